@@ -26,7 +26,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 19] = [
+const KEYS: [Key; 20] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -179,6 +179,14 @@ const KEYS: [Key; 19] = [
         variable: "KUMIKI_WEB_BROKER_ANSWER_TIMEOUT_MS",
         meaning: "how long its answer may take, in milliseconds; longer than the 30 s of a command, so that a late answer still counts",
     },
+    Key {
+        name: "web_broker.daily_history",
+        kind: "boolean",
+        default: "false",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_DAILY_HISTORY",
+        meaning: "whether `kumiki update` logs in for daily prices that the vendor does not give",
+    },
 ];
 
 /// The table of all settings, for people.
@@ -329,6 +337,7 @@ fn value_of(kind: &str, text: &str) -> Value {
     match kind {
         // A number that is none is told as one that is not taken.
         "whole number" => text.parse().map_or_else(|_| text.into(), Value::Integer),
+        "boolean" => text.parse().map_or_else(|_| text.into(), Value::Boolean),
         "list of texts" => text.split(',').map(str::trim).collect::<Vec<_>>().into(),
         _ => text.into(),
     }

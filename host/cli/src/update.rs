@@ -3,26 +3,29 @@
 mod show;
 
 use std::io::IsTerminal;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use domain::TsNanos;
 use domain::clock::wall_now;
+use engine::credentials::{WEB_BROKER_PASSWORD, WEB_BROKER_USER};
 use http_client::{CancellationToken, Network, RequestPolicy};
 use keys::{Key, KeyError};
 use pricestore::DataDir;
 use secrecy::SecretString;
 use update::limits::{DAYS_FIRST_RUN, WEB_BROKER_RATE};
-use update::source::{PublicSource, VendorSource, WebBrokerSource};
+use update::source::{PublicSource, VendorSource, WebBrokerAccess, WebBrokerSource};
 use update::store::{Removals, WorkDatabase};
 use update::{
     DayCache, Ending as JobEnding, JobOptions, JobWatch, PUBLIC_KEY, Phase, PriceStore, SourceKind,
-    SourceSlot, VENDOR_KEY, WEB_BROKER_PRICE_URL, last_weekdays, update_from_files,
-    update_from_sources,
+    SourceSlot, VENDOR_KEY, last_weekdays, update_from_files, update_from_sources,
 };
 
 use crate::Ending;
 use crate::args::{Format, UpdateArgs, address, first_day, refuse};
+use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
+use crate::paths;
 use crate::progress::ProgressLine;
 
 /// Runs the command.
@@ -120,8 +123,8 @@ fn sources(
         VendorSource::new(&network, &vendor_url, &key, rate, policy, Some(cache), today)
             .map(|source| source.fresh(options.refetch))
     });
-    let broker = secret(WEB_BROKER_PRICE_URL)
-        .and_then(|address| WebBrokerSource::new(&network, address, WEB_BROKER_RATE, policy));
+    let broker = web_broker(args, &cache_folder)?
+        .map(|access| WebBrokerSource::new(&network, access, WEB_BROKER_RATE, policy));
     // The public source may do without a key, but not with one that cannot be used.
     let key = match PUBLIC_KEY.find() {
         Err(KeyError::Missing { .. }) => Ok(None),
@@ -138,6 +141,24 @@ fn sources(
         public
             .map_or_else(absent(SourceKind::Public), |source| SourceSlot::Ready(Box::new(source))),
     ])
+}
+
+/// How the web broker is reached; the inner error says why it is not asked (rule W1).
+fn web_broker(args: &UpdateArgs, cache_dir: &Path) -> Result<Result<WebBrokerAccess, String>> {
+    let mut file = Configuration::read(args.config.as_deref())?;
+    file.take_web_broker(&args.web_broker)?;
+    if !file.web_broker.daily_history() {
+        let why = "web_broker.daily_history is not true; --web-broker daily_history=true sets it";
+        return Ok(Err(why.to_owned()));
+    }
+    let folder = args.config_dir.clone().or(file.config_dir).or_else(paths::system_config);
+    let folder =
+        folder.context("this system names no folder for that; give one with --config-dir")?;
+    let config = file.web_broker.connection(&folder, cache_dir);
+    let access = secret(WEB_BROKER_USER).and_then(|user| {
+        secret(WEB_BROKER_PASSWORD).map(|password| WebBrokerAccess { config, user, password })
+    });
+    Ok(access)
 }
 
 fn secret(key: Key) -> Result<SecretString, String> {

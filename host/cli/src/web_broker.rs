@@ -55,6 +55,7 @@ pub(crate) struct WebBrokerSettings {
     settle_secs: Option<u64>,
     connect_ms: Option<u64>,
     answer_ms: Option<u64>,
+    daily_history: Option<bool>,
 }
 
 impl WebBrokerSettings {
@@ -96,6 +97,10 @@ impl WebBrokerSettings {
             "second_password_idle_secs" => self.idle_secs = Some(number(SECS)?),
             "unknown_settle_secs" => self.settle_secs = Some(number(SETTLE_SECS)?),
             "connect_timeout_ms" => self.connect_ms = Some(number(MILLIS)?),
+            "daily_history" => {
+                self.daily_history =
+                    Some(value.as_bool().ok_or_else(|| Some("true or false".to_owned()))?)
+            }
             "answer_timeout_ms" => self.answer_ms = Some(number(MILLIS)?),
             _ => return Err(None),
         }
@@ -119,17 +124,28 @@ impl WebBrokerSettings {
             password,
             unknown_settle: secs(self.settle_secs, usual.unknown_settle),
         };
-        let broker = WebBrokerConfig {
+        let broker = self.connection(&start.config_dir, &start.cache_dir);
+        let dev_login_allowed = start.dev_login_allowed;
+        Ok(WebBroker { broker, rules, dialect: self.dialect_file()?, dev_login_allowed })
+    }
+
+    /// Where the broker is, with the folder of the account's lock and that of the cache.
+    pub(crate) fn connection(&self, config_dir: &Path, cache_dir: &Path) -> WebBrokerConfig {
+        WebBrokerConfig {
             environment: self.environment.unwrap_or_default(),
             base_url: self.base_url.clone(),
             production_allowed: env::var_os(ALLOW_PROD).is_some_and(|value| value == "1"),
             connect_timeout: Duration::from_millis(self.connect_ms.unwrap_or(10_000)),
             answer_timeout: Duration::from_millis(self.answer_ms.unwrap_or(40_000)),
-            state_dir: start.config_dir.clone(),
-            cache_dir: start.cache_dir.clone(),
-        };
-        let dev_login_allowed = start.dev_login_allowed;
-        Ok(WebBroker { broker, rules, dialect: self.dialect_file()?, dev_login_allowed })
+            state_dir: config_dir.to_owned(),
+            cache_dir: cache_dir.to_owned(),
+        }
+    }
+
+    /// Whether the daily job asks the broker for history.
+    #[cfg(feature = "database")]
+    pub(crate) fn daily_history(&self) -> bool {
+        self.daily_history.unwrap_or(false)
     }
 
     /// The dialect's file, be it there or not.
@@ -164,7 +180,7 @@ pub(crate) mod tests {
         dialect = \"d/mine.wasm\"\ndialects = \"ds\"\norder_phase = \"O1\"\n\
         second_password_lockout_secs = 60\nsecond_password_max_failures = 5\n\
         second_password_idle_secs = 90\nunknown_settle_secs = 7\nconnect_timeout_ms = 1000\n\
-        answer_timeout_ms = 2000\n";
+        answer_timeout_ms = 2000\ndaily_history = true\n";
 
     /// The value of a setting in [`EVERY_KEY`], as a text.
     pub(crate) fn value(name: &str) -> &'static str {
@@ -185,6 +201,7 @@ pub(crate) mod tests {
             settle_secs: Some(7),
             connect_ms: Some(1_000),
             answer_ms: Some(2_000),
+            daily_history: Some(true),
         }
     }
 

@@ -84,6 +84,20 @@ impl Network {
         })
     }
 
+    /// Waits for work of any kind, or until the user wants it to end.
+    ///
+    /// # Errors
+    /// [`HttpError::Stopped`] where that came first; the work was dropped then.
+    pub fn complete<T>(&self, work: impl Future<Output = T>) -> Result<T, HttpError> {
+        self.wait(async { Ok(work.await) })
+    }
+
+    /// Waits for what ends other work, like a logout, whatever the user wants, but only so long; `None`
+    /// when the time is over.
+    pub fn complete_within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        self.runtime.block_on(async { tokio::time::timeout(time, work).await.ok() })
+    }
+
     fn wait<T>(&self, work: impl Future<Output = Result<T, HttpError>>) -> Result<T, HttpError> {
         self.runtime.block_on(async {
             tokio::select! {

@@ -23,7 +23,7 @@ pub use job::{
     PublishedReport, Report, ShortDayReport, SourceReport, SourceSlot, SourceState, SplitReport,
     UpdateError, last_weekdays, report_schema, update_from_files, update_from_sources,
 };
-pub use key::{KEYS, PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
+pub use key::{KEYS, PUBLIC_KEY, VENDOR_KEY};
 pub use price_store::{
     Applied, Correction, Known, OpenDays, Part, PriceStore, Split, StoreProgress,
 };

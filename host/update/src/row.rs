@@ -74,8 +74,11 @@ impl fmt::Display for IssueCode {
 /// | Q3 | such rows in the history of one issue, how many there are | left out and named like those of Q1; where nothing else came, the next source is asked |
 /// | H1 | the server says that requests are too many (HTTP 429) | the time between two requests doubles, up to a minute |
 /// | H2 | 20 answers in a row after that | it gets 10 % shorter, down to what was set |
-/// | W1 | no price address of the web broker | it is not asked |
-/// | W2 | one, and it is asked | the report says that its login must not be shared with a trading program |
+/// | W1 | the setting `web_broker.daily_history` is not on, or user or password of the web broker are missing | it is not asked |
+/// | W2 | it is asked | the run logs in once, at the first question, and out at its end; the report says that a login ends other sessions of the user |
+/// | W3 | an engine, or another run, holds the lock of the account, which is in the config folder | it is skipped for the whole run, nothing is sent, and the report says so |
+/// | W4 | the login fails, or the session ends during the run (`p_errno` 2), as by another login | it is given up for the run: it never logs in a second time |
+/// | W5 | no clear answer, or `p_errno` -2 or -3 | asked again, three times in all: a question changes nothing at the broker |
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
 )]

@@ -22,7 +22,7 @@ pub use error::{Reach, SourceError};
 pub use files::{FileRows, read_daily_file};
 pub use public::{PUBLIC_URL, PublicSource};
 pub use vendor::{VENDOR_URL, VendorSource};
-pub use web_broker::WebBrokerSource;
+pub use web_broker::{WebBrokerAccess, WebBrokerSource};
 
 /// The issues of a date, and what is said of each.
 pub type IssueList = BTreeMap<IssueCode, IssueInfo>;

@@ -62,7 +62,7 @@ impl User {
     fn command(&self, line: &str, variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new(built::kumiki());
         command.args(line.split_whitespace()).current_dir(self.folder.path());
-        for name in [OURS, THEIRS, "KUMIKI_PUBLIC_API_KEY", "KUMIKI_WEB_BROKER_PRICE_URL"] {
+        for name in [OURS, THEIRS, "KUMIKI_PUBLIC_API_KEY", "KUMIKI_WEB_BROKER_USER"] {
             command.env_remove(name);
         }
         command.env("CREDENTIALS_DIRECTORY", self.folder.path().join("credentials"));

@@ -14,7 +14,8 @@ use tempfile::TempDir;
 use crate::update_days::{Fixture, Market, Run, days, text};
 use crate::update_program::{command, sql, texts};
 use crate::update_sources::{
-    closes_before, counts, odd, rows, source, split_on_tuesday, three, with_broker, without_vendor,
+    closes_before, counts, odd, rows, session, source, split_on_tuesday, three, with_broker,
+    without_vendor,
 };
 
 const SILENT: &str = "tell no adjustment factor";
@@ -198,8 +199,11 @@ fn files_of_days_are_read_where_that_of_their_month_has_none() {
 
 /// The web broker on Wednesday, without a split.
 fn broker_on_wednesday(path: &str) -> String {
-    if !path.starts_with("/price/") {
+    if !path.starts_with("/e_api/") {
         return "No data".to_owned();
+    }
+    if let Some(answer) = session(path) {
+        return answer;
     }
     let code = path.split("%22sIssueCode%22%3A%22").nth(1).unwrap().split("%22").next();
     let row = json!({ "sDate": "20251217", "pDOP": "58", "pDHP": "58", "pDLP": "58", "pDPP": "58",

@@ -146,7 +146,7 @@ fn market(path: &str) -> Option<(u16, String)> {
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(built::kumiki());
     command.args(arguments).env("DATA_DIR", folder).stdin(Stdio::null());
-    for name in ["STOCKDATA_CACHE_DIR", "KUMIKI_WEB_BROKER_PRICE_URL", "JQUANTS_API_KEY"] {
+    for name in ["STOCKDATA_CACHE_DIR", "KUMIKI_WEB_BROKER_USER", "JQUANTS_API_KEY"] {
         command.env_remove(name);
     }
     // Whose machine this is may have keys of their own.

@@ -12,16 +12,17 @@ use crate::daily_market::{issue_beside, table};
 use crate::update_days::{Fixture, Market, Run, dashed, days, text};
 use crate::update_program::{checked_reports, command, daily_files, query, sql, texts};
 
-/// The secret part of the web broker's price address.
+/// The secret part of the web broker's virtual addresses.
 const SESSION: &str = "session-of-a-day-57110815";
-const NOTICE: &str = "that login must not be shared with a trading program";
+const PASSWORD: &str = "canary-password-90210";
+const NOTICE: &str = "a login ends every other session of the same user";
 
 /// The days that the other sources have.
 const DAYS: [&str; 3] = ["20251215", "20251216", "20251217"];
 
 /// The other sources: each has every issue.
 fn others(path: &str) -> String {
-    if path.starts_with("/price/") { broker(path) } else { public(path) }
+    if path.starts_with("/e_api/") { broker(path) } else { public(path) }
 }
 
 /// The public source, at 999 yen.
@@ -32,8 +33,30 @@ fn public(path: &str) -> String {
     format!("Date,Open,High,Low,Close,Volume\n{rows}")
 }
 
+/// The web broker's answers about a session; `None` to other questions.
+pub(crate) fn session(path: &str) -> Option<String> {
+    if path.contains("CLMAuthLogoutRequest") {
+        return Some(json!({ "p_errno": "0", "sResultCode": "0" }).to_string());
+    }
+    if !path.contains("CLMAuthLoginRequest") {
+        return None;
+    }
+    // Its own port stands in the path, where the fixture has put it.
+    let port = path.trim_start_matches("/e_api/").split('/').next().unwrap();
+    let url = |scheme: &str| format!("{scheme}://127.0.0.1:{port}/e_api/{port}/{SESSION}/");
+    let answer = json!({
+        "p_errno": "0", "sResultCode": "0", "sUrlRequest": url("http"),
+        "sUrlMaster": url("http"), "sUrlPrice": url("http"), "sUrlEvent": url("http"),
+        "sUrlEventWebSocket": url("ws"),
+    });
+    Some(answer.to_string())
+}
+
 /// The web broker: the same prices on Tuesday, and a split in two on Wednesday.
 fn broker(path: &str) -> String {
+    if let Some(answer) = session(path) {
+        return answer;
+    }
     let code = path.split("%22sIssueCode%22%3A%22").nth(1).unwrap().split("%22").next();
     let row = |date: &str, price: &str, split: [&str; 3]| {
         json!({ "sDate": date, "pDOP": price, "pDHP": price, "pDLP": price, "pDPP": price, "pDV": "7",
@@ -70,8 +93,14 @@ pub(crate) fn without_vendor(fixture: &Fixture, arguments: &str) -> Command {
 }
 
 pub(crate) fn with_broker<'a>(fixture: &Fixture, command: &'a mut Command) -> &'a mut Command {
-    let address = format!("http://{}/price/{SESSION}/", fixture.server.address);
-    command.env("KUMIKI_WEB_BROKER_PRICE_URL", address)
+    let port = fixture.server.address.port();
+    let base_url = format!("http://127.0.0.1:{port}/e_api/{port}/");
+    command
+        .env("KUMIKI_WEB_BROKER_DAILY_HISTORY", "true")
+        .env("KUMIKI_WEB_BROKER_BASE_URL", base_url)
+        .env("KUMIKI_WEB_BROKER_USER", "demo")
+        .env("KUMIKI_WEB_BROKER_PASSWORD", PASSWORD)
+        .env("KUMIKI_CONFIG_DIR", fixture.path().join("engine"))
 }
 
 /// Nothing was traded in the first issue.
@@ -154,7 +183,7 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     let run = fixture.run(&mut without_vendor(&fixture, "--as-of 2025-12-16"));
     let off = source(&run, "web_broker");
     assert_eq!((run.code, text(&off["state"])), (0, "not_configured".to_owned()), "{run:?}");
-    assert!(text(&off["reason"]).contains("KUMIKI_WEB_BROKER_PRICE_URL"), "{off}");
+    assert!(text(&off["reason"]).contains("--web-broker daily_history=true"), "{off}");
     assert!(!run.report["notes"].to_string().contains(NOTICE), "{run:?}");
     let tuesday = "SELECT DISTINCT source, adjusted FROM daily WHERE date = '2025-12-16'";
     assert_eq!(rows(&fixture, tuesday), ["public,true"]);
@@ -170,7 +199,9 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     assert_eq!(rows(&fixture, tuesday), ["web_broker,false"]);
     let notes = run.report["notes"].to_string();
     assert!(notes.contains(NOTICE) && run.told.contains(NOTICE), "{run:?}");
-    assert!(!run.report.to_string().contains(SESSION) && !run.told.contains(SESSION), "{run:?}");
+    for secret in [SESSION, PASSWORD] {
+        assert!(!run.report.to_string().contains(secret) && !run.told.contains(secret), "{run:?}");
+    }
 
     // A3: the columns of a split give the day's factor, and older prices compare with newer ones.
     let run =
@@ -190,7 +221,7 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     assert_eq!(rows(&fixture, "SELECT count(*) FROM daily WHERE adjusted"), ["0"]);
     let help = command(fixture.path(), &["update", "--help"]).output().unwrap().stdout;
     let help = String::from_utf8(help).unwrap();
-    assert!(help.contains("a login of its own") && help.contains("KUMIKI_WEB_BROKER_PRICE_URL"));
+    assert!(help.contains("daily_history=true") && help.contains("KUMIKI_WEB_BROKER_USER"));
 }
 
 /// K1 and K2 of the job's rules.

@@ -35,12 +35,14 @@ Keys come from the environment, else from systemd's credentials, else from the s
 store; `kumiki key list` shows them, `kumiki key set` keeps them:
   jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; else it is left
                         out, which is an error where days are missing then
-  web-broker-price-url  KUMIKI_WEB_BROKER_PRICE_URL: the virtual price address of today's login
+  web-broker-user       KUMIKI_WEB_BROKER_USER, and
+  web-broker-password   KUMIKI_WEB_BROKER_PASSWORD: the login at the web broker
   public-api-key        KUMIKI_PUBLIC_API_KEY: the public source, where it wants one
 
-The web broker is asked only where its price address is set. Give it a login of its own: with \
-one that a trading program uses too, both disturb each other, because requests are numbered, and \
-a new login ends the other's session.
+The web broker is asked only with --web-broker daily_history=true, or so in [web_broker] of the \
+settings. A login ends every other session of the same user. While an engine with the same config \
+folder runs (`kumiki serve --mode live`), it holds the account: the web broker is skipped then, \
+which the report says. So give the job the engine's --config-dir, if that is not the usual one.
 
 A day is published when it is complete: with rows of 99 % of the issues that the vendor lists \
 for its date, without a list with 99 % of the rows of the last complete day. Others wait in the \
@@ -132,6 +134,20 @@ pub(crate) struct UpdateArgs {
         value_parser = clap::value_parser!(u32).range(1..=i64::from(RATE_MAX))
     )]
     pub(crate) public_rate: u32,
+
+    /// A setting of the web broker, like daily_history=true or environment=prod; may be given many times.
+    /// The same as of `kumiki serve`.
+    #[arg(long = "web-broker", value_name = "NAME=VALUE")]
+    pub(crate) web_broker: Vec<String>,
+
+    /// Read settings from this file, as `kumiki serve --config` does.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// The config folder of the engine that trades at the web broker. Default: where the system keeps
+    /// settings. Environment: KUMIKI_CONFIG_DIR.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) config_dir: Option<PathBuf>,
 
     /// How the report is printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]

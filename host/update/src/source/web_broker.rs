@@ -1,27 +1,27 @@
-//! The web broker's daily history (Tachibana e-shiten, `CLMMfdsGetMarketPriceHistory`): one issue in
-//! one call, about twenty years at once.
-//!
-//! What brokers send is for venue components to read. This file is the one exception: the daily
-//! history is asked for before there is a session of the venue in this program, with the virtual
-//! price address of a login made elsewhere, which lives for a day. Once the venue's component gives
-//! daily rows, the job takes them from there and this file goes.
+//! The web broker's daily history (`CLMMfdsGetMarketPriceHistory`): one issue in one call, about twenty
+//! years at once. It goes through the venue's own transport, with a login of the run, under the lock of
+//! the account that an engine holds too.
 
-use domain::clock::wall_now;
-use domain::time::NANOS_PER_SECOND;
-use domain::{JstDate, TsNanos};
-use encoding_rs::SHIFT_JIS;
+use std::time::Duration;
+
+use domain::JstDate;
+use domain::clock::Stopwatch;
+use domain::order_mapping::{BrokerRequest, Field, field};
+use domain::text::on_one_line;
 use http_client::limits::{SHOWN_CHARS, TRIES};
-use http_client::{HeaderMap, HttpClient, Network, RequestPolicy, checked_address};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
+use http_client::{Network, RequestPolicy};
+use secrecy::SecretString;
+use venues::web_broker::{
+    Answered, CallFailure, Called, NumbersError, Transport, TransportError, WebBrokerConfig,
+};
 
 use super::check::{Asked, price, shares};
-use super::error::malformed;
-use super::{Answer, DailySource, SourceError, slowed};
+use super::{Answer, DailySource, SourceError};
 use crate::limits::{ANSWER_ROWS_MAX, FACTOR_MAX};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
+/// The request.
+const HISTORY: &str = "CLMMfdsGetMarketPriceHistory";
 /// The array of rows: the name that the service uses, and the one that its manual gives.
 const LISTS: [&str; 2] = ["aCLMMfdsMarketPriceHistory", "aCLMMfdsGetMarketPriceHistory"];
 /// The numbers by which the service says that it is busy for the moment.
@@ -33,72 +33,123 @@ const FACTOR_ROUNDING: f64 = 0.02;
 const SPLIT_COLUMNS: [&str; 3] = ["pSPUO", "pSPUC", "pSPUK"];
 /// The Tokyo exchange.
 const MARKET: &str = "00";
-
-/// What is encoded in a query: every character but letters, digits and `-._`.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
+/// How long the end of a run waits for the end of its session at the broker.
+const LOGOUT_TIME: Duration = Duration::from_secs(3);
 
 /// What is told when the source is asked (rule W2).
-const SHARED: &str = "web_broker was asked with the price address of a login; that login must not be \
-                      shared with a trading program, because their request numbers disturb each other \
-                      and a new login ends the other's session";
+const SHARED: &str = "the run logged in at the web broker; a login ends every other session of the same \
+                      user, so a program that trades with it on another machine, or with another config \
+                      folder, has to log in again";
 
-/// Bytes of the shortest part of an address that is kept out of texts; shorter ones are words like
-/// `price`, without which a text would lose its sense.
-const SECRET_BYTES_MIN: usize = 12;
 /// Characters of a wrong date that a message shows.
 const DATE_SHOWN_CHARS: usize = 20;
 
-/// The web broker's daily history.
+/// How the web broker is reached.
+#[derive(Debug)]
+pub struct WebBrokerAccess {
+    /// Where it is. Its `state_dir` is the config folder of the engine that trades with the same account,
+    /// whose lock is there.
+    pub config: WebBrokerConfig,
+    /// The user's name.
+    pub user: SecretString,
+    /// The password of the login.
+    pub password: SecretString,
+}
+
+/// The web broker's daily history. It logs in when it is asked first, and out when it is dropped.
 pub struct WebBrokerSource {
     network: Network,
-    client: HttpClient,
-    address: SecretString,
-    /// Number of the last request; it must rise from login to login, so it follows the clock.
-    number: u64,
-    /// It was told that the login must not be shared.
-    is_told: bool,
+    access: WebBrokerAccess,
+    session: Option<Transport>,
+    /// Time between two requests.
+    interval: Duration,
+    last_request: Option<Stopwatch>,
+    /// The first pause before a question is repeated; each later one is twice as long.
+    back_off: Duration,
+    /// [`SHARED`] is to be told.
+    is_news: bool,
 }
 
 impl WebBrokerSource {
-    /// The source behind the virtual price address of a login, asked at most `rate` times a minute.
-    ///
-    /// # Errors
-    /// A text that says why requests cannot be made; it does not hold the address.
+    /// The source, asked at most `rate` times a minute.
+    #[must_use]
     pub fn new(
         network: &Network,
-        address: SecretString,
+        access: WebBrokerAccess,
         rate: u32,
         policy: RequestPolicy,
-    ) -> Result<Self, String> {
-        let url = checked_address(address.expose_secret())?;
-        if url.query().is_some() {
-            return Err("the price address must not have a query".to_owned());
+    ) -> Self {
+        Self {
+            network: network.clone(),
+            access,
+            session: None,
+            interval: Duration::from_secs(60) / rate.max(1),
+            last_request: None,
+            back_off: policy.back_off,
+            is_news: false,
         }
-        let mut client = HttpClient::new(&url, policy, rate)?;
-        client.hide(&address);
-        // The secret is one part of the path.
-        let parts = url.path().split('/').filter(|part| part.len() >= SECRET_BYTES_MIN);
-        parts.for_each(|part| client.hide(&SecretString::from(part.to_owned())));
-        Ok(Self { network: network.clone(), client, address, number: 0, is_told: false })
     }
 
-    fn ask(&mut self, code: IssueCode) -> Result<Value, SourceError> {
-        if self.number == 0 {
+    /// The session of the run, begun where there is none (rules W3 to W5).
+    fn session(&mut self) -> Result<&mut Transport, SourceError> {
+        if self.session.is_none() {
+            let access = &self.access;
+            // Rows are digits, so that it does not matter whether the dialect decodes texts.
+            let mut transport = Transport::new(&access.config, true).map_err(|error| {
+                SourceError::Closed(match error {
+                    TransportError::Numbers(NumbersError::Taken(path)) => format!(
+                        "skipped, an engine or another run holds the account ({} is locked); the next \
+                         run after its end asks",
+                        path.display()
+                    ),
+                    other => other.to_string(),
+                })
+            })?;
             tracing::warn!("{SHARED}");
+            self.is_news = true;
+            let login = self.network.complete(transport.login(&access.user, &access.password))?;
+            login.map_err(|error| SourceError::Closed(words(&error.to_string(), SHOWN_CHARS)))?;
+            self.session = Some(transport);
         }
-        let (address, number) = (&self.address, &mut self.number);
-        let prepare = || -> Result<_, SourceError> {
-            let now = wall_now();
-            *number = (*number + 1).max(now.nanos() / NANOS_PER_SECOND);
-            let mut url = checked_address(address.expose_secret()).map_err(SourceError::Closed)?;
-            url.set_query(Some(&query(code, *number, now)));
-            Ok(url)
-        };
-        let page = self.network.get(&mut self.client, &HeaderMap::new(), prepare)?;
-        let text = SHIFT_JIS.decode_without_bom_handling_and_without_replacement(&page.body);
-        let text = text.ok_or_else(|| malformed(&self.client, "not Shift-JIS text"))?;
-        serde_json::from_str(&text)
-            .map_err(|error| malformed(&self.client, format!("as JSON: {error}")))
+        // There is one now.
+        self.session.as_mut().ok_or_else(|| SourceError::Closed("not logged in".to_owned()))
+    }
+
+    /// Asks once.
+    fn call(&mut self, request: &BrokerRequest) -> Result<Called, SourceError> {
+        self.session()?;
+        if let Some(last) = &self.last_request {
+            self.network.pause(self.interval.saturating_sub(last.elapsed()))?;
+        }
+        self.last_request = Some(Stopwatch::start());
+        let network = self.network.clone();
+        Ok(network.complete(self.session()?.call_price(request))?)
+    }
+
+    /// Asks until there is an answer, as often as that makes sense: nothing changes at the broker by it.
+    fn ask(&mut self, code: IssueCode) -> Result<Answered, SourceError> {
+        let fields = [("sIssueCode", code.as_str()), ("sSizyouC", MARKET)];
+        let fields = fields.map(|(name, value)| Field::new(name, value)).to_vec();
+        let request = BrokerRequest { id: HISTORY.to_owned(), fields, ..Default::default() };
+        let mut pause = self.back_off;
+        for tries in 1.. {
+            let is_last = tries >= TRIES;
+            match self.call(&request)?.result {
+                Ok(answered) if is_last || !BUSY.contains(&answered.answer.errno.as_str()) => {
+                    return Ok(answered);
+                }
+                Err(CallFailure::NotLoggedIn) => {
+                    return Err(SourceError::Closed("not logged in".to_owned()));
+                }
+                Err(failure) if is_last => {
+                    return Err(SourceError::Malformed(words(&failure.to_string(), SHOWN_CHARS)));
+                }
+                Ok(_) | Err(_) => {}
+            }
+            self.network.pause(pause)?;
+            pause *= 2;
+        }
+        Err(SourceError::NoSuchCall("answer"))
     }
 }
 
@@ -113,105 +164,82 @@ impl DailySource for WebBrokerSource {
         from: JstDate,
         to: JstDate,
     ) -> Result<Answer, SourceError> {
-        let mut answer = self.ask(code)?;
-        for _ in 1..TRIES {
-            if !BUSY.contains(&field(&answer, "p_errno")) {
-                break;
-            }
-            answer = self.ask(code)?;
+        let answered = self.ask(code)?;
+        if let Some(refusal) = refusal(&answered) {
+            return Err(refusal);
         }
-        let client = &self.client;
-        let found = refusal(&answer, client).map_or_else(|| rows(&answer, code, client), Err);
-        let found = found.and_then(|rows| {
-            // The whole history comes back; all of it is checked, though only a part was asked for.
-            let all = Asked { code: Some(code), from: JstDate::MIN, to: JstDate::MAX };
-            let mut answer = all.accept(rows)?;
-            answer.rows.retain(|row| (from..=to).contains(&row.date));
-            Ok(answer)
-        });
-        found.map_err(|error| error.redacted(client))
+        // The whole history comes back; all of it is checked, though only a part was asked for.
+        let all = Asked { code: Some(code), from: JstDate::MIN, to: JstDate::MAX };
+        let mut answer = all.accept(rows(&answered, code)?)?;
+        answer.rows.retain(|row| (from..=to).contains(&row.date));
+        Ok(answer)
     }
 
     fn take_notes(&mut self) -> Vec<String> {
-        let is_news = self.number > 0 && !std::mem::replace(&mut self.is_told, self.number > 0);
-        let shared = is_news.then(|| SHARED.to_owned());
-        shared.into_iter().chain(slowed(SourceKind::WebBroker, &self.client)).collect()
+        std::mem::take(&mut self.is_news).then(|| SHARED.to_owned()).into_iter().collect()
     }
 }
 
-/// The query: a whole encoded JSON object. All of it is ASCII, which is the same in Shift-JIS.
-fn query(code: IssueCode, number: u64, now: TsNanos) -> String {
-    let of_day = now.jst_nanos_of_day() / 1_000_000;
-    let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
-    let timestamp = format!(
-        "{}-{:02}:{:02}:{:02}.{millis:03}",
-        now.jst_date().format("%Y.%m.%d"),
-        seconds / 3_600,
-        seconds / 60 % 60,
-        seconds % 60
-    );
-    let json = serde_json::json!({
-        "p_no": number.to_string(),
-        "p_sd_date": timestamp,
-        "sCLMID": "CLMMfdsGetMarketPriceHistory",
-        "sIssueCode": code.as_str(),
-        "sSizyouC": MARKET,
-        "sJsonOfmt": "5",
-    });
-    utf8_percent_encode(&json.to_string(), ENCODED).to_string()
+/// Ends the session, as well as that goes in a short time, also where the user has ended the run.
+impl Drop for WebBrokerSource {
+    fn drop(&mut self) {
+        let Some(transport) = self.session.as_mut().filter(|session| session.is_logged_in()) else {
+            return;
+        };
+        match self.network.complete_within(LOGOUT_TIME, transport.logout()) {
+            Some(Ok(())) => {}
+            Some(Err(failure)) => tracing::info!(%failure, "no logout at the web broker"),
+            None => tracing::info!("no logout at the web broker in time"),
+        }
+    }
 }
 
-fn field<'a>(answer: &'a Value, name: &str) -> &'a str {
-    answer.get(name).and_then(Value::as_str).unwrap_or_default().trim()
+/// Words of the service on one line, cut.
+fn words(text: &str, chars_max: usize) -> String {
+    on_one_line(text).chars().take(chars_max).collect()
 }
 
 /// What the service says against a request, in its status 200.
-fn refusal(answer: &Value, client: &HttpClient) -> Option<SourceError> {
-    if !answer.is_object() {
-        return Some(SourceError::Malformed("no JSON object".to_owned()));
-    }
-    let number = field(answer, "p_errno");
-    let words = client.words(field(answer, "p_err"), SHOWN_CHARS);
-    match number {
-        "" | "0" | "1" => {}
+fn refusal(answered: &Answered) -> Option<SourceError> {
+    let answer = &answered.answer;
+    let shown = words(&answer.error_text, SHOWN_CHARS);
+    match answer.errno.trim() {
+        "" | "1" => {}
         "2" => {
-            let what = "the session behind the price address has ended; log in and set it anew";
-            return Some(SourceError::Closed(format!("{what} (p_errno 2: {words})")));
+            let what = "the session at the broker has ended, as by another login of the same user";
+            return Some(SourceError::Closed(format!("{what} (p_errno 2: {shown})")));
         }
-        "9" | "-12" | "-62" => {
-            let what = format!("the service is closed at this hour (p_errno {number}: {words})");
+        number @ ("9" | "-12" | "-62") => {
+            let what = format!("the service is closed at this hour (p_errno {number}: {shown})");
             return Some(SourceError::Closed(what));
         }
-        _ => {
-            let message = format!("p_errno {number}: {words}");
+        number => {
             // An answer of this kind tells nothing about other issues.
-            return Some(SourceError::Busy { what: message });
+            let number = words(number, DATE_SHOWN_CHARS);
+            return Some(SourceError::Busy { what: format!("p_errno {number}: {shown}") });
         }
     }
-    let result = field(answer, "sResultCode");
+    let result = cell(&answer.fields, "sResultCode").unwrap_or_default();
     if matches!(result, "" | "0") {
         return None;
     }
-    let words = client.words(field(answer, "sResultText"), SHOWN_CHARS);
-    Some(SourceError::Busy { what: format!("sResultCode {result}: {words}") })
+    let shown = words(field(&answer.fields, "sResultText").unwrap_or_default(), SHOWN_CHARS);
+    let result = words(result, DATE_SHOWN_CHARS);
+    Some(SourceError::Busy { what: format!("sResultCode {result}: {shown}") })
 }
 
-fn rows(
-    answer: &Value,
-    code: IssueCode,
-    client: &HttpClient,
-) -> Result<Vec<DailyRow>, SourceError> {
+fn rows(answered: &Answered, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
     let malformed = |what: String| SourceError::Malformed(what);
-    let list = match LISTS.iter().find_map(|name| answer.get(name)) {
-        Some(Value::Array(list)) => list,
-        // The service writes an empty list as an empty text.
-        Some(Value::String(text)) if text.is_empty() => return Ok(Vec::new()),
-        None if field(answer, "p_errno") == "1" => return Ok(Vec::new()),
-        _ => return Err(malformed(format!("no list {}", LISTS[0]))),
+    let answer = &answered.answer;
+    let Some(list) = LISTS.iter().find_map(|name| answered.lists.get(*name)) else {
+        if answer.errno.trim() == "1" {
+            return Ok(Vec::new());
+        }
+        return Err(malformed(format!("no list {}", LISTS[0])));
     };
-    let of = field(answer, "sIssueCode");
+    let of = cell(&answer.fields, "sIssueCode").unwrap_or_default();
     if !of.is_empty() && of != code.as_str() {
-        let of = client.words(of, SHOWN_CHARS);
+        let of = words(of, SHOWN_CHARS);
         return Err(malformed(format!("asked for {code}, found {of}")));
     }
     if list.len() > ANSWER_ROWS_MAX {
@@ -220,18 +248,18 @@ fn rows(
     list.iter()
         .enumerate()
         .map(|(index, row)| {
-            read(row, code, client).map_err(|what| malformed(format!("row {}: {what}", index + 1)))
+            read(row, code).map_err(|what| malformed(format!("row {}: {what}", index + 1)))
         })
         .collect()
 }
 
+fn cell<'a>(row: &'a [Field], name: &str) -> Option<&'a str> {
+    field(row, name).map(str::trim)
+}
+
 /// A row; all values are texts, and a value that is not there is empty or a star.
-fn read(row: &Value, code: IssueCode, client: &HttpClient) -> Result<DailyRow, String> {
-    let cell = |name: &str| match row.get(name) {
-        Some(Value::String(text)) => Ok(text.trim()),
-        Some(_) => Err(format!("{name} is no text")),
-        None => Err(format!("{name} is missing")),
-    };
+fn read(row: &[Field], code: IssueCode) -> Result<DailyRow, String> {
+    let cell = |name: &str| cell(row, name).ok_or_else(|| format!("{name} is missing"));
     let price_of = |name: &str| match cell(name)? {
         "" | "*" => Ok(None),
         text => price(text).map(Some).map_err(|what| format!("{name}: {what}")),
@@ -243,7 +271,7 @@ fn read(row: &Value, code: IssueCode, client: &HttpClient) -> Result<DailyRow, S
     };
     Ok(DailyRow {
         date: compact_date(date)
-            .ok_or_else(|| format!("`{}` is no date", client.words(date, DATE_SHOWN_CHARS)))?,
+            .ok_or_else(|| format!("`{}` is no date", words(date, DATE_SHOWN_CHARS)))?,
         code,
         open: price_of("pDOP")?,
         high: price_of("pDHP")?,
@@ -259,13 +287,9 @@ fn read(row: &Value, code: IssueCode, client: &HttpClient) -> Result<DailyRow, S
 /// The factor of the day (rule A3). Only the row of the day of a split has one: `pSPUO` shares became
 /// `pSPUC`, and `pSPUK` is the quotient, rounded. On other days the columns are there and not set, which
 /// is a factor of 1; a row without the columns does not tell.
-fn split(row: &Value) -> Result<Option<f64>, String> {
+fn split(row: &[Field]) -> Result<Option<f64>, String> {
     let number = |name: &str| {
-        let text = match row.get(name) {
-            None => return Ok(None),
-            Some(Value::String(text)) => text.trim(),
-            Some(_) => return Err(format!("{name} is no text")),
-        };
+        let text = cell(row, name).unwrap_or_default();
         match text.parse::<f64>() {
             _ if matches!(text, "" | "*") => Ok(None),
             Ok(0.0) => Ok(None),
@@ -283,7 +307,7 @@ fn split(row: &Value) -> Result<Option<f64>, String> {
             Err(format!("pSPUK is {factor}, but pSPUO by pSPUC {shares}"))
         }
         (None, None) => {
-            let is_told = SPLIT_COLUMNS.iter().any(|name| row.get(name).is_some());
+            let is_told = SPLIT_COLUMNS.iter().any(|name| cell(row, name).is_some());
             Ok(is_told.then_some(1.0))
         }
         // The quotient is not rounded.
@@ -303,16 +327,6 @@ fn compact_date(text: &str) -> Option<JstDate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_query_is_one_encoded_object() {
-        let now = TsNanos::from_jst("2026-01-05".parse().unwrap(), 61_001_234_567).unwrap();
-        let text = query("130A".parse().unwrap(), 7, now);
-        let expected = "%7B%22p_no%22%3A%227%22%2C%22p_sd_date%22%3A%222026.01.05-00%3A01%3A01.001%22%2C\
-             %22sCLMID%22%3A%22CLMMfdsGetMarketPriceHistory%22%2C%22sIssueCode%22%3A%22130A%22%2C\
-             %22sSizyouC%22%3A%2200%22%2C%22sJsonOfmt%22%3A%225%22%7D";
-        assert_eq!(text, expected);
-    }
 
     #[test]
     fn dates_are_eight_digits() {

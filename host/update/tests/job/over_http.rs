@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use http_client::{Network, RequestPolicy, checked_address};
 use serde_json::json;
-use update::source::{PublicSource, VendorSource, WebBrokerSource};
+use update::source::{PublicSource, VendorSource, WebBrokerAccess, WebBrokerSource};
 use update::{DayCache, DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
+use venues::web_broker::{Environment, WebBrokerConfig};
 use wiremock::matchers::{path, path_regex, query_param};
-use wiremock::{Mock, MockServer, ResponseTemplate};
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use crate::events;
 use crate::fixture::{Fixture, code};
@@ -30,13 +31,23 @@ fn sources(fixture: &Fixture, address: &str) -> Vec<SourceSlot> {
     let key = vendor.to_owned().into();
     let vendor =
         VendorSource::new(&network, &url("/v2"), &key, 60_000, policy(), Some(cache), today);
-    let address = format!("{address}/price/{session}/");
-    let broker = WebBrokerSource::new(&network, address.into(), 60_000, policy());
+    let config = WebBrokerConfig {
+        environment: Environment::Demo,
+        base_url: Some(format!("{address}/e_api/")),
+        production_allowed: false,
+        connect_timeout: Duration::from_secs(5),
+        answer_timeout: Duration::from_secs(5),
+        state_dir: fixture.folder.path().join("engine"),
+        cache_dir: fixture.folder.path().join("cache"),
+    };
+    let (user, password) = ("demo".to_owned().into(), session.to_owned().into());
+    let access = WebBrokerAccess { config, user, password };
+    let broker = WebBrokerSource::new(&network, access, 60_000, policy());
     let key = Some(public.to_owned().into());
     let public = PublicSource::new(&network, &url("/q/"), key, 60_000, policy());
     vec![
         SourceSlot::Ready(Box::new(vendor.unwrap())),
-        SourceSlot::Ready(Box::new(broker.unwrap())),
+        SourceSlot::Ready(Box::new(broker)),
         SourceSlot::Ready(Box::new(public.unwrap())),
     ]
 }
@@ -44,6 +55,16 @@ fn sources(fixture: &Fixture, address: &str) -> Vec<SourceSlot> {
 fn vendor_row(date: &str, code: &str) -> serde_json::Value {
     json!({ "Date": date, "Code": code, "O": 1, "H": 2, "L": 1, "C": 2, "Vo": 100, "Va": 150,
             "AdjFactor": 1 })
+}
+
+/// A login at a broker whose addresses hold the same secret as the password.
+fn logged_in(request: &Request) -> ResponseTemplate {
+    let port = request.url.port().unwrap();
+    let url = |scheme: &str| format!("{scheme}://127.0.0.1:{port}/price/{}/", KEYS[1]);
+    ResponseTemplate::new(200).set_body_json(json!({
+        "p_errno": "0", "sResultCode": "0", "sUrlRequest": url("http"), "sUrlMaster": url("http"),
+        "sUrlPrice": url("http"), "sUrlEvent": url("http"), "sUrlEventWebSocket": url("ws"),
+    }))
 }
 
 fn start(rules: Vec<Mock>) -> (tokio::runtime::Runtime, MockServer) {
@@ -87,6 +108,7 @@ fn each_day_comes_from_the_first_source_that_has_it() {
         day("20260107", rows("2026-01-07")),
         day("20260108", rows("2026-01-08")),
         Mock::given(query_param("date", "20260109")).respond_with(refused),
+        Mock::given(path("/e_api/auth/")).respond_with(logged_in),
         Mock::given(path_regex("^/price/"))
             .respond_with(ResponseTemplate::new(200).set_body_string(broker)),
         Mock::given(query_param("s", "7203.jp"))

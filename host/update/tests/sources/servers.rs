@@ -67,6 +67,11 @@ impl Server {
         self.server.uri()
     }
 
+    /// One more rule.
+    pub(crate) fn add(&self, rule: Mock) {
+        self.runtime.block_on(self.server.register(rule));
+    }
+
     /// The requests so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.runtime.block_on(self.server.received_requests()).unwrap()

@@ -1,20 +1,94 @@
-//! The web broker's daily history: one encoded JSON object as the query, texts everywhere, numbers
-//! for failures.
+//! The web broker's daily history: a login, one encoded JSON object as the query, texts everywhere,
+//! numbers for failures.
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use update::SourceKind;
-use update::source::{Answer, DailySource, Reach, SourceError, WebBrokerSource};
-use wiremock::matchers::any;
+use update::source::{Answer, DailySource, Reach, SourceError, WebBrokerAccess, WebBrokerSource};
+use venues::web_broker::{Environment, NUMBERS_FILE, RequestNumbers, WebBrokerConfig};
+use wiremock::matchers::path;
 use wiremock::{Mock, Request, ResponseTemplate};
 
 use crate::servers::{FAST, Server, code, date, network, policy};
 
-/// The secret part of the virtual address.
+/// The path of the virtual price address, with its secret part.
 const PATH: &str = "/e_api_v4r8/price/SECRETSECRETSECRET/";
+const LOGIN: &str = "/e_api_v4r8/auth/";
+const PASSWORD: &str = "SECRET-password";
 
-fn source(server: &Server) -> WebBrokerSource {
-    let address = format!("{}{PATH}", server.address());
-    WebBrokerSource::new(&network(), address.into(), FAST, policy()).unwrap()
+/// A broker of which everything but the answers to questions for history is as it should be.
+struct World {
+    server: Server,
+    folder: TempDir,
+}
+
+impl World {
+    fn new(history: ResponseTemplate) -> Self {
+        let server = Server::start(vec![Mock::given(path(PATH)).respond_with(history)]);
+        let world = Self { server, folder: TempDir::new().unwrap() };
+        world.answers_login(&world.login());
+        world
+    }
+
+    fn answering(body: &Value) -> Self {
+        Self::new(shift_jis(body))
+    }
+
+    fn login(&self) -> Value {
+        let address = self.server.address();
+        let socket = address.replace("http://", "ws://");
+        json!({
+            "p_errno": "0", "sCLMID": "CLMAuthLoginRequest", "sResultCode": "0",
+            "sZyoutoekiKazeiC": "1", "sKinsyouhouMidokuFlg": "0",
+            "sUrlRequest": format!("{address}/e_api_v4r8/request/SECRETSECRETSECRET/"),
+            "sUrlMaster": format!("{address}/e_api_v4r8/master/SECRETSECRETSECRET/"),
+            "sUrlPrice": format!("{address}{PATH}"),
+            "sUrlEvent": format!("{address}/e_api_v4r8/event/SECRETSECRETSECRET/"),
+            "sUrlEventWebSocket": format!("{socket}/e_api_v4r8/event_ws/SECRETSECRETSECRET/"),
+        })
+    }
+
+    fn answers_login(&self, body: &Value) {
+        self.server.add(Mock::given(path(LOGIN)).respond_with(shift_jis(body)).with_priority(1));
+    }
+
+    fn source(&self) -> WebBrokerSource {
+        let config = WebBrokerConfig {
+            environment: Environment::Demo,
+            base_url: Some(format!("{}/e_api_v4r8/", self.server.address())),
+            production_allowed: false,
+            connect_timeout: Duration::from_secs(5),
+            answer_timeout: Duration::from_secs(5),
+            state_dir: self.folder.path().to_owned(),
+            cache_dir: self.folder.path().to_owned(),
+        };
+        let secret = |text: &str| text.to_owned().into();
+        let access = WebBrokerAccess { config, user: secret("demo"), password: secret(PASSWORD) };
+        WebBrokerSource::new(&network(), access, FAST, policy())
+    }
+
+    fn ask(&self) -> Result<Answer, SourceError> {
+        let found = self.source().issue(code("130A"), date("2026-01-05"), date("2026-01-06"));
+        if let Err(error) = &found {
+            let text = format!("{error} {error:?}");
+            assert!(!text.contains("SECRET") && !text.contains("127.0.0.1"), "{text}");
+        }
+        found
+    }
+
+    /// What was asked, by `sCLMID`.
+    fn asked(&self) -> Vec<String> {
+        let requests = self.server.requests();
+        requests.iter().map(|request| object(request)["sCLMID"].as_str().unwrap().into()).collect()
+    }
+}
+
+fn shift_jis(body: &Value) -> ResponseTemplate {
+    let body = body.to_string();
+    let (bytes, ..) = encoding_rs::SHIFT_JIS.encode(&body);
+    ResponseTemplate::new(200).set_body_bytes(bytes.into_owned())
 }
 
 fn row(date: &str, close: &str) -> Value {
@@ -27,24 +101,14 @@ fn row(date: &str, close: &str) -> Value {
 
 fn history(rows: &[Value]) -> Value {
     json!({
-        "p_no": "1", "p_sd_date": "2026.01.09-17:00:00.000", "p_errno": "0", "p_err": "",
+        "p_sd_date": "2026.01.09-17:00:00.000", "p_errno": "0", "p_err": "",
         "sCLMID": "CLMMfdsGetMarketPriceHistory", "sIssueCode": "130A", "sSizyouC": "00",
         "aCLMMfdsMarketPriceHistory": rows,
     })
 }
 
-fn server(body: &Value) -> Server {
-    let answer = ResponseTemplate::new(200).set_body_string(body.to_string());
-    Server::start(vec![Mock::given(any()).respond_with(answer)])
-}
-
-fn ask(server: &Server) -> Result<Answer, SourceError> {
-    let found = source(server).issue(code("130A"), date("2026-01-05"), date("2026-01-06"));
-    if let Err(error) = &found {
-        let text = format!("{error} {error:?}");
-        assert!(!text.contains("SECRET") && !text.contains("127.0.0.1"), "{text}");
-    }
-    found
+fn ask(body: &Value) -> Result<Answer, SourceError> {
+    World::answering(body).ask()
 }
 
 /// The JSON object of a request's query.
@@ -73,8 +137,7 @@ fn the_history_is_cut_to_what_was_asked_for() {
     }
     let rows =
         [quiet, row("20260105", "2345.6000"), row("20051201", "2300"), row("20260107", "2300")];
-    let server = server(&history(&rows));
-    let answer = ask(&server).unwrap();
+    let answer = ask(&history(&rows)).unwrap();
     assert_eq!(answer.rows.len(), 2);
     let (first, second) = (answer.rows[0], answer.rows[1]);
     assert_eq!(
@@ -91,23 +154,83 @@ fn the_history_is_cut_to_what_was_asked_for() {
 }
 
 #[test]
-fn requests_are_numbered_upwards_and_ask_for_the_issue() {
-    let server = server(&history(&[]));
-    let mut source = source(&server);
-    for _ in 0..3 {
-        source.issue(code("25935"), date("2026-01-05"), date("2026-01-06")).unwrap_err();
+fn a_run_logs_in_once_and_out_and_numbers_rise() {
+    let world = World::answering(&history(&[]));
+    for _ in 0..2 {
+        let mut source = world.source();
+        for _ in 0..2 {
+            source.issue(code("25935"), date("2026-01-05"), date("2026-01-06")).unwrap_err();
+        }
+        // W2: told once.
+        assert!(source.take_notes()[0].contains("a login ends every other session"));
+        assert_eq!(source.take_notes(), Vec::<String>::new());
     }
-    let requests = server.requests();
-    assert!(requests.iter().all(|request| request.url.path() == PATH));
+    let history = "CLMMfdsGetMarketPriceHistory";
+    let run = ["CLMAuthLoginRequest", history, history, "CLMAuthLogoutRequest"];
+    assert_eq!(world.asked(), [run, run].concat());
+    let requests = world.server.requests();
     let objects: Vec<Value> = requests.iter().map(object).collect();
     let number = |object: &Value| object["p_no"].as_str().unwrap().parse::<u64>().unwrap();
     assert!(number(&objects[0]) > 1_600_000_000, "{objects:?}");
     assert!(objects.windows(2).all(|pair| number(&pair[0]) < number(&pair[1])), "{objects:?}");
-    let first = &objects[0];
-    let asked = ["sCLMID", "sIssueCode", "sSizyouC", "sJsonOfmt"].map(|name| first[name].as_str());
-    let expected = ["CLMMfdsGetMarketPriceHistory", "25935", "00", "5"].map(Some);
-    assert_eq!(asked, expected);
-    assert_eq!(first["p_sd_date"].as_str().unwrap().len(), "2026.01.05-00:00:00.000".len());
+    assert_eq!(requests[1].url.path(), PATH);
+    let asked = ["sIssueCode", "sSizyouC", "sJsonOfmt"].map(|name| objects[1][name].as_str());
+    assert_eq!(asked, ["25935", "00", "5"].map(Some));
+}
+
+/// W3.
+#[test]
+fn while_an_engine_holds_the_account_nothing_is_sent() {
+    let world = World::answering(&history(&[row("20260105", "2300")]));
+    let engine = RequestNumbers::open(&world.folder.path().join(NUMBERS_FILE)).unwrap();
+    let mut source = world.source();
+    let mut ask = || source.issue(code("130A"), date("2026-01-05"), date("2026-01-06"));
+    let error = ask().unwrap_err();
+    assert!(error.to_string().starts_with("skipped, an engine or another run holds"), "{error}");
+    assert_eq!((error.reach(), world.asked()), (Reach::Source, Vec::new()));
+    drop(engine);
+    assert_eq!(ask().unwrap().rows.len(), 1);
+    // And the other way round: while the run has its session, no engine starts.
+    assert!(RequestNumbers::open(&world.folder.path().join(NUMBERS_FILE)).is_err());
+    drop(source);
+    RequestNumbers::open(&world.folder.path().join(NUMBERS_FILE)).unwrap();
+}
+
+/// W4.
+#[test]
+fn a_login_that_fails_ends_the_source() {
+    for (name, value, part) in [
+        ("sResultCode", "10031", "the broker refuses the login (10031: "),
+        ("sResultCode", "10089", "authentication by phone first (10089: "),
+        ("p_errno", "9", "takes no login now (p_errno 9: "),
+        ("sKinsyouhouMidokuFlg", "1", "documents wait to be read"),
+        ("sUrlPrice", "http://elsewhere.example.com/SECRET/", "sUrlPrice: "),
+    ] {
+        let server = Server::start(Vec::new());
+        let world = World { server, folder: TempDir::new().unwrap() };
+        let mut login = world.login();
+        login[name] = json!(value);
+        login["sResultText"] = json!(format!("user demo, {PASSWORD}"));
+        world.answers_login(&login);
+        let error = world.ask().unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+        assert_eq!((error.reach(), world.asked().len()), (Reach::Source, 1), "{error}");
+    }
+}
+
+/// W5: a question is asked again, with a new number, where its answer is lost; and no answer to another
+/// question is taken for it.
+#[test]
+fn questions_without_a_clear_answer_are_asked_again() {
+    let world = World::answering(&history(&[row("20260105", "2300")]));
+    let wrong = ResponseTemplate::new(502);
+    let of_other = shift_jis(&json!({ "p_no": "1", "p_errno": "0" }));
+    let first = Mock::given(path(PATH)).respond_with(wrong).up_to_n_times(1).with_priority(1);
+    let second = Mock::given(path(PATH)).respond_with(of_other).up_to_n_times(1).with_priority(2);
+    world.server.add(first);
+    world.server.add(second);
+    assert_eq!(world.ask().unwrap().rows.len(), 1);
+    assert_eq!(world.asked().len(), 1 + 3 + 1);
 }
 
 #[test]
@@ -118,7 +241,7 @@ fn empty_lists_have_two_spellings() {
     let list = by_manual.as_object_mut().unwrap().remove("aCLMMfdsMarketPriceHistory").unwrap();
     by_manual["aCLMMfdsGetMarketPriceHistory"] = list;
     for body in [history(&[]), text, by_manual, json!({ "p_errno": "1", "p_err": "no data" })] {
-        assert_eq!(ask(&server(&body)).unwrap().rows, []);
+        assert_eq!(ask(&body).unwrap().rows, []);
     }
 }
 
@@ -135,23 +258,16 @@ fn numbers_of_failures_have_a_reach() {
         ("-2", Reach::Request, 3),
         ("-3", Reach::Request, 3),
     ] {
-        // The service speaks Shift-JIS.
         let words = "セッションが切断しました。";
-        let body = json!({ "p_errno": number, "p_err": words }).to_string();
-        let (bytes, ..) = encoding_rs::SHIFT_JIS.encode(&body);
-        let answer = ResponseTemplate::new(200).set_body_bytes(bytes.into_owned());
-        let server = Server::start(vec![Mock::given(any()).respond_with(answer)]);
-        let error = ask(&server).unwrap_err();
+        let world = World::answering(&json!({ "p_errno": number, "p_err": words }));
+        let error = world.ask().unwrap_err();
         let expected = format!("p_errno {number}: {words}");
         assert!(error.to_string().contains(&expected), "{error}");
-        assert_eq!((error.reach(), server.asked().len()), (reach, tries), "{number}");
+        let asked = world.asked().iter().filter(|asked| asked.starts_with("CLMMfds")).count();
+        assert_eq!((error.reach(), asked), (reach, tries), "{number}");
     }
     let body = json!({ "p_errno": "0", "sResultCode": "991002", "sResultText": "受付不可" });
-    let body = body.to_string();
-    let (bytes, ..) = encoding_rs::SHIFT_JIS.encode(&body);
-    let answer = ResponseTemplate::new(200).set_body_bytes(bytes.into_owned());
-    let server = Server::start(vec![Mock::given(any()).respond_with(answer)]);
-    assert!(ask(&server).unwrap_err().to_string().contains("sResultCode 991002: 受付不可"));
+    assert!(ask(&body).unwrap_err().to_string().contains("sResultCode 991002: 受付不可"));
 }
 
 #[test]
@@ -166,7 +282,7 @@ fn wrong_answers_are_refused() {
     let mut of_other = history(&[]);
     of_other["sIssueCode"] = json!("7203");
     for (body, part) in [
-        (changed("pDPP", json!(2300)), "row 2: pDPP is no text"),
+        (changed("pDPP", json!({})), "row 2: pDPP: `{}` is not a decimal number"),
         (changed("pDPP", json!("2300.00001")), "pDPP: `2300.00001` has more than 4 digits"),
         (changed("pDPP", json!("2500")), "not all inside low to high"),
         (changed("pDPP", json!("")), "some of the four prices are missing"),
@@ -178,23 +294,12 @@ fn wrong_answers_are_refused() {
         (json!({ "p_errno": "0" }), "no list aCLMMfdsMarketPriceHistory"),
         (json!([]), "no JSON object"),
     ] {
-        let error = ask(&server(&body)).unwrap_err();
+        let error = ask(&body).unwrap_err();
         assert!(matches!(error, SourceError::Malformed(_)), "{body}: {error}");
         assert!(error.to_string().contains(part), "{body}: {error}");
     }
-    let bytes = ResponseTemplate::new(200).set_body_bytes(b"{\"p_err\":\"\x82\"}".to_vec());
-    let server = Server::start(vec![Mock::given(any()).respond_with(bytes)]);
-    assert!(ask(&server).unwrap_err().to_string().contains("not Shift-JIS"));
-}
-
-#[test]
-fn an_address_that_is_none_is_not_shown() {
-    for wrong in ["http://kabuka.example.com/SECRET/", "SECRET", "https://x.example.com/SECRET?a=b"]
-    {
-        let made = WebBrokerSource::new(&network(), wrong.to_owned().into(), FAST, policy());
-        let message = made.err().unwrap();
-        assert!(!message.contains("SECRET"), "{message}");
-    }
+    let world = World::new(ResponseTemplate::new(200).set_body_bytes(b"{\"p_err\":\"\x82\"}"));
+    assert!(world.ask().unwrap_err().to_string().contains("no Shift-JIS"));
 }
 
 #[test]
@@ -202,7 +307,7 @@ fn the_columns_of_splits_are_read() {
     let split = |changes: &[(&str, &str)]| {
         let mut wanted = row("20260106", "2300");
         changes.iter().for_each(|(name, value)| wanted[*name] = json!(value));
-        ask(&server(&history(&[row("20260105", "2300"), wanted])))
+        ask(&history(&[row("20260105", "2300"), wanted]))
     };
     for (changes, factor) in [
         (&[][..], Some(1.0)),
@@ -222,7 +327,7 @@ fn the_columns_of_splits_are_read() {
     ["pSPUO", "pSPUC", "pSPUK"]
         .iter()
         .for_each(|name| _ = silent.as_object_mut().unwrap().remove(*name));
-    assert_eq!(ask(&server(&history(&[silent]))).unwrap().rows[0].adjustment_factor, None);
+    assert_eq!(ask(&history(&[silent])).unwrap().rows[0].adjustment_factor, None);
     for (changes, part) in [
         (&[("pSPUK", "0.5"), ("pSPUO", "1"), ("pSPUC", "3")][..], "pSPUK is 0.5, but pSPUO by"),
         (&[("pSPUO", "1")], "only one of pSPUO and pSPUC"),
