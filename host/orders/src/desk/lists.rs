@@ -342,7 +342,7 @@ impl Desk {
             let request_id = pending.and_then(|pending| pending.request_id.clone());
             match step {
                 Step::FoundWorking => {
-                    if order.found_working(now.mono).is_ok() {
+                    if order.found_working(now.mono, &mut self.illegal) {
                         self.tell_accepted(key, now);
                     }
                 }
@@ -383,7 +383,7 @@ impl Desk {
         }
         order.changed_at = now.mono;
         if !order.status.is_final() {
-            order.end_if_filled(now.mono);
+            order.end_if_filled(now.mono, &mut self.illegal);
         }
         if was_whole {
             self.tell_updated(key, None, now);

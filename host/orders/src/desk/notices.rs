@@ -191,11 +191,12 @@ impl Desk {
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
         // An order that counts as rejected by a refused change was working after all.
-        if order.awaits_list && order.found_working(now.mono).is_ok() {
+        if order.awaits_list && order.found_working(now.mono, &mut self.illegal) {
             self.tell_accepted(key, now);
         }
         let Some(order) = self.book.get_mut(key) else { return };
-        if order.take(trigger, now.mono).is_ok() {
+        // Notice and list tell it, and notices come again.
+        if !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal) {
             order.is_over = true;
             tell(self);
             if let Some(order) = self.book.get_mut(key) {
@@ -226,7 +227,9 @@ impl Desk {
         let done = order.cumulative >= asked;
         let before = order.status;
         // A filled order that is filled again stays so.
-        let _ = order.take(OrderTrigger::Fill { done }, now.mono);
+        if before != OrderStatus::Filled {
+            let _ = order.take(OrderTrigger::Fill { done }, now.mono, &mut self.illegal);
+        }
         order.changed_at = now.mono;
         if done && order.status == OrderStatus::Filled {
             order.is_over = true;

@@ -157,8 +157,10 @@ impl World {
         Asked { client: 1, request_id: format!("r{}", self.commands) }
     }
 
-    /// Takes what the desk wants done.
+    /// Takes what the desk wants done. Whatever a broker tells and in whatever order, no order takes a
+    /// step that the state table does not have.
     pub(crate) fn collect(&mut self) {
+        assert_eq!(self.desk.illegal_transitions(), 0, "an illegal transition");
         for out in self.desk.take_out() {
             match out {
                 Out::Tell(to, event) => self.told.push((to, *event)),
