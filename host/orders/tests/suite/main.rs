@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod account;
+mod any_order;
 mod broker;
 mod dialect;
 mod flows;
 mod interleavings;
 mod reconciliation;
+mod truth;
+mod watch;
 mod world;

@@ -1,6 +1,6 @@
 //! A desk, its log, its broker and its clients, moved step by step.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use orders::{
 };
 use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
+use crate::account::BALANCES;
 use crate::broker::Broker;
 use crate::dialect::PlainDialect;
 
@@ -63,6 +64,8 @@ pub(crate) struct World {
     pub(crate) rules: DeskRules,
     pub(crate) rejects: bool,
     pub(crate) in_flight: Option<InFlight>,
+    /// The answer to it, where the broker has done it already.
+    pub(crate) reached: Option<Answered>,
     pub(crate) told: Vec<(Recipient, Event<'static>)>,
     /// Requests by name, as they left.
     pub(crate) sent: Vec<String>,
@@ -76,6 +79,9 @@ pub(crate) struct World {
     pub(crate) streamed: usize,
     pub(crate) is_streaming: bool,
     commands: u64,
+    /// New orders that were sent, and of which kinds.
+    orders_sent: usize,
+    pub(crate) kinds_sent: BTreeSet<String>,
 }
 
 /// 2026-11-20, 09:30 in Japan.
@@ -127,6 +133,7 @@ impl World {
             rules,
             rejects,
             in_flight: None,
+            reached: None,
             told: Vec::new(),
             sent: Vec::new(),
             passwords: Vec::new(),
@@ -137,6 +144,8 @@ impl World {
             streamed: 0,
             is_streaming: false,
             commands: 0,
+            orders_sent: 0,
+            kinds_sent: BTreeSet::new(),
         }
     }
 
@@ -163,9 +172,17 @@ impl World {
         assert_eq!(self.desk.illegal_transitions(), 0, "an illegal transition");
         for out in self.desk.take_out() {
             match out {
-                Out::Tell(to, event) => self.told.push((to, *event)),
+                Out::Tell(to, event) => {
+                    // What a guard was told serves the order that it was asked for, and no next one.
+                    let is_other = !matches!(*event, Event::OrderSubmitted(_));
+                    if is_other && self.in_flight.is_none() {
+                        self.broker.told.clear();
+                    }
+                    self.told.push((to, *event));
+                }
                 Out::Send { ticket, request, password } => {
                     assert!(self.in_flight.is_none(), "one question at a time");
+                    self.watch(&request);
                     self.sent.push(request.id.clone());
                     self.passwords.extend(password.map(|password| password.expose().to_owned()));
                     self.p_no += 1;
@@ -179,6 +196,22 @@ impl World {
                     self.in_flight = Some(InFlight::Login { ticket });
                 }
             }
+        }
+    }
+
+    /// Holds a request that leaves against what must be true of it.
+    fn watch(&mut self, request: &BrokerRequest) {
+        if request.id == "new" {
+            self.orders_sent += 1;
+            let lines = self.log.lines("submit").len();
+            assert_eq!(lines, self.orders_sent, "an order leaves with a line of its own");
+            let kinds = crate::watch::new_order(request, self.rules.phase, &self.broker.told);
+            self.kinds_sent.extend(kinds);
+        } else {
+            crate::watch::other(&request.id, self.rules.phase);
+        }
+        if !BALANCES.contains(&request.id.as_str()) {
+            self.broker.told.clear();
         }
     }
 
@@ -205,6 +238,15 @@ impl World {
         quantity: Option<&str>,
         price: Option<&str>,
     ) -> String {
+        let change = OrderModifyChange {
+            new_quantity: quantity.map(str::to_owned),
+            new_price: price.map(str::to_owned),
+            ..OrderModifyChange::default()
+        };
+        self.change(id, change)
+    }
+
+    pub(crate) fn change(&mut self, id: &str, change: OrderModifyChange) -> String {
         let asked = self.asked();
         let request_id = asked.request_id.clone();
         let command = ModifyOrder {
@@ -212,11 +254,7 @@ impl World {
             venue: "web_broker".to_owned(),
             client_order_id: Some(id.to_owned()),
             venue_order_id: None,
-            change: OrderModifyChange {
-                new_quantity: quantity.map(str::to_owned),
-                new_price: price.map(str::to_owned),
-                ..OrderModifyChange::default()
-            },
+            change,
         };
         let now = self.now();
         self.desk.modify(asked, &command, now);
@@ -279,11 +317,20 @@ impl World {
     pub(crate) fn answer(&mut self) {
         match self.in_flight.take() {
             Some(InFlight::Request { ticket, request, sent_p_no }) => {
-                let answered = self.broker.take(&request, self.wall);
+                let reached = self.reached.take();
+                let answered =
+                    reached.unwrap_or_else(|| self.broker.take(&request, self.wall));
                 self.give(ticket, sent_p_no, Ok(answered));
             }
             Some(InFlight::Login { ticket }) => self.logged_in(ticket),
             None => {}
+        }
+    }
+
+    /// The broker does what is on its way, and its answer does not come yet.
+    pub(crate) fn reach(&mut self) {
+        if let (Some(InFlight::Request { request, .. }), None) = (&self.in_flight, &self.reached) {
+            self.reached = Some(self.broker.take(request, self.wall));
         }
     }
 
@@ -295,6 +342,8 @@ impl World {
     }
 
     pub(crate) fn give(&mut self, ticket: u64, p_no: u64, result: Result<Answered, CallFailure>) {
+        let said = self.broker.says.take();
+        self.broker.told.extend(said.filter(|_| result.is_ok()));
         let now = self.now();
         self.desk.answered(ticket, Called { p_no: Some(p_no), result }, now);
         self.collect();
@@ -306,7 +355,8 @@ impl World {
             return;
         }
         if let Some(InFlight::Request { ticket, request, sent_p_no }) = self.in_flight.take() {
-            if does_it {
+            let is_done = self.reached.take().is_some();
+            if does_it && !is_done {
                 self.broker.take(&request, self.wall);
             }
             self.give(ticket, sent_p_no, Err(CallFailure::Unknown("reset".to_owned())));
@@ -317,6 +367,10 @@ impl World {
     pub(crate) fn answer_with(&mut self, answer: impl FnOnce(&str) -> Answered) {
         if matches!(self.in_flight, Some(InFlight::Login { .. })) {
             return;
+        }
+        // What the broker has done it does not refuse.
+        if self.reached.is_some() {
+            return self.answer();
         }
         if let Some(InFlight::Request { ticket, request, sent_p_no }) = self.in_flight.take() {
             let answered = answer(&request.id);
@@ -351,8 +405,29 @@ impl World {
         self.desk.login(Some("login".to_owned()), now);
         self.collect();
         self.answer_all();
-        self.connect();
+        if self.rules.phase.takes_notices() {
+            self.connect();
+        }
         self.answer_all();
+    }
+
+    /// A person asks for a login, whatever is under way.
+    pub(crate) fn login_again(&mut self) {
+        let now = self.now();
+        self.desk.login(None, now);
+        self.collect();
+    }
+
+    /// A person asks for the buying power, or for the positions.
+    pub(crate) fn balances(&mut self, positions: bool) {
+        let asked = self.asked();
+        let now = self.now();
+        if positions {
+            self.desk.positions(asked, now);
+        } else {
+            self.desk.buying_power(asked, now);
+        }
+        self.collect();
     }
 
     /// The stream connects, and tells the day's notices again.
@@ -400,6 +475,7 @@ impl World {
     /// reaches the broker or not, and nobody hears the answer.
     pub(crate) fn restart(&mut self, reaches: bool) {
         if let Some(InFlight::Request { request, .. }) = self.in_flight.take()
+            && self.reached.take().is_none()
             && reaches
         {
             self.broker.take(&request, self.wall);
