@@ -13,7 +13,8 @@
 //! | as a change wanted it | PENDING_UPDATE, answer unknown | the change is done |
 //! | working and not pending, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | works on as the row says; the request failed |
 //! | another quantity, price or date | working | the order is as the row says |
-//! | filled | anything | nothing: fills come by notices; what is missing is told |
+//! | filled, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | the change is done, or the request failed |
+//! | filled | anything | no fill: these come by notices; what is missing is told |
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -106,6 +107,11 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> Vec
             None if !is_same(&order.order, row) || !order.is_whole => steps.push(Step::Differs),
             None => {}
         },
+        // Its fills come by notices, where there are any; what was asked of it ends here.
+        OrderStatus::Filled if !status.is_final() => {
+            let pending = order.pending.as_ref();
+            steps.extend(pending.and_then(|pending| pending_step(pending, row, asked)));
+        }
         _ => {}
     }
     steps
@@ -125,9 +131,12 @@ fn pending_step(pending: &Pending, row: &BrokerRow, asked: ListAsked) -> Option<
     if is_under_way || !asked.has_settled_since(ended) {
         return None;
     }
-    Some(Step::RequestFailed(match pending.wanted {
-        Some(_) => "CHANGE_NOT_DONE: the broker's list has the order unchanged",
-        None => "CANCEL_NOT_DONE: the broker's list has the order working",
+    let is_filled = row.status == OrderStatus::Filled;
+    Some(Step::RequestFailed(match (&pending.wanted, is_filled) {
+        (Some(_), true) => "CHANGE_NOT_DONE: the broker's list has the order filled",
+        (Some(_), false) => "CHANGE_NOT_DONE: the broker's list has the order unchanged",
+        (None, true) => "CANCEL_NOT_DONE: the broker's list has the order filled",
+        (None, false) => "CANCEL_NOT_DONE: the broker's list has the order working",
     }))
 }
 

@@ -76,7 +76,10 @@ pub(crate) fn new_order(
     }
     let (asked, cost) = (order.quantity.shares(), value(&order));
     let needs_cash = named(fields, "needs-cash") == "true";
-    let is_enough = match (funding(fields), order.side, told) {
+    // Before it may stand what a person was told who waited no more.
+    let count = if needs_cash { 2 } else { 1 };
+    let newest = &told[told.len().saturating_sub(count)..];
+    let is_enough = match (funding(fields), order.side, newest) {
         (Funding::Cash, OrderSide::Buy, [Told::Cash(yen)])
         | (Funding::MarginNew, _, [Told::Margin(yen)]) => cost <= *yen,
         (Funding::Cash, OrderSide::Sell, [Told::Sellable(shares)]) => asked <= *shares,
