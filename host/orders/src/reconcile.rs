@@ -12,7 +12,7 @@
 //! | working | rejected by a refused change | accepted again |
 //! | as a change wanted it | PENDING_UPDATE, answer unknown | the change is done |
 //! | working and not pending, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | works on as the row says; the request failed |
-//! | another quantity, price or date | working | the order is as the row says |
+//! | another quantity, price or date, working or filled | working | the order is as the row says |
 //! | filled, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | the change is done, or the request failed |
 //! | filled | anything | no fill: these come by notices; what is missing is told |
 
@@ -108,13 +108,21 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> Vec
             None => {}
         },
         // Its fills come by notices, where there are any; what was asked of it ends here.
-        OrderStatus::Filled if !status.is_final() => {
-            let pending = order.pending.as_ref();
-            steps.extend(pending.and_then(|pending| pending_step(pending, row, asked)));
-        }
+        OrderStatus::Filled if !status.is_final() => match &order.pending {
+            Some(pending) => steps.extend(pending_step(pending, row, asked)),
+            None if !is_same(&order.order, row) => steps.push(Step::Differs),
+            None => {}
+        },
         _ => {}
     }
     steps
+}
+
+/// Whether a row tells something of its order that could not be taken up, because the order has changed
+/// since the list was asked for: the next list has it still.
+pub(crate) fn is_put_off(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> bool {
+    let tells = row.status.is_final() || !is_same(&order.order, row);
+    order.changed_at > asked.at && !order.status.is_final() && tells
 }
 
 /// What a row means for a change or a cancel that was sent.

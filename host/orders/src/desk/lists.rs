@@ -47,6 +47,8 @@ pub(crate) struct Resync {
     pause: Duration,
     /// One waits or is on its way.
     is_asked: bool,
+    /// A row of the newest list could not be taken up yet.
+    has_put_off: bool,
     /// Since when the stream of notices is up.
     stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
@@ -183,6 +185,7 @@ impl Desk {
             |order: &DeskOrder| order.is_unknown() || order.awaits_list || order.pending.is_some();
         let is_needed = self.book.iter().any(|(_, order)| is_open(order))
             || !self.held.is_empty()
+            || self.resync.has_put_off
             || self.has_untold_fills(now);
         if is_needed {
             self.put_off_resync(now);
@@ -245,6 +248,7 @@ impl Desk {
 
     /// Takes a list up.
     fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListAsked, now: Now) {
+        self.resync.has_put_off = false;
         let mut strangers: Vec<(usize, &BrokerRow)> = Vec::new();
         let mut listed = std::collections::BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
@@ -332,6 +336,7 @@ impl Desk {
         }
         order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
         let steps = reconcile::steps(order, row, asked);
+        self.resync.has_put_off |= reconcile::is_put_off(order, row, asked);
         if row.status.is_final() && order.changed_at <= asked.at {
             order.is_over = true;
         }
