@@ -219,11 +219,16 @@ impl DeskOrder {
         self.has_looks_of(seen) && (is_same_day || last.is_some_and(|last| last >= seen.today))
     }
 
+    /// Whether it is from the log: placed by this desk, in a process before.
+    pub(crate) fn is_restored(&self) -> bool {
+        self.client_order_id.is_some() && self.request_id.is_none()
+    }
+
     /// Whether it is an order of that symbol and side: what has another one is another order.
     fn has_looks_of(&self, seen: Seen<'_>) -> bool {
         let settles = self.order.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
         // The log does not tell the tags of an order.
-        let is_restored = self.client_order_id.is_some() && self.request_id.is_none();
+        let is_restored = self.is_restored();
         let has_side = seen.side.is_none_or(|side| side == self.order.side);
         (seen.symbol.is_empty() || *self.order.symbol == *seen.symbol)
             && (has_side || settles || is_restored)

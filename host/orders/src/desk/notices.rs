@@ -57,9 +57,30 @@ impl Desk {
     fn notice(&mut self, notice: BrokerNotice, now: Now) {
         let number = &notice.venue_order_id;
         match self.book.by_number(number, Seen::notice(&notice, now.wall.jst_date())) {
-            Some(key) => self.apply_notice(key, &notice, now),
+            Some(key) if self.must_wait(key, &notice) => self.hold(notice, now),
+            Some(key) => {
+                self.apply_notice(key, &notice, now);
+                // What was pending may have ended.
+                if notice.kind != NoticeKind::Filled {
+                    self.release_held(now);
+                }
+            }
             None => self.hold(notice, now),
         }
+    }
+
+    /// Whether a fill can only be told when it is known how many shares the order has at the broker: of an
+    /// order of the log, which does not tell changes, a list says it; of one whose change to more shares is
+    /// under way, the answer (P27), or a list. Else an order that works on would end here.
+    fn must_wait(&self, key: OrderKey, notice: &BrokerNotice) -> bool {
+        let (Some(fill), Some(order)) = (&notice.fill, self.book.get(key)) else { return false };
+        if order.is_restored() && self.resync.listed_at.is_none() {
+            return true;
+        }
+        let asked = order.order.quantity.shares();
+        let ends = order.cumulative.saturating_add(fill.quantity.shares()) >= asked;
+        let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
+        ends && wanted.is_some_and(|wanted| wanted.quantity.shares() > asked)
     }
 
     /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
@@ -90,9 +111,16 @@ impl Desk {
         let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
         for (came, notice) in std::mem::take(&mut self.held) {
             let number = &notice.venue_order_id;
-            if let Some(key) = self.book.by_number(number, Seen::notice(&notice, today)) {
-                self.apply_notice(key, &notice, now);
-                continue;
+            match self.book.by_number(number, Seen::notice(&notice, today)) {
+                Some(key) if self.must_wait(key, &notice) => {
+                    self.held.push((came, notice));
+                    continue;
+                }
+                Some(key) => {
+                    self.apply_notice(key, &notice, now);
+                    continue;
+                }
+                None => {}
             }
             let is_unlisted = listed_at.is_some_and(|listed| listed >= came + settle);
             if is_unlisted && !is_submitting && !has_unknown {
