@@ -267,8 +267,7 @@ impl Desk {
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
         // A notice may tell it twice, or after another end.
-        if order.status.is_final()
-            || !order.take(OrderTrigger::Reject, now.mono, &mut self.illegal)
+        if order.status.is_final() || !order.take(OrderTrigger::Reject, now.mono, &mut self.illegal)
         {
             return;
         }

@@ -122,9 +122,7 @@ impl Desk {
             let Some(order) = self.book.get_mut(key) else { continue };
             // It ended since the list, or something else is pending.
             let takes_it = order.status.transition(OrderTrigger::SendCancel).is_ok();
-            if !takes_it
-                || !order.take(OrderTrigger::SendCancel, now.mono, &mut self.illegal)
-            {
+            if !takes_it || !order.take(OrderTrigger::SendCancel, now.mono, &mut self.illegal) {
                 continue;
             }
             let request_id = Some(request_id.clone());

@@ -366,8 +366,7 @@ impl Desk {
             (false, _) => OrderTrigger::CancelRefused { partly_filled },
         };
         // An order that has ended in the meantime stays ended; its request was refused all the same.
-        let is_taken =
-            !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal);
+        let is_taken = !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal);
         if is_taken && trigger == OrderTrigger::Reject {
             order.awaits_list = true;
             self.ask_list_soon(now);

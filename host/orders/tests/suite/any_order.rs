@@ -51,12 +51,9 @@ pub(crate) fn order(
     if matches!(kind, OrderType::StopMarket | OrderType::StopLimit) {
         made.trigger_price = Some(price(random));
     }
-    let times = &[
-        TimeInForce::Day,
-        TimeInForce::Gtd,
-        TimeInForce::AtTheOpen,
-        TimeInForce::AtTheClose,
-    ][..times];
+    let times =
+        &[TimeInForce::Day, TimeInForce::Gtd, TimeInForce::AtTheOpen, TimeInForce::AtTheClose]
+            [..times];
     made.time_in_force = one(random, times);
     made.expire_time_ns = (made.time_in_force == TimeInForce::Gtd).then_some(NEXT_DAY_NS);
     if widest == OrderPhase::O3 {

@@ -54,8 +54,7 @@ impl Run {
     }
 
     fn submit(&mut self, id: &str) {
-        let positions: Vec<String> =
-            self.world.broker.account.positions.keys().cloned().collect();
+        let positions: Vec<String> = self.world.broker.account.positions.keys().cloned().collect();
         let order = any_order::order(&mut self.random, id, self.phase, &positions);
         self.seen.take(&mut self.world);
         self.world.submit(&order);
@@ -306,9 +305,25 @@ fn check_reach(refusals: &BTreeSet<String>, placed: &BTreeMap<String, u64>) {
         assert!(refusals.contains(reason), "nothing was refused by {reason}: {refusals:?}");
     }
     let kinds = [
-        "O0", "O1", "O2", "O3", "MARKET", "LIMIT", "STOP_MARKET", "STOP_LIMIT", "DAY", "GTD",
-        "AT_THE_OPEN", "AT_THE_CLOSE", "BUY", "SELL", "cash", "margin-new", "repay of none",
-        "repay of one", "repay of several",
+        "O0",
+        "O1",
+        "O2",
+        "O3",
+        "MARKET",
+        "LIMIT",
+        "STOP_MARKET",
+        "STOP_LIMIT",
+        "DAY",
+        "GTD",
+        "AT_THE_OPEN",
+        "AT_THE_CLOSE",
+        "BUY",
+        "SELL",
+        "cash",
+        "margin-new",
+        "repay of none",
+        "repay of one",
+        "repay of several",
     ];
     for kind in kinds {
         assert!(placed.contains_key(kind), "no order of {kind} was placed: {placed:?}");

@@ -12,7 +12,8 @@ use ipc::{
     OrderModifyChange, Secret, SubmitOrderRequest,
 };
 use orders::{
-    Asked, AuditSink, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, Restored,
+    Asked, AuditSink, Desk, DeskRules, LoginDone, LoginFailed, Now, OrderPhase, Out, Recipient,
+    Restored,
 };
 use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
@@ -82,6 +83,8 @@ pub(crate) struct World {
     /// New orders that were sent, and of which kinds.
     orders_sent: usize,
     pub(crate) kinds_sent: BTreeSet<String>,
+    /// A person has asked for balances.
+    is_asked_for_balances: bool,
 }
 
 /// 2026-11-20, 09:30 in Japan.
@@ -146,6 +149,7 @@ impl World {
             commands: 0,
             orders_sent: 0,
             kinds_sent: BTreeSet::new(),
+            is_asked_for_balances: false,
         }
     }
 
@@ -210,7 +214,10 @@ impl World {
         } else {
             crate::watch::other(&request.id, self.rules.phase);
         }
-        if !BALANCES.contains(&request.id.as_str()) {
+        if BALANCES.contains(&request.id.as_str()) {
+            let has_guards = self.rules.phase == OrderPhase::O3;
+            assert!(has_guards || self.is_asked_for_balances, "no guard before O3");
+        } else {
             self.broker.told.clear();
         }
     }
@@ -318,8 +325,7 @@ impl World {
         match self.in_flight.take() {
             Some(InFlight::Request { ticket, request, sent_p_no }) => {
                 let reached = self.reached.take();
-                let answered =
-                    reached.unwrap_or_else(|| self.broker.take(&request, self.wall));
+                let answered = reached.unwrap_or_else(|| self.broker.take(&request, self.wall));
                 self.give(ticket, sent_p_no, Ok(answered));
             }
             Some(InFlight::Login { ticket }) => self.logged_in(ticket),
@@ -420,6 +426,7 @@ impl World {
 
     /// A person asks for the buying power, or for the positions.
     pub(crate) fn balances(&mut self, positions: bool) {
+        self.is_asked_for_balances = true;
         let asked = self.asked();
         let now = self.now();
         if positions {
