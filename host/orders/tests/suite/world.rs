@@ -411,9 +411,7 @@ impl World {
         self.desk.login(Some("login".to_owned()), now);
         self.collect();
         self.answer_all();
-        if self.rules.phase.takes_notices() {
-            self.connect();
-        }
+        self.connect();
         self.answer_all();
     }
 
