@@ -83,6 +83,18 @@ impl Broker {
         self.place(order, Funding::Cash, Vec::new(), false, now)
     }
 
+    /// An order is changed elsewhere: to so many shares, where it can be.
+    pub(crate) fn change_elsewhere(&mut self, number: &str, shares: u64) {
+        let Some(order) = self.orders.get_mut(number).filter(|order| order.is_open()) else {
+            return;
+        };
+        let has_bound = order.sells_shares() || order.funding == Funding::MarginRepay;
+        if shares > order.filled && !(has_bound && shares > order.order.quantity.shares()) {
+            order.order.quantity = Quantity::new(shares);
+            self.tell("updated", number, Vec::new());
+        }
+    }
+
     fn place(
         &mut self,
         order: BrokerOrder,

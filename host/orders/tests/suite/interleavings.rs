@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use domain::order_mapping::Field;
 use domain::{OrderSide, OrderStatus, Random};
 use ipc::{OrderListFilter, SubmitOrderRequest};
 use orders::{DeskRules, OrderPhase};
@@ -12,6 +13,7 @@ use venues::web_broker::CallFailure;
 
 use crate::any_order;
 use crate::broker::{answer, refused};
+use crate::dialect::named;
 use crate::truth::{Seen, check_ids, check_states};
 use crate::world::{InFlight, World};
 
@@ -25,6 +27,9 @@ struct Run {
     seen: Seen,
     phase: OrderPhase,
     ids: Vec<String>,
+    /// Notices of one order come in their turn, and orders are changed elsewhere. Out of their turn nobody
+    /// could tell a fill that ends an order from one of an order that was changed to more shares before.
+    is_in_turn: bool,
     /// What was sent under each id.
     requests: BTreeMap<String, Vec<SubmitOrderRequest>>,
 }
@@ -49,8 +54,9 @@ impl Run {
         for _ in 0..random.below(5) {
             world.broker.account.open(100 * (1 + random.below(8)));
         }
+        let is_in_turn = random.permille(300);
         let (seen, ids, requests) = (Seen::default(), Vec::new(), BTreeMap::new());
-        Self { world, random, seen, phase, ids, requests }
+        Self { world, random, seen, phase, ids, is_in_turn, requests }
     }
 
     fn submit(&mut self, id: &str) {
@@ -80,7 +86,7 @@ impl Run {
     }
 
     fn step(&mut self) {
-        match self.random.below(32) {
+        match self.random.below(33) {
             0..=3 => {
                 let id = format!("o{}", self.ids.len());
                 self.ids.push(id.clone());
@@ -146,6 +152,14 @@ impl Run {
                     self.world.balances(self.random.permille(500));
                 }
             }
+            29 => {
+                if let Some(number) = self.some_number()
+                    && self.is_in_turn
+                {
+                    let shares = (1 + self.random.below(5)) * 100;
+                    self.world.broker.change_elsewhere(&number, shares);
+                }
+            }
             _ => self.world.pass(Duration::from_millis(1 + self.random.below(3_000))),
         }
     }
@@ -154,7 +168,14 @@ impl Run {
     fn notice(&mut self) {
         let world = &mut self.world;
         world.pump();
-        let place = self.random.place(world.stream.len());
+        let mut place = self.random.place(world.stream.len());
+        if self.is_in_turn
+            && let Some(fields) = world.stream.get(place)
+        {
+            let number = named(fields, "number");
+            let is_same = |other: &Vec<Field>| named(other, "number") == number;
+            place = world.stream.iter().position(is_same).unwrap_or(place);
+        }
         // Sometimes twice.
         if self.random.permille(100)
             && let Some(again) = world.stream.get(place).cloned()
