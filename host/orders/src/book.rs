@@ -84,6 +84,8 @@ pub(crate) struct DeskOrder {
     pub(crate) is_ambiguous: bool,
     /// It counts as rejected because a change was refused, until a list tells of it (P26).
     pub(crate) awaits_list: bool,
+    /// It was changed elsewhere then, and no list asked for since has told how.
+    pub(crate) changed_elsewhere: Option<Duration>,
     /// The broker will not change it any more.
     pub(crate) is_over: bool,
     /// When its state or its fills changed last: a list that was asked for before knows less.
@@ -121,6 +123,7 @@ impl DeskOrder {
             listed: None,
             is_ambiguous: false,
             awaits_list: false,
+            changed_elsewhere: None,
             is_over: false,
             changed_at: Duration::ZERO,
             told: BTreeSet::new(),

@@ -342,6 +342,7 @@ impl Desk {
         self.give_up_waits(now);
         self.book.forget_before(now.wall.jst_date());
         self.tick_cancels(now);
+        self.tick_held(now);
         self.tick_ready(now);
         if self.is_closed_by_answer {
             // A list that is answered says that the broker is there again.

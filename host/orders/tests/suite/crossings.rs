@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use ipc::OrderListFilter;
 use orders::{DeskRules, OrderPhase};
 
+use crate::broker::answer;
 use crate::world::{World, limit_buy};
 
 fn world(phase: OrderPhase) -> World {
@@ -141,4 +143,42 @@ fn what_was_asked_of_an_order_ends_when_the_list_has_it_filled() {
         assert!(text.ends_with("_NOT_DONE: the broker's list has the order filled"), "{text}");
         assert_eq!(status(&mut world, 100), "ACCEPTED", "no notice has told a fill");
     }
+}
+
+/// Somebody else gives the order more shares; the fill comes before the list that tells how many.
+#[test]
+fn a_fill_that_follows_a_change_elsewhere_ends_nothing() {
+    let mut world = world(OrderPhase::O2);
+    placed(&mut world, 100);
+    world.broker.change_elsewhere("1000", 300);
+    world.broker.fill("1000", 100);
+    world.deliver_all();
+    assert_eq!(world.events(), [""; 0], "it is not known yet what is left");
+    wait(&mut world);
+    assert_eq!(world.json("OrderUpdated")["quantity"], "300");
+    assert_eq!(world.json("OrderFilled")["leaves_qty"], "200");
+    assert_eq!(status(&mut world, 100), "PARTIALLY_FILLED");
+    // And to fewer.
+    world.broker.change_elsewhere("1000", 200);
+    world.broker.fill("1000", 100);
+    world.deliver_all();
+    wait(&mut world);
+    assert_eq!(status(&mut world, 100), "FILLED");
+}
+
+/// Where no list comes, the fill is told all the same: late rather than never.
+#[test]
+fn a_fill_waits_for_a_list_no_longer_than_for_an_answer() {
+    let mut world = world(OrderPhase::O2);
+    placed(&mut world, 100);
+    world.broker.change_elsewhere("1000", 300);
+    world.broker.fill("1000", 100);
+    world.list(OrderListFilter::default());
+    world.answer_with(|id| answer(id, "2", vec![]));
+    world.deliver_all();
+    world.events();
+    world.pass(Duration::from_secs(29));
+    assert_eq!(world.events(), [""; 0]);
+    world.pass(Duration::from_secs(1));
+    assert_eq!(world.events(), ["OrderFilled a 1000"]);
 }

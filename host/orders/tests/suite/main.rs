@@ -9,6 +9,7 @@ mod crossings;
 mod dialect;
 mod flows;
 mod interleavings;
+mod log;
 mod reconciliation;
 mod truth;
 mod watch;

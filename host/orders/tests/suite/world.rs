@@ -1,56 +1,24 @@
 //! A desk, its log, its broker and its clients, moved step by step.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerRequest, Field};
 use domain::{OrderSide, OrderType, TimeInForce, TsNanos};
 use ipc::{
-    AuditLine, CancelAllOrders, CancelOrder, Event, GetOrderList, ModifyOrder, OrderListFilter,
+    CancelAllOrders, CancelOrder, Event, GetOrderList, ModifyOrder, OrderListFilter,
     OrderModifyChange, Secret, SubmitOrderRequest,
 };
 use orders::{
-    Asked, AuditSink, Desk, DeskRules, LoginDone, LoginFailed, Now, OrderPhase, Out, Recipient,
-    Restored,
+    Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, OrderPhase, Out, Recipient, Restored,
 };
 use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
 use crate::account::BALANCES;
 use crate::broker::Broker;
 use crate::dialect::PlainDialect;
-
-/// The log's bytes, which outlive a desk, and whether it can be written.
-#[derive(Clone, Default)]
-pub(crate) struct Log {
-    pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
-    pub(crate) fails: Arc<Mutex<bool>>,
-}
-
-impl AuditSink for Log {
-    fn append(&mut self, lines: &[AuditLine<'_>], _: bool) -> io::Result<()> {
-        if *self.fails.lock().unwrap() {
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "full"));
-        }
-        let mut bytes = self.bytes.lock().unwrap();
-        for line in lines {
-            serde_json::to_writer(&mut *bytes, line)?;
-            bytes.push(b'\n');
-        }
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Lines of a phase, as their text.
-    pub(crate) fn lines(&self, phase: &str) -> Vec<String> {
-        let bytes = self.bytes.lock().unwrap();
-        let text = String::from_utf8(bytes.clone()).unwrap();
-        let wanted = format!("\"phase\":\"{phase}\"");
-        text.lines().filter(|line| line.contains(&wanted)).map(str::to_owned).collect()
-    }
-}
+use crate::log::Log;
 
 /// What the desk has sent and is not answered.
 pub(crate) enum InFlight {
