@@ -1,6 +1,7 @@
 """A simulated web broker, an engine that trades there, and a client of the engine that keeps every frame: what the
 tests of faults, kills, reasons and secrets share. Written from the specification, without any code of ours."""
 
+import datetime
 import json
 import pathlib
 import re
@@ -26,6 +27,7 @@ REMOVED_CODES = frozenset(
 ENDS = ("SubmitOrderResult", "OrderRejected", "OrderUpdated", "CancelAllResult", "OrderListUpdated", "Error",
         "EngineBusy", "SecondPasswordRequired", "BuyingPowerUpdated", "PositionsUpdated")
 NEW, CORRECT, CANCEL, LIST = "CLMKabuNewOrder", "CLMKabuCorrectOrder", "CLMKabuCancelOrder", "CLMOrderList"
+JAPAN = datetime.timezone(datetime.timedelta(hours=9))
 #: Lists are asked for after a second, and not after five.
 QUICK = ("--web-broker", "unknown_settle_secs=1")
 
@@ -244,3 +246,13 @@ def check_log(path, numbers=None):
             assert line["reason_code"] in REASON_CODES, line
             open_ids.remove(name)
     return lines
+
+
+def days_ahead(one, count):
+    """The end of the broker's business day that lies so many ahead, in nanoseconds, and its date."""
+    day = datetime.datetime.strptime(one.broker.view()["day"].replace("-", ""), "%Y%m%d").date()
+    while count:
+        day += datetime.timedelta(days=1)
+        count -= day.weekday() < 5
+    end = datetime.datetime.combine(day, datetime.time(23, 59, 59), JAPAN)
+    return int(end.timestamp()) * 10**9, day

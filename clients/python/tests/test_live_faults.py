@@ -1,7 +1,6 @@
 """What goes wrong between an engine and its broker: lost and late answers, notices twice, early and in another order,
 streams that break, sessions that end in the middle; and orders of every kind, whose fills are those of the broker."""
 
-import datetime
 import random
 import sys
 import time
@@ -10,12 +9,11 @@ from decimal import Decimal
 import pytest
 
 pytest.register_assert_rewrite("live_world")
-from live_world import CANCEL, CORRECT, NEW, SPEC, VENDOR, World, check_log  # noqa: E402
+from live_world import CANCEL, CORRECT, NEW, SPEC, VENDOR, World, check_log, days_ahead  # noqa: E402
 from web_broker import refused_start  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 FORMS = [SPEC, VENDOR]
-JAPAN = datetime.timezone(datetime.timedelta(hours=9))
 ALL = "CLMKabuCancelOrderAll"
 
 
@@ -579,16 +577,6 @@ def test_some_are_not_cancelled(shared):
 
 
 # --- Kinds of orders.
-
-
-def days_ahead(one, count):
-    """The end of the broker's business day that lies so many ahead, in nanoseconds, and its date."""
-    day = datetime.datetime.strptime(one.broker.view()["day"].replace("-", ""), "%Y%m%d").date()
-    while count:
-        day += datetime.timedelta(days=1)
-        count -= day.weekday() < 5
-    end = datetime.datetime.combine(day, datetime.time(23, 59, 59), JAPAN)
-    return int(end.timestamp()) * 10**9, day
 
 
 def test_an_order_of_several_days(shared):

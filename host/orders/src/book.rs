@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::order::{IllegalTransition, OrderEffect, OrderTrigger};
+use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow};
 use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, TsNanos};
 use ipc::Discrepancy;
@@ -37,6 +37,17 @@ pub(crate) struct Pending {
 pub(crate) struct Listed {
     pub(crate) status: OrderStatus,
     pub(crate) filled: Quantity,
+}
+
+/// How many transitions were tried that the state table does not have. What comes twice or too late is asked
+/// for before it is tried; so each of these is a mistake of the desk's own.
+#[derive(Debug, Default)]
+pub(crate) struct Illegal(u64);
+
+impl Illegal {
+    pub(crate) const fn count(&self) -> u64 {
+        self.0
+    }
 }
 
 /// One order.
@@ -73,6 +84,8 @@ pub(crate) struct DeskOrder {
     pub(crate) is_ambiguous: bool,
     /// It counts as rejected because a change was refused, until a list tells of it (P26).
     pub(crate) awaits_list: bool,
+    /// It was changed elsewhere then, and no list asked for since has told how.
+    pub(crate) changed_elsewhere: Option<Duration>,
     /// The broker will not change it any more.
     pub(crate) is_over: bool,
     /// When its state or its fills changed last: a list that was asked for before knows less.
@@ -110,6 +123,7 @@ impl DeskOrder {
             listed: None,
             is_ambiguous: false,
             awaits_list: false,
+            changed_elsewhere: None,
             is_over: false,
             changed_at: Duration::ZERO,
             told: BTreeSet::new(),
@@ -208,42 +222,59 @@ impl DeskOrder {
         self.has_looks_of(seen) && (is_same_day || last.is_some_and(|last| last >= seen.today))
     }
 
+    /// Whether it is from the log: placed by this desk, in a process before.
+    pub(crate) fn is_restored(&self) -> bool {
+        self.client_order_id.is_some() && self.request_id.is_none()
+    }
+
     /// Whether it is an order of that symbol and side: what has another one is another order.
     fn has_looks_of(&self, seen: Seen<'_>) -> bool {
         let settles = self.order.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
         // The log does not tell the tags of an order.
-        let is_restored = self.client_order_id.is_some() && self.request_id.is_none();
+        let is_restored = self.is_restored();
         let has_side = seen.side.is_none_or(|side| side == self.order.side);
         (seen.symbol.is_empty() || *self.order.symbol == *seen.symbol)
             && (has_side || settles || is_restored)
     }
 
-    /// Moves it to its next state, at a time.
+    /// Moves it to its next state, at a time; tells whether the state table has that.
+    #[must_use]
     pub(crate) fn take(
         &mut self,
         trigger: OrderTrigger,
         now: Duration,
-    ) -> Result<OrderEffect, IllegalTransition> {
-        let (next, effect) = self.status.transition(trigger)?;
-        self.status = next;
-        self.changed_at = now;
-        Ok(effect)
+        illegal: &mut Illegal,
+    ) -> bool {
+        match self.status.transition(trigger) {
+            Ok((next, _)) => {
+                self.status = next;
+                self.changed_at = now;
+                true
+            }
+            Err(error) => {
+                illegal.0 += 1;
+                tracing::error!(%error, id = self.client_order_id.as_deref(), "nothing is changed");
+                false
+            }
+        }
     }
 
     /// It works, or is filled, and counted as rejected because a change of it was refused.
-    pub(crate) fn found_working(&mut self, now: Duration) -> Result<(), IllegalTransition> {
+    pub(crate) fn found_working(&mut self, now: Duration, illegal: &mut Illegal) -> bool {
         self.awaits_list = false;
         let partly_filled = self.is_partly_filled();
-        self.take(OrderTrigger::FoundWorking { partly_filled }, now)?;
+        if !self.take(OrderTrigger::FoundWorking { partly_filled }, now, illegal) {
+            return false;
+        }
         // What filled it was told while it counted as rejected.
-        self.end_if_filled(now);
-        Ok(())
+        self.end_if_filled(now, illegal);
+        true
     }
 
     /// Ends an order of which nothing is left since it was changed: the fills were told before.
-    pub(crate) fn end_if_filled(&mut self, now: Duration) {
+    pub(crate) fn end_if_filled(&mut self, now: Duration, illegal: &mut Illegal) {
         let is_filled = self.cumulative >= self.order.quantity.shares();
-        if is_filled && self.take(OrderTrigger::Fill { done: true }, now).is_ok() {
+        if is_filled && self.take(OrderTrigger::Fill { done: true }, now, illegal) {
             self.is_over = true;
         }
     }

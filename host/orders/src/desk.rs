@@ -32,7 +32,7 @@ use ipc::{Event, Secret};
 use venues::web_broker::{Called, Masters};
 
 use crate::audit::AuditSink;
-use crate::book::{Book, DeskOrder, OrderKey};
+use crate::book::{Book, DeskOrder, Illegal, OrderKey};
 use crate::limits::{JOBS_WAITING_MAX, ORDER_ANSWER_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
@@ -164,6 +164,7 @@ pub struct Desk {
     mapping: Box<dyn OrderMapping>,
     log: Box<dyn AuditSink>,
     book: Book,
+    illegal: Illegal,
     stand: SessionStand,
     /// Logins in this process.
     epoch: u64,
@@ -215,6 +216,7 @@ impl Desk {
             mapping,
             log,
             book,
+            illegal: Illegal::default(),
             stand: SessionStand::LoggedOut,
             epoch: 0,
             phase: VenuePhase::Unknown,
@@ -244,6 +246,13 @@ impl Desk {
     #[must_use]
     pub const fn stand(&self) -> SessionStand {
         self.stand
+    }
+
+    /// How many transitions of orders were tried that the state table does not have: each is a mistake of
+    /// the desk's own, which is logged and changes nothing.
+    #[must_use]
+    pub const fn illegal_transitions(&self) -> u64 {
+        self.illegal.count()
     }
 
     /// Whether a command can wait for its turn.
@@ -333,6 +342,7 @@ impl Desk {
         self.give_up_waits(now);
         self.book.forget_before(now.wall.jst_date());
         self.tick_cancels(now);
+        self.tick_held(now);
         self.tick_ready(now);
         if self.is_closed_by_answer {
             // A list that is answered says that the broker is there again.

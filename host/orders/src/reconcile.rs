@@ -12,8 +12,9 @@
 //! | working | rejected by a refused change | accepted again |
 //! | as a change wanted it | PENDING_UPDATE, answer unknown | the change is done |
 //! | working and not pending, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | works on as the row says; the request failed |
-//! | another quantity, price or date | working | the order is as the row says |
-//! | filled | anything | nothing: fills come by notices; what is missing is told |
+//! | another quantity, price or date, working or filled | working | the order is as the row says |
+//! | filled, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | the change is done, or the request failed |
+//! | filled | anything | no fill: these come by notices; what is missing is told |
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -106,9 +107,22 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> Vec
             None if !is_same(&order.order, row) || !order.is_whole => steps.push(Step::Differs),
             None => {}
         },
+        // Its fills come by notices, where there are any; what was asked of it ends here.
+        OrderStatus::Filled if !status.is_final() => match &order.pending {
+            Some(pending) => steps.extend(pending_step(pending, row, asked)),
+            None if !is_same(&order.order, row) => steps.push(Step::Differs),
+            None => {}
+        },
         _ => {}
     }
     steps
+}
+
+/// Whether a row tells something of its order that could not be taken up, because the order has changed
+/// since the list was asked for: the next list has it still.
+pub(crate) fn is_put_off(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> bool {
+    let tells = row.status.is_final() || !is_same(&order.order, row);
+    order.changed_at > asked.at && !order.status.is_final() && tells
 }
 
 /// What a row means for a change or a cancel that was sent.
@@ -125,9 +139,12 @@ fn pending_step(pending: &Pending, row: &BrokerRow, asked: ListAsked) -> Option<
     if is_under_way || !asked.has_settled_since(ended) {
         return None;
     }
-    Some(Step::RequestFailed(match pending.wanted {
-        Some(_) => "CHANGE_NOT_DONE: the broker's list has the order unchanged",
-        None => "CANCEL_NOT_DONE: the broker's list has the order working",
+    let is_filled = row.status == OrderStatus::Filled;
+    Some(Step::RequestFailed(match (&pending.wanted, is_filled) {
+        (Some(_), true) => "CHANGE_NOT_DONE: the broker's list has the order filled",
+        (Some(_), false) => "CHANGE_NOT_DONE: the broker's list has the order unchanged",
+        (None, true) => "CANCEL_NOT_DONE: the broker's list has the order filled",
+        (None, false) => "CANCEL_NOT_DONE: the broker's list has the order working",
     }))
 }
 

@@ -195,7 +195,7 @@ impl Desk {
         self.book.set_number(key, number, accepted.business_day.as_ref());
         let Some(order) = self.book.get_mut(key) else { return };
         let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
-        let is_taken = order.take(OrderTrigger::VenueAccepts, now.mono).is_ok();
+        let is_taken = order.take(OrderTrigger::VenueAccepts, now.mono, &mut self.illegal);
         let (code, text) = warning_of(accepted).unzip();
         let line = AuditLine::Accepted(AuditAccepted {
             ts: now.wall.millis(),
@@ -266,12 +266,15 @@ impl Desk {
         now: Now,
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
-        if order.take(OrderTrigger::Reject, now.mono).is_err() {
+        // A notice may tell it twice, or after another end.
+        if order.status.is_final() || !order.take(OrderTrigger::Reject, now.mono, &mut self.illegal)
+        {
             return;
         }
         let request_id = asked.map(|asked| asked.request_id.clone());
         let request_id = request_id.or_else(|| order.request_id.clone());
         order.unknown_since = None;
+        order.pending = None;
         if let Some(id) = order.client_order_id.clone() {
             self.log_rejected(&id, rejection, now);
         }

@@ -120,7 +120,9 @@ impl Desk {
         };
         for key in targets {
             let Some(order) = self.book.get_mut(key) else { continue };
-            if order.take(OrderTrigger::SendCancel, now.mono).is_err() {
+            // It ended since the list, or something else is pending.
+            let takes_it = order.status.transition(OrderTrigger::SendCancel).is_ok();
+            if !takes_it || !order.take(OrderTrigger::SendCancel, now.mono, &mut self.illegal) {
                 continue;
             }
             let request_id = Some(request_id.clone());

@@ -218,7 +218,7 @@ impl Desk {
         let trigger = if is_update { OrderTrigger::SendModify } else { OrderTrigger::SendCancel };
         if let Some(order) = self.book.get_mut(key) {
             // `change_request` has asked whether the state takes it.
-            let _ = order.take(trigger, now.mono);
+            let _ = order.take(trigger, now.mono, &mut self.illegal);
             let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
             order.pending = Some(Pending { request_id, wanted, ended: None });
         }
@@ -316,9 +316,11 @@ impl Desk {
     pub(crate) fn updated(&mut self, key: OrderKey, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         let pending = order.pending.take();
-        let partly_filled = order.is_partly_filled();
-        let is_taken = order.take(OrderTrigger::ModifyDone { partly_filled }, now.mono).is_ok();
+        // An order that has ended in the meantime has nothing pending.
         let Some(Pending { request_id, wanted: Some(wanted), .. }) = pending else { return };
+        let partly_filled = order.is_partly_filled();
+        let done = OrderTrigger::ModifyDone { partly_filled };
+        let is_taken = order.take(done, now.mono, &mut self.illegal);
         order.expire_time = match (wanted.expire_date == order.order.expire_date, order.expire_time)
         {
             (true, known) => known,
@@ -326,7 +328,7 @@ impl Desk {
         };
         order.order = wanted;
         if is_taken {
-            order.end_if_filled(now.mono);
+            order.end_if_filled(now.mono, &mut self.illegal);
             self.tell_updated(key, request_id, now);
         }
     }
@@ -364,7 +366,7 @@ impl Desk {
             (false, _) => OrderTrigger::CancelRefused { partly_filled },
         };
         // An order that has ended in the meantime stays ended; its request was refused all the same.
-        let is_taken = order.take(trigger, now.mono).is_ok();
+        let is_taken = !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal);
         if is_taken && trigger == OrderTrigger::Reject {
             order.awaits_list = true;
             self.ask_list_soon(now);

@@ -1,6 +1,7 @@
 //! Lists of orders: asked for by clients, after every reconnect and login, and while something is unknown.
 //! What a list means is decided in `crate::reconcile`; here it is done.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerAccepted, BrokerRow};
@@ -47,6 +48,8 @@ pub(crate) struct Resync {
     pause: Duration,
     /// One waits or is on its way.
     is_asked: bool,
+    /// Orders whose rows of the newest list could not be taken up yet.
+    put_off: BTreeSet<OrderKey>,
     /// Since when the stream of notices is up.
     stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
@@ -183,6 +186,7 @@ impl Desk {
             |order: &DeskOrder| order.is_unknown() || order.awaits_list || order.pending.is_some();
         let is_needed = self.book.iter().any(|(_, order)| is_open(order))
             || !self.held.is_empty()
+            || !self.resync.put_off.is_empty()
             || self.has_untold_fills(now);
         if is_needed {
             self.put_off_resync(now);
@@ -245,8 +249,9 @@ impl Desk {
 
     /// Takes a list up.
     fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListAsked, now: Now) {
+        self.resync.put_off.clear();
         let mut strangers: Vec<(usize, &BrokerRow)> = Vec::new();
-        let mut listed = std::collections::BTreeSet::new();
+        let mut listed = BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
             let seen = Seen::row(row, now.wall.jst_date());
             match self.book.by_number(&row.venue_order_id, seen) {
@@ -300,10 +305,22 @@ impl Desk {
             }
         }
         self.apply_absence(&listed, asked, now);
+        self.end_doubts(asked);
         self.resync.rows = rows;
         self.resync.listed_at = Some(asked.at);
         self.release_held(now);
         self.compare_fills(asked, now);
+    }
+
+    /// What was changed elsewhere before a list was asked for is in it.
+    fn end_doubts(&mut self, asked: ListAsked) {
+        for key in self.book.keys() {
+            let Some(order) = self.book.get_mut(key) else { continue };
+            let is_told = order.changed_elsewhere.is_some_and(|since| asked.at >= since);
+            if is_told && !self.resync.put_off.contains(&key) {
+                order.changed_elsewhere = None;
+            }
+        }
     }
 
     /// An order that was placed elsewhere is seen for the first time: where it stands is no event.
@@ -332,6 +349,9 @@ impl Desk {
         }
         order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
         let steps = reconcile::steps(order, row, asked);
+        if reconcile::is_put_off(order, row, asked) {
+            self.resync.put_off.insert(key);
+        }
         if row.status.is_final() && order.changed_at <= asked.at {
             order.is_over = true;
         }
@@ -342,7 +362,7 @@ impl Desk {
             let request_id = pending.and_then(|pending| pending.request_id.clone());
             match step {
                 Step::FoundWorking => {
-                    if order.found_working(now.mono).is_ok() {
+                    if order.found_working(now.mono, &mut self.illegal) {
                         self.tell_accepted(key, now);
                     }
                 }
@@ -383,7 +403,7 @@ impl Desk {
         }
         order.changed_at = now.mono;
         if !order.status.is_final() {
-            order.end_if_filled(now.mono);
+            order.end_if_filled(now.mono, &mut self.illegal);
         }
         if was_whole {
             self.tell_updated(key, None, now);
@@ -392,12 +412,7 @@ impl Desk {
 
     /// Orders with a number that the list does not have: those of days before are over (P23); one of
     /// today is told.
-    fn apply_absence(
-        &mut self,
-        listed: &std::collections::BTreeSet<OrderKey>,
-        asked: ListAsked,
-        now: Now,
-    ) {
+    fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, asked: ListAsked, now: Now) {
         let today = now.wall.jst_date();
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };

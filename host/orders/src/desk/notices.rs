@@ -3,6 +3,7 @@
 //! placed elsewhere.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
@@ -13,7 +14,7 @@ use super::submit::fault_of;
 use super::tell::ToldFill;
 use super::{Desk, Now};
 use crate::book::{OrderKey, Seen};
-use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX};
+use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
 
 impl Desk {
     /// A frame of the stream of events.
@@ -57,9 +58,35 @@ impl Desk {
     fn notice(&mut self, notice: BrokerNotice, now: Now) {
         let number = &notice.venue_order_id;
         match self.book.by_number(number, Seen::notice(&notice, now.wall.jst_date())) {
-            Some(key) => self.apply_notice(key, &notice, now),
+            Some(key) if self.must_wait(key, &notice, now.mono, now) => self.hold(notice, now),
+            Some(key) => {
+                self.apply_notice(key, &notice, now);
+                // What was pending may have ended.
+                if notice.kind != NoticeKind::Filled {
+                    self.release_held(now);
+                }
+            }
             None => self.hold(notice, now),
         }
+    }
+
+    /// Whether a fill can only be told when it is known how many shares the order has at the broker: of an
+    /// order of the log, which does not tell changes, or of one that was changed elsewhere, a list says it; of
+    /// one whose change to more shares is under way, the answer (P27), or a list. Else an order that works on
+    /// would end here. It waits no longer than for an answer: a fill is told late rather than never.
+    fn must_wait(&self, key: OrderKey, notice: &BrokerNotice, came: Duration, now: Now) -> bool {
+        let (Some(fill), Some(order)) = (&notice.fill, self.book.get(key)) else { return false };
+        if now.mono.saturating_sub(came) >= ORDER_ANSWER_TIME {
+            return false;
+        }
+        if order.is_restored() && self.resync.listed_at.is_none() {
+            return true;
+        }
+        let asked = order.order.quantity.shares();
+        let ends = order.cumulative.saturating_add(fill.quantity.shares()) >= asked;
+        let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
+        let gets_more = wanted.is_some_and(|wanted| wanted.quantity.shares() > asked);
+        ends && (gets_more || order.changed_elsewhere.is_some())
     }
 
     /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
@@ -77,6 +104,14 @@ impl Desk {
         }
     }
 
+    /// Tells what has been held for too long.
+    pub(crate) fn tick_held(&mut self, now: Now) {
+        let is_late = |came: &Duration| now.mono.saturating_sub(*came) >= ORDER_ANSWER_TIME;
+        if self.held.iter().any(|(came, notice)| notice.fill.is_some() && is_late(came)) {
+            self.release_held(now);
+        }
+    }
+
     /// Applies what was held of orders that are known by now; what a later list does not have either is
     /// told and dropped.
     pub(crate) fn release_held(&mut self, now: Now) {
@@ -90,9 +125,16 @@ impl Desk {
         let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
         for (came, notice) in std::mem::take(&mut self.held) {
             let number = &notice.venue_order_id;
-            if let Some(key) = self.book.by_number(number, Seen::notice(&notice, today)) {
-                self.apply_notice(key, &notice, now);
-                continue;
+            match self.book.by_number(number, Seen::notice(&notice, today)) {
+                Some(key) if self.must_wait(key, &notice, came, now) => {
+                    self.held.push((came, notice));
+                    continue;
+                }
+                Some(key) => {
+                    self.apply_notice(key, &notice, now);
+                    continue;
+                }
+                None => {}
             }
             let is_unlisted = listed_at.is_some_and(|listed| listed >= came + settle);
             if is_unlisted && !is_submitting && !has_unknown {
@@ -131,7 +173,7 @@ impl Desk {
                 self.tell_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
                 self.ask_list_soon(now);
             }
-            NoticeKind::Changed => self.ask_list_soon(now),
+            NoticeKind::Changed => self.changed_elsewhere(key, now),
         }
     }
 
@@ -145,8 +187,17 @@ impl Desk {
                 self.updated(key, now);
             }
             Some(_) => {}
-            None => self.ask_list_soon(now),
+            None => self.changed_elsewhere(key, now),
         }
+    }
+
+    /// The next list has what the order is now.
+    fn changed_elsewhere(&mut self, key: OrderKey, now: Now) {
+        let order = self.book.get_mut(key);
+        if let Some(order) = order.filter(|order| !order.status.is_final()) {
+            order.changed_elsewhere = Some(now.mono);
+        }
+        self.ask_list_soon(now);
     }
 
     /// The exchange refuses a change or a cancel that the broker had taken.
@@ -191,11 +242,12 @@ impl Desk {
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
         // An order that counts as rejected by a refused change was working after all.
-        if order.awaits_list && order.found_working(now.mono).is_ok() {
+        if order.awaits_list && order.found_working(now.mono, &mut self.illegal) {
             self.tell_accepted(key, now);
         }
         let Some(order) = self.book.get_mut(key) else { return };
-        if order.take(trigger, now.mono).is_ok() {
+        // Notice and list tell it, and notices come again.
+        if !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal) {
             order.is_over = true;
             tell(self);
             if let Some(order) = self.book.get_mut(key) {
@@ -226,7 +278,9 @@ impl Desk {
         let done = order.cumulative >= asked;
         let before = order.status;
         // A filled order that is filled again stays so.
-        let _ = order.take(OrderTrigger::Fill { done }, now.mono);
+        if before != OrderStatus::Filled {
+            let _ = order.take(OrderTrigger::Fill { done }, now.mono, &mut self.illegal);
+        }
         order.changed_at = now.mono;
         if done && order.status == OrderStatus::Filled {
             order.is_over = true;

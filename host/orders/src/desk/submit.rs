@@ -151,7 +151,7 @@ impl Desk {
         if let Some(order) = self.book.get_mut(key) {
             order.ts_ms = now.wall.millis();
             // The book holds it as INITIALIZED until here.
-            let _ = order.take(OrderTrigger::Send, now.mono);
+            let _ = order.take(OrderTrigger::Send, now.mono, &mut self.illegal);
         }
         self.tell_submitted(key, now);
         self.send(job, request, Some(password.value));

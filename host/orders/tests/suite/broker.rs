@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::order_mapping::{BrokerAnswer, BrokerOrder, BrokerRequest, Field};
-use domain::{OrderStatus, Quantity, TsNanos};
+use domain::order_mapping::{BrokerAnswer, BrokerOrder, BrokerRequest, Field, Funding};
+use domain::{OrderSide, OrderStatus, Quantity, TimeInForce, TsNanos};
 use venues::web_broker::Answered;
 
-use crate::dialect::{named, order, words};
+use crate::account::{Account, BALANCES, Told, tell};
+use crate::dialect::{closes, funding, named, order, words};
 
 pub(crate) struct AtBroker {
     pub(crate) order: BrokerOrder,
@@ -14,6 +15,10 @@ pub(crate) struct AtBroker {
     pub(crate) filled: u64,
     /// Whether the desk's account placed it through the desk.
     pub(crate) by_desk: bool,
+    /// How it is paid for.
+    pub(crate) funding: Funding,
+    /// Shares of margin positions that it closes.
+    pub(crate) closes: Vec<(String, u64)>,
     placed: TsNanos,
 }
 
@@ -28,6 +33,11 @@ impl AtBroker {
     pub(crate) fn is_open(&self) -> bool {
         self.status == OrderStatus::Accepted
     }
+
+    /// Whether it sells what is held.
+    pub(crate) fn sells_shares(&self) -> bool {
+        self.funding == Funding::Cash && self.order.side == OrderSide::Sell
+    }
 }
 
 #[derive(Default)]
@@ -37,6 +47,11 @@ pub(crate) struct Broker {
     pub(crate) notices: Vec<Vec<Field>>,
     pub(crate) trades: u64,
     pub(crate) cash: u64,
+    pub(crate) account: Account,
+    /// What it says of a balance, on its way.
+    pub(crate) says: Option<Told>,
+    /// What it has said of balances since the desk has told anything else.
+    pub(crate) told: Vec<Told>,
     /// Orders that came through the desk.
     pub(crate) placed: u64,
 }
@@ -63,13 +78,38 @@ impl Broker {
         self.notices.push(fields);
     }
 
-    pub(crate) fn place(&mut self, order: BrokerOrder, by_desk: bool, now: TsNanos) -> String {
+    /// An order that is placed elsewhere.
+    pub(crate) fn place_elsewhere(&mut self, order: BrokerOrder, now: TsNanos) -> String {
+        self.place(order, Funding::Cash, Vec::new(), false, now)
+    }
+
+    /// An order is changed elsewhere: to so many shares, where it can be.
+    pub(crate) fn change_elsewhere(&mut self, number: &str, shares: u64) {
+        let Some(order) = self.orders.get_mut(number).filter(|order| order.is_open()) else {
+            return;
+        };
+        let has_bound = order.sells_shares() || order.funding == Funding::MarginRepay;
+        if shares > order.filled && !(has_bound && shares > order.order.quantity.shares()) {
+            order.order.quantity = Quantity::new(shares);
+            self.tell("updated", number, Vec::new());
+        }
+    }
+
+    fn place(
+        &mut self,
+        order: BrokerOrder,
+        funding: Funding,
+        closes: Vec<(String, u64)>,
+        by_desk: bool,
+        now: TsNanos,
+    ) -> String {
         let number = format!("{}", 1_000 + self.orders.len());
         // The broker's times have no fractions of seconds.
         let second = now.nanos() / 1_000_000_000 * 1_000_000_000;
         let placed = TsNanos::from_nanos(second);
         let status = OrderStatus::Accepted;
-        self.orders.insert(number.clone(), AtBroker { order, status, filled: 0, by_desk, placed });
+        let made = AtBroker { order, status, filled: 0, by_desk, funding, closes, placed };
+        self.orders.insert(number.clone(), made);
         self.placed += u64::from(by_desk);
         self.tell("accepted", &number, Vec::new());
         number
@@ -84,10 +124,16 @@ impl Broker {
         if shares == 0 {
             return;
         }
+        let before = order.filled;
         order.filled += shares;
         if order.leaves() == 0 {
             order.status = OrderStatus::Filled;
         }
+        let yen = shares * 2_500;
+        if order.funding == Funding::Cash && order.order.side == OrderSide::Buy {
+            self.cash = self.cash.saturating_sub(yen);
+        }
+        self.account.filled(order, before, before + shares, yen);
         self.trades += 1;
         let more = vec![
             Field::new("trade", self.trades.to_string()),
@@ -113,13 +159,19 @@ impl Broker {
         match id {
             "new" => {
                 let made = order(&request.fields).expect("the desk sends whole orders");
-                let number = self.place(made, true, now);
+                let funding = funding(&request.fields);
+                let Some(closes) = self.closed_by(&made, funding, closes(&request.fields)) else {
+                    return refused(id, "funds");
+                };
+                let number = self.place(made, funding, closes, true, now);
                 answer(id, "", vec![Field::new("number", number)])
             }
             "modify" => match self.orders.get_mut(&number).filter(|order| order.is_open()) {
                 Some(order) => {
                     let quantity: Option<u64> = named(&request.fields, "quantity").parse().ok();
-                    if quantity.is_some_and(|shares| shares <= order.filled) {
+                    let has_bound = order.sells_shares() || order.funding == Funding::MarginRepay;
+                    let is_more = |shares| has_bound && shares > order.order.quantity.shares();
+                    if quantity.is_some_and(|shares| shares <= order.filled || is_more(shares)) {
                         return refused(id, "quantity");
                     }
                     if let Some(shares) = quantity {
@@ -127,6 +179,13 @@ impl Broker {
                     }
                     if let Ok(price) = named(&request.fields, "price").parse() {
                         order.order.price = Some(price);
+                    }
+                    if let Ok(trigger) = named(&request.fields, "trigger").parse() {
+                        order.order.trigger_price = Some(trigger);
+                    }
+                    if let Ok(date) = named(&request.fields, "expire").parse() {
+                        order.order.expire_date = Some(date);
+                        order.order.time_in_force = TimeInForce::Gtd;
                     }
                     self.tell("updated", &number, Vec::new());
                     answer(id, "", vec![Field::new("number", number)])
@@ -158,33 +217,55 @@ impl Broker {
                 answered.lists.insert("rows".to_owned(), rows);
                 answered
             }
-            "CLMZanKaiKanougaku" => {
-                let cash = self.cash.to_string();
-                answer(
-                    id,
-                    "",
-                    vec![
-                        Field::new("sResultCode", "0"),
-                        Field::new("sSummaryGenkabuKaituke", cash),
-                    ],
-                )
+            "CLMGenbutuKabuList" => {
+                let mut answered = answer(id, "", vec![Field::new("sResultCode", "0")]);
+                answered.lists.insert("aGenbutuKabuList".to_owned(), Vec::new());
+                answered
             }
-            "CLMZanUriKanousuu" => {
-                let shares = |name| Field::new(name, "100000");
-                answer(
-                    id,
-                    "",
-                    vec![
-                        Field::new("sResultCode", "0"),
-                        shares("sZanKabuSuryouUriKanouIppan"),
-                        shares("sZanKabuSuryouUriKanouTokutei"),
-                        shares("sZanKabuSuryouUriKanouNisa"),
-                        shares("sZanKabuSuryouUriKanouNseityou"),
-                    ],
-                )
+            _ if BALANCES.contains(&id) => {
+                let told = self.balance(id);
+                let answered = tell(id, &told);
+                self.says = Some(told);
+                answered
             }
             _ => refused(id, "unknown request"),
         }
+    }
+
+    fn balance(&self, id: &str) -> Told {
+        match id {
+            "CLMZanKaiKanougaku" => Told::Cash(self.cash),
+            "CLMZanShinkiKanoIjiritu" => Told::Margin(self.account.margin),
+            "CLMZanUriKanousuu" => Told::Sellable(self.account.sellable(self.orders.values())),
+            _ => Told::Positions(self.account.free(self.orders.values())),
+        }
+    }
+
+    /// The positions that a new order closes, by its own word or by the broker's choice; none where it
+    /// wants more than is there.
+    fn closed_by(
+        &self,
+        order: &BrokerOrder,
+        funding: Funding,
+        named: Vec<(String, u64)>,
+    ) -> Option<Vec<(String, u64)>> {
+        let asked = order.quantity.shares();
+        if funding == Funding::Cash && order.side == OrderSide::Sell {
+            let is_there = asked <= self.account.sellable(self.orders.values());
+            return is_there.then(Vec::new);
+        }
+        if funding != Funding::MarginRepay {
+            return Some(Vec::new());
+        }
+        let free = self.account.free(self.orders.values());
+        if !named.is_empty() {
+            let is_free = |(id, shares): &(String, u64)| {
+                free.iter().any(|(known, there)| known == id && shares <= there)
+            };
+            let all: u64 = named.iter().map(|(_, shares)| shares).sum();
+            return (all == asked && named.iter().all(is_free)).then_some(named);
+        }
+        crate::watch::ascending(&free, &[], asked)
     }
 }
 

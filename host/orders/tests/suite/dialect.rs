@@ -66,6 +66,48 @@ pub(crate) fn order(fields: &[Field]) -> Option<BrokerOrder> {
     })
 }
 
+const FUNDINGS: [(Funding, &str); 3] = [
+    (Funding::Cash, "cash"),
+    (Funding::MarginNew, "margin-new"),
+    (Funding::MarginRepay, "margin-repay"),
+];
+
+/// How the order of a request is paid for.
+pub(crate) fn funding(fields: &[Field]) -> Funding {
+    let known = FUNDINGS.iter().find(|(_, name)| *name == named(fields, "funding"));
+    known.map_or(Funding::Cash, |(funding, _)| *funding)
+}
+
+/// The positions that the order of a request closes.
+pub(crate) fn closes(fields: &[Field]) -> Vec<(String, u64)> {
+    let parts = named(fields, "closes").split(',').filter_map(|part| part.split_once(':'));
+    parts.map(|(id, shares)| (id.to_owned(), shares.parse().unwrap())).collect()
+}
+
+/// The values of an order's tags of one kind.
+pub(crate) fn tagged<'a>(tags: &'a [String], kind: &str) -> Vec<&'a str> {
+    let pairs = tags.iter().filter_map(|tag| tag.split_once('='));
+    pairs.filter(|(name, _)| *name == kind).map(|(_, value)| value).collect()
+}
+
+fn plan(tags: &[String]) -> OrderPlan {
+    let kinds = ["cash_margin", "close_action", "close_strategy", "tategyoku"];
+    let is_known = |tag: &&String| kinds.iter().any(|kind| tag.starts_with(&format!("{kind}=")));
+    let margin = tagged(tags, "cash_margin").first().copied().unwrap_or_default();
+    let funding = match margin {
+        text if text.starts_with("margin") && text.ends_with("_new") => Funding::MarginNew,
+        text if text.starts_with("margin") => Funding::MarginRepay,
+        _ => Funding::Cash,
+    };
+    OrderPlan {
+        funding,
+        account: None,
+        positions: tagged(tags, "tategyoku").into_iter().map(str::to_owned).collect(),
+        needs_cash: tagged(tags, "close_action") == ["physical_settle_buy"],
+        unknown_tags: tags.iter().filter(|tag| !is_known(tag)).cloned().collect(),
+    }
+}
+
 fn request(id: &str, fields: Vec<Field>, needs_password: bool) -> BrokerRequest {
     BrokerRequest {
         id: id.to_owned(),
@@ -85,24 +127,30 @@ impl OrderMapping for PlainDialect {
     }
 
     fn plan(&mut self, order: &BrokerOrder) -> Mapped<Result<OrderPlan, Rejection>> {
-        let is_margin = order.tags.iter().any(|tag| tag.starts_with("cash_margin=margin"));
-        let unknown = order.tags.iter().filter(|tag| !tag.starts_with("cash_margin="));
-        Ok(Ok(OrderPlan {
-            funding: if is_margin { Funding::MarginNew } else { Funding::Cash },
-            account: None,
-            positions: Vec::new(),
-            needs_cash: false,
-            unknown_tags: unknown.cloned().collect(),
-        }))
+        Ok(Ok(plan(&order.tags)))
     }
 
     fn new_order(
         &mut self,
         order: &BrokerOrder,
         _: &str,
-        _: &[Allocation],
+        allocations: &[Allocation],
     ) -> Mapped<Result<BrokerRequest, Rejection>> {
-        Ok(Ok(request("new", words(order), true)))
+        let made = plan(&order.tags);
+        let name = FUNDINGS.iter().find(|(funding, _)| *funding == made.funding);
+        let closes: Vec<String> = allocations
+            .iter()
+            .map(|part| format!("{}:{}", part.position, part.quantity.shares()))
+            .collect();
+        let mut fields = words(order);
+        fields.extend([
+            Field::new("funding", name.map_or("", |(_, name)| name)),
+            Field::new("closes", closes.join(",")),
+            Field::new("wanted", made.positions.join(",")),
+            Field::new("needs-cash", made.needs_cash.to_string()),
+            Field::new("tags", order.tags.join(" ")),
+        ]);
+        Ok(Ok(request("new", fields, true)))
     }
 
     fn modify_order(&mut self, change: &BrokerChange) -> Mapped<Result<BrokerRequest, Rejection>> {
@@ -111,6 +159,7 @@ impl OrderMapping for PlainDialect {
             Field::new("quantity", text(change.quantity.map(Quantity::shares))),
             Field::new("price", text(change.price)),
             Field::new("trigger", text(change.trigger_price)),
+            Field::new("expire", text(change.expire_date)),
         ];
         Ok(Ok(request("modify", fields, true)))
     }

@@ -507,7 +507,7 @@ fn notices_that_come_early_or_for_foreign_orders_wait_for_what_they_belong_to() 
     );
     let order = world.broker.orders["1000"].order.clone();
     let wall = world.wall;
-    let number = world.broker.place(order, false, wall);
+    let number = world.broker.place_elsewhere(order, wall);
     world.broker.fill(&number, 100);
     world.deliver_all();
     world.pass(Duration::from_millis(200));

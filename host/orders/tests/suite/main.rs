@@ -2,9 +2,15 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod account;
+mod any_order;
 mod broker;
+mod crossings;
 mod dialect;
 mod flows;
 mod interleavings;
+mod log;
 mod reconciliation;
+mod truth;
+mod watch;
 mod world;

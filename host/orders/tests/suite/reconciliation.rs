@@ -62,7 +62,7 @@ fn world_with_a_day() -> World {
     world.broker.fill("1000", 100);
     world.broker.fill("1000", 100);
     world.broker.end("1000", OrderStatus::Canceled);
-    let foreign = world.broker.place(order, false, wall);
+    let foreign = world.broker.place_elsewhere(order, wall);
     world.broker.fill(&foreign, 300);
     world.told.clear();
     world

@@ -1,54 +1,24 @@
 //! A desk, its log, its broker and its clients, moved step by step.
 
-use std::collections::VecDeque;
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerRequest, Field};
 use domain::{OrderSide, OrderType, TimeInForce, TsNanos};
 use ipc::{
-    AuditLine, CancelAllOrders, CancelOrder, Event, GetOrderList, ModifyOrder, OrderListFilter,
+    CancelAllOrders, CancelOrder, Event, GetOrderList, ModifyOrder, OrderListFilter,
     OrderModifyChange, Secret, SubmitOrderRequest,
 };
 use orders::{
-    Asked, AuditSink, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, Restored,
+    Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, OrderPhase, Out, Recipient, Restored,
 };
 use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
+use crate::account::BALANCES;
 use crate::broker::Broker;
 use crate::dialect::PlainDialect;
-
-/// The log's bytes, which outlive a desk, and whether it can be written.
-#[derive(Clone, Default)]
-pub(crate) struct Log {
-    pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
-    pub(crate) fails: Arc<Mutex<bool>>,
-}
-
-impl AuditSink for Log {
-    fn append(&mut self, lines: &[AuditLine<'_>], _: bool) -> io::Result<()> {
-        if *self.fails.lock().unwrap() {
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "full"));
-        }
-        let mut bytes = self.bytes.lock().unwrap();
-        for line in lines {
-            serde_json::to_writer(&mut *bytes, line)?;
-            bytes.push(b'\n');
-        }
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Lines of a phase, as their text.
-    pub(crate) fn lines(&self, phase: &str) -> Vec<String> {
-        let bytes = self.bytes.lock().unwrap();
-        let text = String::from_utf8(bytes.clone()).unwrap();
-        let wanted = format!("\"phase\":\"{phase}\"");
-        text.lines().filter(|line| line.contains(&wanted)).map(str::to_owned).collect()
-    }
-}
+use crate::log::Log;
 
 /// What the desk has sent and is not answered.
 pub(crate) enum InFlight {
@@ -63,6 +33,8 @@ pub(crate) struct World {
     pub(crate) rules: DeskRules,
     pub(crate) rejects: bool,
     pub(crate) in_flight: Option<InFlight>,
+    /// The answer to it, where the broker has done it already.
+    pub(crate) reached: Option<Answered>,
     pub(crate) told: Vec<(Recipient, Event<'static>)>,
     /// Requests by name, as they left.
     pub(crate) sent: Vec<String>,
@@ -76,6 +48,11 @@ pub(crate) struct World {
     pub(crate) streamed: usize,
     pub(crate) is_streaming: bool,
     commands: u64,
+    /// New orders that were sent, and of which kinds.
+    orders_sent: usize,
+    pub(crate) kinds_sent: BTreeSet<String>,
+    /// A person has asked for balances.
+    is_asked_for_balances: bool,
 }
 
 /// 2026-11-20, 09:30 in Japan.
@@ -127,6 +104,7 @@ impl World {
             rules,
             rejects,
             in_flight: None,
+            reached: None,
             told: Vec::new(),
             sent: Vec::new(),
             passwords: Vec::new(),
@@ -137,6 +115,9 @@ impl World {
             streamed: 0,
             is_streaming: false,
             commands: 0,
+            orders_sent: 0,
+            kinds_sent: BTreeSet::new(),
+            is_asked_for_balances: false,
         }
     }
 
@@ -157,13 +138,23 @@ impl World {
         Asked { client: 1, request_id: format!("r{}", self.commands) }
     }
 
-    /// Takes what the desk wants done.
+    /// Takes what the desk wants done. Whatever a broker tells and in whatever order, no order takes a
+    /// step that the state table does not have.
     pub(crate) fn collect(&mut self) {
+        assert_eq!(self.desk.illegal_transitions(), 0, "an illegal transition");
         for out in self.desk.take_out() {
             match out {
-                Out::Tell(to, event) => self.told.push((to, *event)),
+                Out::Tell(to, event) => {
+                    // What a guard was told serves the order that it was asked for, and no next one.
+                    let is_other = !matches!(*event, Event::OrderSubmitted(_));
+                    if is_other && self.in_flight.is_none() {
+                        self.broker.told.clear();
+                    }
+                    self.told.push((to, *event));
+                }
                 Out::Send { ticket, request, password } => {
                     assert!(self.in_flight.is_none(), "one question at a time");
+                    self.watch(&request);
                     self.sent.push(request.id.clone());
                     self.passwords.extend(password.map(|password| password.expose().to_owned()));
                     self.p_no += 1;
@@ -177,6 +168,25 @@ impl World {
                     self.in_flight = Some(InFlight::Login { ticket });
                 }
             }
+        }
+    }
+
+    /// Holds a request that leaves against what must be true of it.
+    fn watch(&mut self, request: &BrokerRequest) {
+        if request.id == "new" {
+            self.orders_sent += 1;
+            let lines = self.log.lines("submit").len();
+            assert_eq!(lines, self.orders_sent, "an order leaves with a line of its own");
+            let kinds = crate::watch::new_order(request, self.rules.phase, &self.broker.told);
+            self.kinds_sent.extend(kinds);
+        } else {
+            crate::watch::other(&request.id, self.rules.phase);
+        }
+        if BALANCES.contains(&request.id.as_str()) {
+            let has_guards = self.rules.phase == OrderPhase::O3;
+            assert!(has_guards || self.is_asked_for_balances, "no guard before O3");
+        } else {
+            self.broker.told.clear();
         }
     }
 
@@ -203,6 +213,15 @@ impl World {
         quantity: Option<&str>,
         price: Option<&str>,
     ) -> String {
+        let change = OrderModifyChange {
+            new_quantity: quantity.map(str::to_owned),
+            new_price: price.map(str::to_owned),
+            ..OrderModifyChange::default()
+        };
+        self.change(id, change)
+    }
+
+    pub(crate) fn change(&mut self, id: &str, change: OrderModifyChange) -> String {
         let asked = self.asked();
         let request_id = asked.request_id.clone();
         let command = ModifyOrder {
@@ -210,11 +229,7 @@ impl World {
             venue: "web_broker".to_owned(),
             client_order_id: Some(id.to_owned()),
             venue_order_id: None,
-            change: OrderModifyChange {
-                new_quantity: quantity.map(str::to_owned),
-                new_price: price.map(str::to_owned),
-                ..OrderModifyChange::default()
-            },
+            change,
         };
         let now = self.now();
         self.desk.modify(asked, &command, now);
@@ -277,11 +292,19 @@ impl World {
     pub(crate) fn answer(&mut self) {
         match self.in_flight.take() {
             Some(InFlight::Request { ticket, request, sent_p_no }) => {
-                let answered = self.broker.take(&request, self.wall);
+                let reached = self.reached.take();
+                let answered = reached.unwrap_or_else(|| self.broker.take(&request, self.wall));
                 self.give(ticket, sent_p_no, Ok(answered));
             }
             Some(InFlight::Login { ticket }) => self.logged_in(ticket),
             None => {}
+        }
+    }
+
+    /// The broker does what is on its way, and its answer does not come yet.
+    pub(crate) fn reach(&mut self) {
+        if let (Some(InFlight::Request { request, .. }), None) = (&self.in_flight, &self.reached) {
+            self.reached = Some(self.broker.take(request, self.wall));
         }
     }
 
@@ -293,6 +316,8 @@ impl World {
     }
 
     pub(crate) fn give(&mut self, ticket: u64, p_no: u64, result: Result<Answered, CallFailure>) {
+        let said = self.broker.says.take();
+        self.broker.told.extend(said.filter(|_| result.is_ok()));
         let now = self.now();
         self.desk.answered(ticket, Called { p_no: Some(p_no), result }, now);
         self.collect();
@@ -304,7 +329,8 @@ impl World {
             return;
         }
         if let Some(InFlight::Request { ticket, request, sent_p_no }) = self.in_flight.take() {
-            if does_it {
+            let is_done = self.reached.take().is_some();
+            if does_it && !is_done {
                 self.broker.take(&request, self.wall);
             }
             self.give(ticket, sent_p_no, Err(CallFailure::Unknown("reset".to_owned())));
@@ -315,6 +341,10 @@ impl World {
     pub(crate) fn answer_with(&mut self, answer: impl FnOnce(&str) -> Answered) {
         if matches!(self.in_flight, Some(InFlight::Login { .. })) {
             return;
+        }
+        // What the broker has done it does not refuse.
+        if self.reached.is_some() {
+            return self.answer();
         }
         if let Some(InFlight::Request { ticket, request, sent_p_no }) = self.in_flight.take() {
             let answered = answer(&request.id);
@@ -351,6 +381,26 @@ impl World {
         self.answer_all();
         self.connect();
         self.answer_all();
+    }
+
+    /// A person asks for a login, whatever is under way.
+    pub(crate) fn login_again(&mut self) {
+        let now = self.now();
+        self.desk.login(None, now);
+        self.collect();
+    }
+
+    /// A person asks for the buying power, or for the positions.
+    pub(crate) fn balances(&mut self, positions: bool) {
+        self.is_asked_for_balances = true;
+        let asked = self.asked();
+        let now = self.now();
+        if positions {
+            self.desk.positions(asked, now);
+        } else {
+            self.desk.buying_power(asked, now);
+        }
+        self.collect();
     }
 
     /// The stream connects, and tells the day's notices again.
@@ -398,6 +448,7 @@ impl World {
     /// reaches the broker or not, and nobody hears the answer.
     pub(crate) fn restart(&mut self, reaches: bool) {
         if let Some(InFlight::Request { request, .. }) = self.in_flight.take()
+            && self.reached.take().is_none()
             && reaches
         {
             self.broker.take(&request, self.wall);
