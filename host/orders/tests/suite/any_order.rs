@@ -40,7 +40,7 @@ pub(crate) fn order(
     if random.permille(400) {
         return made;
     }
-    made.order_side = one(random, &OrderSide::ALL);
+    made.order_side = one(random, OrderSide::ALL);
     let (kinds, times) = if widest == OrderPhase::O3 { (4, 4) } else { (2, 1) };
     let kind = [OrderType::Limit, OrderType::Market, OrderType::StopMarket, OrderType::StopLimit]
         [random.place(kinds)];
