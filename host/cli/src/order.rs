@@ -245,7 +245,14 @@ fn list(args: &OrderListArgs) -> Result<Ending> {
         _ => false,
     })?;
     if let Answer::Done(_) = answer {
-        show::list(&frames, args.attach.format)?;
+        match args.attach.format {
+            Format::Json => {
+                for frame in frames {
+                    println!("{}", serde_json::to_string(&Event::OrderListUpdated(frame))?);
+                }
+            }
+            Format::Table => show::list(&frames)?,
+        }
         return Ok(Ending::Done);
     }
     ended(&mut desk, answer, |_| String::new())

@@ -79,6 +79,9 @@ impl LiveVenue {
     }
 }
 
+/// Characters of what is wrong with a dialect's file.
+const WHY_CHARS: usize = 500;
+
 /// Makes a dialect ready to run, through the cache of compiled components.
 fn load_dialect(path: &Path, cache: &Path) -> Result<Box<dyn OrderMapping>, StartError> {
     let failed = |why: String| StartError::Dialect { path: path.to_owned(), why };
@@ -89,7 +92,9 @@ fn load_dialect(path: &Path, cache: &Path) -> Result<Box<dyn OrderMapping>, Star
         SandboxConfig { cache_folder: Some(cache.join("components")), ..SandboxConfig::default() };
     let loaded = Sandbox::new(config).and_then(|sandbox| sandbox.load_dialect(path));
     let instance = loaded.and_then(|module| module.instantiate());
-    let instance = instance.map_err(|error| failed(domain::text::with_causes(&error)))?;
+    let why = |error| domain::text::on_one_line(&domain::text::with_causes(&error)).into_owned();
+    let instance =
+        instance.map_err(|error| failed(why(error).chars().take(WHY_CHARS).collect()))?;
     Ok(Box::new(instance))
 }
 

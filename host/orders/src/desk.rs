@@ -21,6 +21,7 @@ mod notices;
 mod session;
 mod submit;
 mod tell;
+mod wall;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -186,6 +187,7 @@ pub struct Desk {
     held: Vec<(Duration, BrokerNotice)>,
     resync: lists::Resync,
     ready: session::Readiness,
+    wall: wall::WallWatch,
     out: Vec<Out>,
 }
 
@@ -233,6 +235,7 @@ impl Desk {
             held: Vec::new(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),
+            wall: wall::WallWatch::default(),
             out: Vec::new(),
         }
     }
@@ -265,12 +268,14 @@ impl Desk {
     }
 
     fn enqueue(&mut self, asked: Option<Asked>, kind: JobKind, now: Now) {
+        self.withdraw_after_sleep(now);
         self.queue.push_back(Job { asked, received: now.mono, kind, is_given_up: false });
         self.work(now);
     }
 
     /// Takes the next job, unless the broker is being asked.
     fn work(&mut self, now: Now) {
+        self.withdraw_after_sleep(now);
         while self.active.is_none() {
             let Some(job) = self.queue.pop_front() else { return };
             if now.mono.saturating_sub(job.received) >= ORDER_ANSWER_TIME && !job.is_login() {
@@ -340,7 +345,9 @@ impl Desk {
             tracing::info!("the second password was forgotten: no command used it");
         }
         self.give_up_waits(now);
-        self.book.forget_before(now.wall.jst_date());
+        if let Some(today) = self.wall.day(now) {
+            self.book.forget_before(today);
+        }
         self.tick_cancels(now);
         self.tick_held(now);
         self.tick_ready(now);
@@ -362,14 +369,7 @@ impl Desk {
     /// goes on without anybody who waits (P23a).
     fn give_up_waits(&mut self, now: Now) {
         let is_late = |received: Duration| now.mono.saturating_sub(received) >= ORDER_ANSWER_TIME;
-        let late = |job: &Job| is_late(job.received) && !job.is_login();
-        if self.queue.iter().any(late) {
-            let (out, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(late);
-            self.queue = kept.into();
-            for job in out {
-                self.withdraw(job, now);
-            }
-        }
+        self.withdraw_all(|job| is_late(job.received), now);
         if let Some(Active { job, .. }) = &mut self.active
             && is_late(job.received)
             && !job.is_given_up
@@ -381,6 +381,25 @@ impl Desk {
                     "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
                 );
                 self.tell_error(&asked, ReasonCode::InternalError.as_str(), text, None);
+            }
+        }
+    }
+
+    /// What waited while the machine slept is too old to be sent.
+    fn withdraw_after_sleep(&mut self, now: Now) {
+        if self.wall.has_slept(now) {
+            self.withdraw_all(|_| true, now);
+        }
+    }
+
+    /// Ends the jobs, logins apart, that are late and have not been sent.
+    fn withdraw_all(&mut self, is_late: impl Fn(&Job) -> bool, now: Now) {
+        let late = |job: &Job| is_late(job) && !job.is_login();
+        if self.queue.iter().any(late) {
+            let (out, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(late);
+            self.queue = kept.into();
+            for job in out {
+                self.withdraw(job, now);
             }
         }
     }

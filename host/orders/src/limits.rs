@@ -8,6 +8,8 @@ pub const JOBS_WAITING_MAX: usize = 1_000;
 
 /// Time from the receipt of a command to its answer (specification 2, "Limits").
 pub const ORDER_ANSWER_TIME: Duration = Duration::from_secs(30);
+/// How long the wall clock shows a new date before the day before is over for the desk.
+pub const DAY_STANDS: Duration = Duration::from_secs(60);
 
 /// Orders that the desk holds at once; brokers take some thousands a day.
 pub const ORDERS_HELD_MAX: usize = 200_000;

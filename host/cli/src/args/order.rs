@@ -35,7 +35,8 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrderCommand {
-    /// Log in at the broker, and wait until orders can be sent.
+    /// Log in at the broker, and wait until orders can be sent. A login while there is a session begins a
+    /// new one, and the second password is asked for again.
     Login(OrderLoginArgs),
     /// Send an order.
     #[command(after_help = SUBMIT_HELP)]

@@ -3,7 +3,7 @@
 use std::io::{Write, stdout};
 
 use anyhow::Result;
-use domain::JstDate;
+use domain::{JstDate, TimeInForce, TsNanos};
 use engine::client::Received;
 use ipc::{Event, OrderListUpdated, OrderModifyChange, OrderRecordWire, SubmitOrderRequest};
 
@@ -161,16 +161,21 @@ pub(super) fn event(received: &Received, format: Format) {
 }
 
 /// A list of orders.
-pub(super) fn list(frames: &[OrderListUpdated<'_>], format: Format) -> Result<()> {
-    if format == Format::Json {
-        for frame in frames {
-            println!("{}", serde_json::to_string(frame)?);
-        }
-        return Ok(());
-    }
-    let names =
-        ["number", "id", "instrument", "side", "type", "shares", "filled", "price", "status"];
-    let right = ["shares", "filled", "price"];
+pub(super) fn list(frames: &[OrderListUpdated<'_>]) -> Result<()> {
+    let names = [
+        "number",
+        "id",
+        "instrument",
+        "side",
+        "type",
+        "shares",
+        "filled",
+        "price",
+        "trigger",
+        "lasts",
+        "status",
+    ];
+    let right = ["shares", "filled", "price", "trigger"];
     let columns = names.map(|name| {
         let align = if right.contains(&name) { Align::Right } else { Align::Left };
         Column::new(name, align)
@@ -183,7 +188,12 @@ pub(super) fn list(frames: &[OrderListUpdated<'_>], format: Format) -> Result<()
     }
     for row in rows {
         let dash = || "-".to_owned();
-        let price = row.price.map_or_else(dash, |price| price.to_string());
+        let yen = |price: Option<ipc::Decimal>| price.map_or_else(dash, |price| price.to_string());
+        let until = row.expire_time_ns.filter(|_| row.time_in_force == TimeInForce::Gtd);
+        let lasts = until.map_or_else(
+            || row.time_in_force.as_str().to_owned(),
+            |until| TsNanos::from_nanos(until).jst_date().to_string(),
+        );
         table.row(vec![
             row.venue_order_id.to_string(),
             row.client_order_id.as_ref().map_or_else(dash, ToString::to_string),
@@ -192,7 +202,9 @@ pub(super) fn list(frames: &[OrderListUpdated<'_>], format: Format) -> Result<()
             row.order_type.as_str().to_owned(),
             domain::Quantity::from(row.quantity).to_string(),
             domain::Quantity::from(row.filled_qty).to_string(),
-            price,
+            yen(row.price),
+            yen(row.trigger_price),
+            lasts,
             row.status.as_str().to_owned(),
         ]);
     }

@@ -701,6 +701,9 @@ fn ids_of_settled_orders_are_free_on_the_next_day() {
     world.answer_all();
     world.password("0000");
     world.events();
+    world.pass(seconds(60));
+    world.answer_all();
+    world.events();
     world.submit(&limit_buy("open", 100, "2500"));
     assert_eq!(world.events(), ["SubmitOrderResult open 1001 IdempotentReplay"]);
     world.submit(&limit_buy("done", 100, "2500"));

@@ -5,6 +5,7 @@
 mod account;
 mod any_order;
 mod broker;
+mod clocks;
 mod crossings;
 mod dialect;
 mod flows;
