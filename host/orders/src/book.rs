@@ -69,7 +69,7 @@ pub(crate) struct DeskOrder {
     pub(crate) unknown_since: Option<Duration>,
     pub(crate) pending: Option<Pending>,
     pub(crate) listed: Option<Listed>,
-    /// Several rows of a list, or several orders, fitted: its number stays unknown (P19).
+    /// The newest list has rows that may be it, and leaves its number unknown (P19).
     pub(crate) is_ambiguous: bool,
     /// It counts as rejected because a change was refused, until a list tells of it (P26).
     pub(crate) awaits_list: bool,
@@ -186,9 +186,14 @@ impl DeskOrder {
     }
 
     /// Whether a list can still say where it stands: not of an order of an earlier day, which the broker's
-    /// lists no longer have, nor of one that several rows fitted.
+    /// lists no longer have, nor of one that the newest list leaves in doubt.
     pub(crate) fn is_findable(&self, today: JstDate) -> bool {
-        self.is_unknown() && !self.is_ambiguous && day_of(self.ts_ms) == today
+        self.is_unknown() && !self.is_ambiguous && self.day() == today
+    }
+
+    /// The date in Japan on which it was placed.
+    pub(crate) fn day(&self) -> JstDate {
+        day_of(self.ts_ms)
     }
 
     /// Whether nothing more is expected of it: it may be forgotten when its day is over (P23).
@@ -208,11 +213,16 @@ impl DeskOrder {
         self.has_looks_of(seen) && (is_same_day || last.is_some_and(|last| last >= seen.today))
     }
 
+    /// Whether it is from the log: placed by this desk, in a process before.
+    pub(crate) fn is_restored(&self) -> bool {
+        self.client_order_id.is_some() && self.request_id.is_none()
+    }
+
     /// Whether it is an order of that symbol and side: what has another one is another order.
     fn has_looks_of(&self, seen: Seen<'_>) -> bool {
         let settles = self.order.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
         // The log does not tell the tags of an order.
-        let is_restored = self.client_order_id.is_some() && self.request_id.is_none();
+        let is_restored = self.is_restored();
         let has_side = seen.side.is_none_or(|side| side == self.order.side);
         (seen.symbol.is_empty() || *self.order.symbol == *seen.symbol)
             && (has_side || settles || is_restored)
@@ -399,6 +409,13 @@ impl Book {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (OrderKey, &DeskOrder)> {
         self.orders.iter().map(|(key, order)| (*key, order))
+    }
+
+    /// Notes of which orders the newest list leaves in doubt whether it has them.
+    pub(crate) fn set_ambiguous(&mut self, is_ambiguous: impl Fn(OrderKey) -> bool) {
+        for (key, order) in &mut self.orders {
+            order.is_ambiguous = is_ambiguous(*key);
+        }
     }
 
     pub(crate) fn keys(&self) -> Vec<OrderKey> {

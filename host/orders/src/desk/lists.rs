@@ -1,6 +1,7 @@
 //! Lists of orders: asked for by clients, after every reconnect and login, and while something is unknown.
 //! What a list means is decided in `crate::reconcile`; here it is done.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerAccepted, BrokerRow};
@@ -14,7 +15,7 @@ use super::submit::fault_of;
 use super::{Asked, Desk, Job, JobKind, Now, SessionStand};
 use crate::book::{DeskOrder, OrderKey, Seen};
 use crate::limits::{LIST_ROWS_MAX, RESYNC_PAUSE_MAX};
-use crate::reconcile::{self, ListAsked, Step};
+use crate::reconcile::{self, FreeRow, ListAsked, Step};
 
 /// Rows that a dialect reads in one call.
 const ROWS_PER_CALL: usize = 500;
@@ -245,8 +246,8 @@ impl Desk {
 
     /// Takes a list up.
     fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListAsked, now: Now) {
-        let mut strangers: Vec<(usize, &BrokerRow)> = Vec::new();
-        let mut listed = std::collections::BTreeSet::new();
+        let mut free: Vec<FreeRow<'_>> = Vec::new();
+        let mut listed = BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
             let seen = Seen::row(row, now.wall.jst_date());
             match self.book.by_number(&row.venue_order_id, seen) {
@@ -255,11 +256,16 @@ impl Desk {
                     let kind = Discrepancy::Ambiguous;
                     self.tell_discrepancy(Some(key), None, kind, text, now);
                 }
-                Some(key) => self.apply_row(key, row, asked, now),
-                None => strangers.push((index, row)),
+                Some(key) => {
+                    self.apply_row(key, row, asked, now);
+                    if self.book.get(key).is_some_and(|order| order.client_order_id.is_none()) {
+                        free.push(FreeRow { index, row, foreign: Some(key) });
+                    }
+                }
+                None => free.push(FreeRow { index, row, foreign: None }),
             }
         }
-        let claims = reconcile::claims(&self.book, &strangers, asked, now.wall.jst_date());
+        let claims = reconcile::claims(&self.book, &free, asked, now.wall.jst_date());
         for (key, index) in &claims.found {
             let Some(row) = rows.get(*index) else { continue };
             let accepted = BrokerAccepted {
@@ -281,14 +287,13 @@ impl Desk {
             }
             self.reject(*key, None, &reconcile::not_at_broker(), now);
         }
-        for key in &claims.ambiguous {
-            if let Some(order) = self.book.get_mut(*key) {
-                order.is_ambiguous = true;
-            }
-            let text = "several rows of the list, or several orders, fit; its number stays unknown";
-            self.tell_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text.to_owned(), now);
+        let in_doubt: BTreeSet<OrderKey> = claims.ambiguous.iter().map(|(key, _)| *key).collect();
+        self.book.set_ambiguous(|key| in_doubt.contains(&key));
+        for (key, why) in &claims.ambiguous {
+            let text = format!("{why}; its number stays unknown");
+            self.tell_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text, now);
         }
-        for (index, row) in strangers {
+        for FreeRow { index, row, .. } in free.into_iter().filter(|free| free.foreign.is_none()) {
             let is_claimed = claims.found.iter().any(|(_, claimed)| *claimed == index)
                 || claims.kept_free.binary_search(&index).is_ok();
             if is_claimed {
@@ -392,12 +397,7 @@ impl Desk {
 
     /// Orders with a number that the list does not have: those of days before are over (P23); one of
     /// today is told.
-    fn apply_absence(
-        &mut self,
-        listed: &std::collections::BTreeSet<OrderKey>,
-        asked: ListAsked,
-        now: Now,
-    ) {
+    fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, asked: ListAsked, now: Now) {
         let today = now.wall.jst_date();
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
