@@ -220,7 +220,7 @@ impl DeskOrder {
 
     /// Whether it is an order of that symbol and side: what has another one is another order.
     fn has_looks_of(&self, seen: Seen<'_>) -> bool {
-        let settles = self.order.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
+        let settles = close_action(&self.order.tags).is_some();
         // The log does not tell the tags of an order.
         let is_restored = self.is_restored();
         let has_side = seen.side.is_none_or(|side| side == self.order.side);
@@ -259,6 +259,11 @@ impl DeskOrder {
     }
 }
 
+/// The tag by which an order settles a margin position.
+pub(crate) fn close_action(tags: &[String]) -> Option<&str> {
+    tags.iter().map(String::as_str).find(|tag| tag.starts_with(CLOSE_ACTION))
+}
+
 /// The date in Japan of a time in milliseconds UTC.
 pub(crate) fn day_of(ts_ms: u64) -> JstDate {
     TsNanos::from_nanos(ts_ms.saturating_mul(1_000_000)).jst_date()
@@ -288,7 +293,7 @@ impl<'a> Seen<'a> {
     /// In a list that was read on a date.
     pub(crate) fn row(row: &'a BrokerRow, today: JstDate) -> Self {
         let placed = Some(row.time.jst_date());
-        let settles = row.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
+        let settles = close_action(&row.tags).is_some();
         let side = (!settles).then_some(row.side);
         Self { day: row.business_day.as_deref(), placed, today, symbol: &row.symbol, side }
     }

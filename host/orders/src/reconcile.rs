@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::order_mapping::BrokerRow;
-use domain::{JstDate, OrderStatus, Rejection};
+use domain::{JstDate, OrderStatus, OrderType, Rejection};
 
-use crate::book::{Book, DeskOrder, OrderKey, Pending};
+use crate::book::{Book, DeskOrder, OrderKey, Pending, close_action};
 use crate::limits::{CLAIM_LATEST_MS, CLAIM_SLACK_MS};
 
 /// When a list was asked for, and by which request.
@@ -178,7 +178,7 @@ fn is_doubtful(order: &DeskOrder, row: &BrokerRow) -> bool {
     let is_changed = || {
         *order.order.symbol == *row.symbol
             && row.quantity <= order.order.quantity
-            && order.order.side == row.side
+            && may_have_side(order, row)
     };
     is_near && (is_alike(order, row) || is_since && is_changed())
 }
@@ -192,10 +192,29 @@ fn is_alike(order: &DeskOrder, row: &BrokerRow) -> bool {
             && made.price == row.price
             && made.trigger_price == row.trigger_price);
     *made.symbol == *row.symbol
-        && made.side == row.side
+        && has_side(order, row)
         && made.order_type == row.order_type
         && made.quantity == row.quantity
         && has_times
+}
+
+/// Whether a row has an order's side. One that settles a margin position has the side that its tag means,
+/// whatever its own is (P39); the log does not tell the tags of an order.
+fn has_side(order: &DeskOrder, row: &BrokerRow) -> bool {
+    match close_action(&row.tags) {
+        Some(action) => order.is_restored() || close_action(&order.order.tags) == Some(action),
+        None => order.order.side == row.side && close_action(&order.order.tags).is_none(),
+    }
+}
+
+/// Whether a row may have an order's side, where a dialect does not tell what settles a margin position.
+fn may_have_side(order: &DeskOrder, row: &BrokerRow) -> bool {
+    let may_settle = if order.is_restored() {
+        order.order.order_type == OrderType::Market
+    } else {
+        close_action(&order.order.tags).is_some()
+    };
+    order.order.side == row.side || may_settle
 }
 
 /// An order whose number is unknown, and the rows that fit it.

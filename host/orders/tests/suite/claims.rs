@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use domain::{OrderSide, OrderType, Quantity};
+use domain::order_mapping::Field;
+use domain::{OrderSide, OrderStatus, OrderType, Quantity};
 use ipc::{OrderListFilter, SubmitOrderRequest};
 use orders::{DeskRules, OrderPhase};
+use venues::web_broker::{Answered, CallFailure};
 
-use crate::world::{World, limit_buy};
+use crate::broker::answer;
+use crate::world::{InFlight, World, limit_buy};
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -185,5 +188,95 @@ fn doubt_lasts_as_long_as_its_reason() {
         world.list(OrderListFilter::default());
         world.answer_all();
         assert_eq!(world.events()[0], "OrderRejected a INTERNAL_ERROR", "{restarts}");
+    }
+}
+
+/// Answers to what is asked before a margin order: there is room, and 100 shares of a position are open.
+fn guard(id: &str) -> Answered {
+    let fields = ["sSummarySinyouSinkidate", "sSummaryGenkabuKaituke"];
+    let fields = fields.map(|name| Field::new(name, "1000000000")).into_iter();
+    let mut answered = answer(id, "", fields.chain([Field::new("sResultCode", "0")]).collect());
+    let position = [
+        ("sOrderTategyokuNumber", "201"),
+        ("sOrderIssueCode", "7203"),
+        ("sOrderBaibaiKubun", "3"),
+        ("sOrderBensaiKubun", "26"),
+        ("sOrderZyoutoekiKazeiC", "1"),
+        ("sOrderTategyokuSuryou", "100"),
+        ("sOrderHensaiKanouSuryou", "100"),
+        ("sOrderTategyokuTanka", "2500"),
+        ("sOrderHyoukaTanka", "2500"),
+        ("sOrderGaisanHyoukaSoneki", "0"),
+    ];
+    let row = position.map(|(name, value)| Field::new(name, value)).to_vec();
+    answered.lists.insert("aShinyouTategyokuList".to_owned(), vec![row]);
+    answered
+}
+
+/// Specification 4, P39: the broker has an order that settles a position with the side that its tag means.
+#[test]
+fn an_order_that_settles_a_position_is_found_by_its_row_whatever_its_side() {
+    let cases = [
+        (OrderSide::Sell, "close_action=physical_settle_buy", OrderSide::Buy),
+        (OrderSide::Buy, "close_action=physical_settle_buy", OrderSide::Buy),
+        (OrderSide::Buy, "close_action=physical_settle_sell", OrderSide::Sell),
+    ];
+    for (side, action, at_broker) in cases {
+        for (is_lost, restarts) in [(false, false), (true, false), (true, true)] {
+            let mut world = World::ready(DeskRules::default(), false);
+            let tags = ["cash_margin=margin_credit_repay", action, "tategyoku=201"];
+            let mut order = limit_buy("g", 100, "2500");
+            order.order_side = side;
+            (order.order_type, order.price) = (OrderType::Market, None);
+            order.tags = Some(tags.map(str::to_owned).to_vec());
+            world.submit(&order);
+            while matches!(&world.in_flight, Some(InFlight::Request { request, .. }) if request.id != "new")
+            {
+                world.answer_with(guard);
+            }
+            world.told.clear();
+            let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take()
+            else {
+                panic!("{action}: {:?}", world.sent);
+            };
+            let answered = world.broker.take(&request, world.wall);
+            world.broker.orders.get_mut("1000").unwrap().order.side = at_broker;
+            if is_lost {
+                world.give(ticket, sent_p_no, Err(CallFailure::Unknown("reset".to_owned())));
+            } else {
+                world.give(ticket, sent_p_no, Ok(answered));
+                assert!(world.events().contains(&"OrderAccepted g 1000".to_owned()));
+            }
+            if restarts {
+                world.restart(false);
+                let now = world.now();
+                world.desk.login(None, now);
+                world.collect();
+                world.answer();
+            }
+            for _ in 0..60 {
+                world.pass(Duration::from_millis(200));
+                while matches!(world.in_flight, Some(InFlight::Request { .. })) {
+                    let Some(InFlight::Request { ticket, request, sent_p_no }) =
+                        world.in_flight.take()
+                    else {
+                        panic!("sent");
+                    };
+                    let mut answered = world.broker.take(&request, world.wall);
+                    for row in answered.lists.get_mut("rows").unwrap() {
+                        row.retain(|field| field.name != "tags");
+                        row.push(Field::new("tags", action));
+                    }
+                    world.give(ticket, sent_p_no, Ok(answered));
+                }
+            }
+            let told = world.events();
+            assert_eq!(told.contains(&"OrderAccepted g 1000".to_owned()), is_lost, "{told:?}");
+            assert!(!told.iter().any(|one| one.contains("OrderDiscrepancy")), "{told:?}");
+            world.broker.end("1000", OrderStatus::Canceled);
+            world.connect();
+            world.deliver_all();
+            assert!(world.events().contains(&"OrderCanceled g 1000".to_owned()));
+        }
     }
 }
