@@ -77,6 +77,10 @@ pub(crate) struct DeskOrder {
     pub(crate) is_over: bool,
     /// When its state or its fills changed last: a list that was asked for before knows less.
     pub(crate) changed_at: Duration,
+    /// The last date in Japan on which a row or a notice told of it.
+    pub(crate) told_on: Option<JstDate>,
+    /// A list of a later day does not have it any more.
+    pub(crate) is_gone: bool,
     /// What was told that does not fit.
     pub(crate) told: BTreeSet<Discrepancy>,
 }
@@ -112,6 +116,8 @@ impl DeskOrder {
             awaits_list: false,
             is_over: false,
             changed_at: Duration::ZERO,
+            told_on: None,
+            is_gone: false,
             told: BTreeSet::new(),
         }
     }
@@ -196,20 +202,28 @@ impl DeskOrder {
         day_of(self.ts_ms)
     }
 
-    /// Whether nothing more is expected of it: it may be forgotten when its day is over (P23).
+    /// Whether nothing more is expected of it: it may be forgotten when its last day is over (P23).
     pub(crate) fn is_settled(&self) -> bool {
         !self.awaits_list && (self.status.is_final() || self.is_over)
     }
 
+    /// The last date on which it was placed or told of: an order that lives on is of that day, too.
+    pub(crate) fn last_day(&self) -> JstDate {
+        self.told_on.map_or(self.day(), |told| told.max(self.day()))
+    }
+
     /// Whether a row or a notice with its number tells of it. Where the business days of both are known
-    /// they decide; else the order must have been placed on the date that is seen. Only an order with a
-    /// date of its own lives on to other days.
+    /// they decide; else the order must have been placed on the date that is seen, of which notices do not
+    /// tell: they may be of any order that was told of today. Only an order with a date of its own lives on
+    /// to other business days, up to the one on which it ends.
     pub(crate) fn is_seen_as(&self, seen: Seen<'_>) -> bool {
-        let is_same_day = match (self.business_day.as_deref(), seen.day) {
-            (Some(known), Some(day)) => known == day,
-            _ => day_of(self.ts_ms) == seen.placed.unwrap_or(seen.today),
+        let is_told_today = self.told_on == Some(seen.today);
+        let is_same_day = match (self.business_day.as_deref(), seen.day, seen.placed) {
+            (Some(known), Some(day), _) => known == day,
+            (_, _, Some(placed)) => self.day() == placed,
+            (_, _, None) => self.day() == seen.today || is_told_today,
         };
-        let last = self.order.expire_date.filter(|_| !self.is_settled());
+        let last = self.order.expire_date.filter(|_| is_told_today || !self.is_settled());
         self.has_looks_of(seen) && (is_same_day || last.is_some_and(|last| last >= seen.today))
     }
 
@@ -427,13 +441,19 @@ impl Book {
         self.orders.keys().copied().collect()
     }
 
-    /// Forgets the settled orders of days before `today` (P23).
+    /// Frees the ids of settled orders whose last day was before `today` (P23). The orders themselves, with
+    /// their numbers and fills, stay until a list of a later day does not have them: the broker tells them
+    /// again as long as it lists them.
     pub(crate) fn forget_before(&mut self, today: JstDate) {
-        let is_old = |order: &DeskOrder| order.is_settled() && day_of(order.ts_ms) < today;
+        let is_old = |order: &DeskOrder| order.is_settled() && order.last_day() < today;
         let old = self.orders.iter().filter(|(_, order)| is_old(order));
-        let old: Vec<OrderKey> = old.map(|(key, _)| *key).collect();
-        for key in old {
-            self.remove(key);
+        let old: Vec<(OrderKey, bool)> = old.map(|(key, order)| (*key, order.is_gone)).collect();
+        for (key, is_gone) in old {
+            if is_gone {
+                self.remove(key);
+            } else {
+                self.free_id(key);
+            }
         }
     }
 }

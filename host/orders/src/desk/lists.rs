@@ -326,6 +326,7 @@ impl Desk {
         };
         order.is_over = row.status == OrderStatus::Filled;
         order.changed_at = now.mono;
+        order.told_on = Some(now.wall.jst_date());
         order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
     }
 
@@ -335,6 +336,7 @@ impl Desk {
         if row.business_day.is_some() {
             order.business_day.clone_from(&row.business_day);
         }
+        order.told_on = Some(now.wall.jst_date());
         order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
         let steps = reconcile::steps(order, row, asked);
         if row.status.is_final() && order.changed_at <= asked.at {
@@ -395,22 +397,28 @@ impl Desk {
         }
     }
 
-    /// Orders with a number that the list does not have: those of days before are over (P23); one of
-    /// today is told.
+    /// Orders with a number that the list does not have: those of days before are over (P23), and their
+    /// numbers are free; an open one of today is told. A list of which a row could not be read proves
+    /// nothing.
     fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, asked: ListAsked, now: Now) {
+        if !asked.is_full {
+            return;
+        }
         let today = now.wall.jst_date();
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
-            let is_open = order.venue_order_id.is_some() && !order.is_settled();
-            if listed.contains(&key) || !is_open || !asked.has_settled_since(order.changed_at) {
+            let is_numbered = order.venue_order_id.is_some();
+            if listed.contains(&key) || !is_numbered || !asked.has_settled_since(order.changed_at) {
                 continue;
             }
-            if crate::book::day_of(order.ts_ms) < today {
+            if order.day() < today {
                 order.is_over = true;
-                continue;
+                order.is_gone = order.last_day() < today;
+            } else if !order.is_settled() {
+                let text = "it was accepted today, and the broker's list does not have it";
+                let kind = Discrepancy::OrderMissing;
+                self.tell_discrepancy(Some(key), None, kind, text.to_owned(), now);
             }
-            let text = "it was accepted today, and the broker's list does not have it".to_owned();
-            self.tell_discrepancy(Some(key), None, Discrepancy::OrderMissing, text, now);
         }
     }
 

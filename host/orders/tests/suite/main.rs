@@ -4,6 +4,7 @@
 
 mod broker;
 mod claims;
+mod days;
 mod dialect;
 mod flows;
 mod interleavings;
