@@ -80,7 +80,7 @@ pub(crate) struct DeskOrder {
     pub(crate) unknown_since: Option<Duration>,
     pub(crate) pending: Option<Pending>,
     pub(crate) listed: Option<Listed>,
-    /// Several rows of a list, or several orders, fitted: its number stays unknown (P19).
+    /// The newest list has rows that may be it, and leaves its number unknown (P19).
     pub(crate) is_ambiguous: bool,
     /// It counts as rejected because a change was refused, until a list tells of it (P26).
     pub(crate) awaits_list: bool,
@@ -90,6 +90,10 @@ pub(crate) struct DeskOrder {
     pub(crate) is_over: bool,
     /// When its state or its fills changed last: a list that was asked for before knows less.
     pub(crate) changed_at: Duration,
+    /// The last date in Japan on which a row or a notice told of it.
+    pub(crate) told_on: Option<JstDate>,
+    /// A list of a later day does not have it any more.
+    pub(crate) is_gone: bool,
     /// What was told that does not fit.
     pub(crate) told: BTreeSet<Discrepancy>,
 }
@@ -126,6 +130,8 @@ impl DeskOrder {
             changed_elsewhere: None,
             is_over: false,
             changed_at: Duration::ZERO,
+            told_on: None,
+            is_gone: false,
             told: BTreeSet::new(),
         }
     }
@@ -200,25 +206,38 @@ impl DeskOrder {
     }
 
     /// Whether a list can still say where it stands: not of an order of an earlier day, which the broker's
-    /// lists no longer have, nor of one that several rows fitted.
+    /// lists no longer have, nor of one that the newest list leaves in doubt.
     pub(crate) fn is_findable(&self, today: JstDate) -> bool {
-        self.is_unknown() && !self.is_ambiguous && day_of(self.ts_ms) == today
+        self.is_unknown() && !self.is_ambiguous && self.day() == today
     }
 
-    /// Whether nothing more is expected of it: it may be forgotten when its day is over (P23).
+    /// The date in Japan on which it was placed.
+    pub(crate) fn day(&self) -> JstDate {
+        day_of(self.ts_ms)
+    }
+
+    /// Whether nothing more is expected of it: it may be forgotten when its last day is over (P23).
     pub(crate) fn is_settled(&self) -> bool {
         !self.awaits_list && (self.status.is_final() || self.is_over)
     }
 
+    /// The last date on which it was placed or told of: an order that lives on is of that day, too.
+    pub(crate) fn last_day(&self) -> JstDate {
+        self.told_on.map_or(self.day(), |told| told.max(self.day()))
+    }
+
     /// Whether a row or a notice with its number tells of it. Where the business days of both are known
-    /// they decide; else the order must have been placed on the date that is seen. Only an order with a
-    /// date of its own lives on to other days.
+    /// they decide; else the order must have been placed on the date that is seen, of which notices do not
+    /// tell: they may be of any order that was told of today. Only an order with a date of its own lives on
+    /// to other business days, up to the one on which it ends.
     pub(crate) fn is_seen_as(&self, seen: Seen<'_>) -> bool {
-        let is_same_day = match (self.business_day.as_deref(), seen.day) {
-            (Some(known), Some(day)) => known == day,
-            _ => day_of(self.ts_ms) == seen.placed.unwrap_or(seen.today),
+        let is_told_today = self.told_on == Some(seen.today);
+        let is_same_day = match (self.business_day.as_deref(), seen.day, seen.placed) {
+            (Some(known), Some(day), _) => known == day,
+            (_, _, Some(placed)) => self.day() == placed,
+            (_, _, None) => self.day() == seen.today || is_told_today,
         };
-        let last = self.order.expire_date.filter(|_| !self.is_settled());
+        let last = self.order.expire_date.filter(|_| is_told_today || !self.is_settled());
         self.has_looks_of(seen) && (is_same_day || last.is_some_and(|last| last >= seen.today))
     }
 
@@ -229,7 +248,7 @@ impl DeskOrder {
 
     /// Whether it is an order of that symbol and side: what has another one is another order.
     fn has_looks_of(&self, seen: Seen<'_>) -> bool {
-        let settles = self.order.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
+        let settles = close_action(&self.order.tags).is_some();
         // The log does not tell the tags of an order.
         let is_restored = self.is_restored();
         let has_side = seen.side.is_none_or(|side| side == self.order.side);
@@ -280,6 +299,11 @@ impl DeskOrder {
     }
 }
 
+/// The tag by which an order settles a margin position.
+pub(crate) fn close_action(tags: &[String]) -> Option<&str> {
+    tags.iter().map(String::as_str).find(|tag| tag.starts_with(CLOSE_ACTION))
+}
+
 /// The date in Japan of a time in milliseconds UTC.
 pub(crate) fn day_of(ts_ms: u64) -> JstDate {
     TsNanos::from_nanos(ts_ms.saturating_mul(1_000_000)).jst_date()
@@ -309,7 +333,7 @@ impl<'a> Seen<'a> {
     /// In a list that was read on a date.
     pub(crate) fn row(row: &'a BrokerRow, today: JstDate) -> Self {
         let placed = Some(row.time.jst_date());
-        let settles = row.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
+        let settles = close_action(&row.tags).is_some();
         let side = (!settles).then_some(row.side);
         Self { day: row.business_day.as_deref(), placed, today, symbol: &row.symbol, side }
     }
@@ -432,17 +456,30 @@ impl Book {
         self.orders.iter().map(|(key, order)| (*key, order))
     }
 
+    /// Notes of which orders the newest list leaves in doubt whether it has them.
+    pub(crate) fn set_ambiguous(&mut self, is_ambiguous: impl Fn(OrderKey) -> bool) {
+        for (key, order) in &mut self.orders {
+            order.is_ambiguous = is_ambiguous(*key);
+        }
+    }
+
     pub(crate) fn keys(&self) -> Vec<OrderKey> {
         self.orders.keys().copied().collect()
     }
 
-    /// Forgets the settled orders of days before `today` (P23).
+    /// Frees the ids of settled orders whose last day was before `today` (P23). The orders themselves, with
+    /// their numbers and fills, stay until a list of a later day does not have them: the broker tells them
+    /// again as long as it lists them.
     pub(crate) fn forget_before(&mut self, today: JstDate) {
-        let is_old = |order: &DeskOrder| order.is_settled() && day_of(order.ts_ms) < today;
+        let is_old = |order: &DeskOrder| order.is_settled() && order.last_day() < today;
         let old = self.orders.iter().filter(|(_, order)| is_old(order));
-        let old: Vec<OrderKey> = old.map(|(key, _)| *key).collect();
-        for key in old {
-            self.remove(key);
+        let old: Vec<(OrderKey, bool)> = old.map(|(key, order)| (*key, order.is_gone)).collect();
+        for (key, is_gone) in old {
+            if is_gone {
+                self.remove(key);
+            } else {
+                self.free_id(key);
+            }
         }
     }
 }

@@ -6,8 +6,8 @@
 //! | the list has | the desk has | what follows |
 //! |---|---|---|
 //! | a row that fits exactly one unknown order, and no other unknown order fits it | SUBMITTED, number unknown | the order has the row's number |
-//! | several rows or orders that fit | the same | nothing; `ambiguous` is told |
-//! | no row that fits, asked for late enough | the same | the order is not at the broker |
+//! | several rows or orders that fit, or a row that leaves a doubt, asked for late enough | the same | nothing; `ambiguous` is told, the rows count as placed elsewhere |
+//! | none of these, asked for late enough | the same | the order is not at the broker |
 //! | canceled, expired, rejected | working | the same, told once |
 //! | working | rejected by a refused change | accepted again |
 //! | as a change wanted it | PENDING_UPDATE, answer unknown | the change is done |
@@ -16,13 +16,13 @@
 //! | filled, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | the change is done, or the request failed |
 //! | filled | anything | no fill: these come by notices; what is missing is told |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::order_mapping::BrokerRow;
-use domain::{JstDate, OrderStatus, Rejection};
+use domain::{JstDate, OrderStatus, OrderType, Rejection};
 
-use crate::book::{Book, DeskOrder, OrderKey, Pending};
+use crate::book::{Book, DeskOrder, OrderKey, Pending, close_action};
 use crate::limits::{CLAIM_LATEST_MS, CLAIM_SLACK_MS};
 
 /// When a list was asked for, and by which request.
@@ -148,16 +148,32 @@ fn pending_step(pending: &Pending, row: &BrokerRow, asked: ListAsked) -> Option<
     }))
 }
 
-/// What a list says of the orders whose numbers are unknown.
+/// A row that is none of the orders of this desk whose numbers are known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FreeRow<'a> {
+    pub(crate) index: usize,
+    pub(crate) row: &'a BrokerRow,
+    /// The order placed elsewhere that it counts as since a list before.
+    pub(crate) foreign: Option<OrderKey>,
+}
+
+impl FreeRow<'_> {
+    /// Whether it may be an order at all: what the desk knew before it made the order is another one.
+    fn is_new_to(&self, order: OrderKey) -> bool {
+        self.foreign.is_none_or(|foreign| foreign > order)
+    }
+}
+
+/// What a list says of the orders whose numbers are unknown. Each list is judged by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claims {
     /// Orders and the rows that are theirs.
     pub(crate) found: Vec<(OrderKey, usize)>,
     /// Orders that the broker surely does not have.
     pub(crate) missing: Vec<OrderKey>,
-    /// Orders that several rows fit, or that share a row with another one, and stay so.
-    pub(crate) ambiguous: Vec<OrderKey>,
-    /// Rows that may belong to an order of which that is not yet sure.
+    /// Orders whose numbers stay unknown though a row may be theirs, and why.
+    pub(crate) ambiguous: Vec<(OrderKey, String)>,
+    /// Rows that may belong to an order, while its time is not over: they count as no other order yet.
     pub(crate) kept_free: Vec<usize>,
 }
 
@@ -170,11 +186,18 @@ fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
 }
 
 /// Whether a row leaves a doubt that it is an order whose number is unknown: the same but for the time,
-/// which may come from a clock that is not set like ours; or of the same symbol and placed since, because an
-/// order may have been changed elsewhere, and a broker may tell its side and its kind in words of its own.
+/// which may come from a clock that is not set like ours; or placed since and changed elsewhere, for which
+/// brokers take other prices and dates, and fewer shares. What is further away in time than a request can
+/// be is another order: a clock that wrong has no session, because the broker refuses its requests.
 fn is_doubtful(order: &DeskOrder, row: &BrokerRow) -> bool {
+    let is_near = row.time.millis().abs_diff(order.ts_ms) <= CLAIM_LATEST_MS;
     let is_since = row.time.millis().saturating_add(CLAIM_SLACK_MS) >= order.ts_ms;
-    is_alike(order, row) || is_since && *order.order.symbol == *row.symbol
+    let is_changed = || {
+        *order.order.symbol == *row.symbol
+            && row.quantity <= order.order.quantity
+            && may_have_side(order, row)
+    };
+    is_near && (is_alike(order, row) || is_since && is_changed())
 }
 
 /// The same but for the time.
@@ -186,67 +209,111 @@ fn is_alike(order: &DeskOrder, row: &BrokerRow) -> bool {
             && made.price == row.price
             && made.trigger_price == row.trigger_price);
     *made.symbol == *row.symbol
-        && made.side == row.side
+        && has_side(order, row)
         && made.order_type == row.order_type
         && made.quantity == row.quantity
         && has_times
 }
 
-/// Finds the rows of orders whose numbers are unknown. `rows` are those of no known order.
-pub(crate) fn claims(
-    book: &Book,
-    rows: &[(usize, &BrokerRow)],
+/// Whether a row has an order's side. One that settles a margin position has the side that its tag means,
+/// whatever its own is (P39); the log does not tell the tags of an order.
+fn has_side(order: &DeskOrder, row: &BrokerRow) -> bool {
+    match close_action(&row.tags) {
+        Some(action) => order.is_restored() || close_action(&order.order.tags) == Some(action),
+        None => order.order.side == row.side && close_action(&order.order.tags).is_none(),
+    }
+}
+
+/// Whether a row may have an order's side, where a dialect does not tell what settles a margin position.
+fn may_have_side(order: &DeskOrder, row: &BrokerRow) -> bool {
+    let may_settle = if order.is_restored() {
+        order.order.order_type == OrderType::Market
+    } else {
+        close_action(&order.order.tags).is_some()
+    };
+    order.order.side == row.side || may_settle
+}
+
+/// An order whose number is unknown, and the rows that fit it.
+struct Unknown<'a> {
+    key: OrderKey,
+    order: &'a DeskOrder,
+    has_settled: bool,
+    fitting: Vec<FreeRow<'a>>,
+}
+
+/// Finds the rows of orders whose numbers are unknown.
+pub(crate) fn claims<'a>(
+    book: &'a Book,
+    rows: &[FreeRow<'a>],
     asked: ListAsked,
     today: JstDate,
 ) -> Claims {
     let unknown = book.iter().filter_map(|(key, order)| {
-        let since = order.unknown_since.filter(|_| order.is_unknown() && !order.is_ambiguous)?;
-        (asked.at >= since).then_some((key, order, since))
+        let since = order.unknown_since.filter(|_| order.is_unknown())?;
+        let fitting = rows.iter().filter(|free| free.is_new_to(key) && fits(order, free.row));
+        let fitting = fitting.copied().collect();
+        let has_settled = asked.has_settled_since(since);
+        (asked.at >= since).then_some(Unknown { key, order, has_settled, fitting })
     });
-    let mut found = Claims::default();
-    let mut by_row: BTreeMap<usize, Vec<OrderKey>> = BTreeMap::new();
-    let mut of_order: Vec<(OrderKey, Vec<usize>, bool)> = Vec::new();
-    for (key, order, since) in unknown {
-        let fitting: Vec<usize> =
-            rows.iter().filter(|(_, row)| fits(order, row)).map(|(index, _)| *index).collect();
-        if fitting.is_empty() {
-            // The list's request was taken by the broker after the order's.
-            let is_later = match (order.p_no, asked.p_no) {
-                (Some(order), Some(list)) => list > order,
-                (None, Some(_)) => true,
-                (_, None) => false,
-            };
-            let doubtful = rows.iter().filter(|(_, row)| is_doubtful(order, row));
-            let doubtful: Vec<usize> = doubtful.map(|(index, _)| *index).collect();
-            let is_sure = is_later
-                && asked.is_full
-                && asked.has_settled_since(since)
-                && order.is_findable(today);
-            match (doubtful.is_empty(), is_sure) {
-                (true, true) => found.missing.push(key),
-                (true, false) => {}
-                (false, true) => found.ambiguous.push(key),
-                (false, false) => found.kept_free.extend(doubtful),
-            }
-            continue;
-        }
-        for row in &fitting {
-            by_row.entry(*row).or_default().push(key);
-        }
-        of_order.push((key, fitting, asked.has_settled_since(since)));
+    let unknown: Vec<Unknown<'_>> = unknown.collect();
+    let mut orders_of: BTreeMap<usize, usize> = BTreeMap::new();
+    for free in unknown.iter().flat_map(|one| &one.fitting) {
+        *orders_of.entry(free.index).or_default() += 1;
     }
-    for (key, fitting, has_settled) in of_order {
-        match fitting.as_slice() {
-            [row] if by_row.get(row).is_some_and(|orders| orders.len() == 1) => {
-                found.found.push((key, *row));
+    let is_shared = |free: &FreeRow<'_>| orders_of.get(&free.index) != Some(&1);
+    let mut claims = Claims::default();
+    let mut open = Vec::new();
+    for one in unknown {
+        match one.fitting.as_slice() {
+            [row] if !is_shared(row) && row.foreign.is_none() => {
+                claims.found.push((one.key, row.index));
             }
-            _ if has_settled => found.ambiguous.push(key),
-            _ => found.kept_free.extend(fitting),
+            _ => open.push(one),
         }
     }
-    found.kept_free.sort_unstable();
-    found.kept_free.dedup();
-    found
+    let found: BTreeSet<usize> = claims.found.iter().map(|(_, row)| *row).collect();
+    for one in &open {
+        // What belongs to another order for sure is no reason to doubt.
+        let may_be = |free: &&FreeRow<'_>| {
+            let is_free = free.is_new_to(one.key) && !found.contains(&free.index);
+            is_free && (fits(one.order, free.row) || is_doubtful(one.order, free.row))
+        };
+        let rows: Vec<FreeRow<'_>> = rows.iter().filter(may_be).copied().collect();
+        match rows.first() {
+            Some(_) if !one.has_settled => {
+                claims.kept_free.extend(rows.iter().map(|free| free.index));
+            }
+            Some(_) if one.fitting.len() > 1 || one.fitting.iter().any(is_shared) => {
+                let text = "several rows of the list, or several orders, fit";
+                claims.ambiguous.push((one.key, text.to_owned()));
+            }
+            Some(first) => {
+                let number = &first.row.venue_order_id;
+                let text = format!(
+                    "order {number} of the list may be it, with another time or changed elsewhere"
+                );
+                claims.ambiguous.push((one.key, text));
+            }
+            None if is_absent(one, asked, today) => claims.missing.push(one.key),
+            None => {}
+        }
+    }
+    claims.kept_free.sort_unstable();
+    claims.kept_free.dedup();
+    claims
+}
+
+/// Whether a list without a row for an order proves that the broker does not have it (P20): every row was
+/// read, the list's request was taken by the broker after the order's, and the broker's lists have the
+/// orders of the order's day.
+fn is_absent(one: &Unknown<'_>, asked: ListAsked, today: JstDate) -> bool {
+    let is_later = match (one.order.p_no, asked.p_no) {
+        (Some(order), Some(list)) => list > order,
+        (None, Some(_)) => true,
+        (_, None) => false,
+    };
+    is_later && asked.is_full && one.has_settled && one.order.day() == today
 }
 
 /// The rejection of an order that no list has (P20).

@@ -15,7 +15,7 @@ use super::submit::fault_of;
 use super::{Asked, Desk, Job, JobKind, Now, SessionStand};
 use crate::book::{DeskOrder, OrderKey, Seen};
 use crate::limits::{LIST_ROWS_MAX, RESYNC_PAUSE_MAX};
-use crate::reconcile::{self, ListAsked, Step};
+use crate::reconcile::{self, FreeRow, ListAsked, Step};
 
 /// Rows that a dialect reads in one call.
 const ROWS_PER_CALL: usize = 500;
@@ -250,7 +250,7 @@ impl Desk {
     /// Takes a list up.
     fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListAsked, now: Now) {
         self.resync.put_off.clear();
-        let mut strangers: Vec<(usize, &BrokerRow)> = Vec::new();
+        let mut free: Vec<FreeRow<'_>> = Vec::new();
         let mut listed = BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
             let seen = Seen::row(row, now.wall.jst_date());
@@ -260,11 +260,16 @@ impl Desk {
                     let kind = Discrepancy::Ambiguous;
                     self.tell_discrepancy(Some(key), None, kind, text, now);
                 }
-                Some(key) => self.apply_row(key, row, asked, now),
-                None => strangers.push((index, row)),
+                Some(key) => {
+                    self.apply_row(key, row, asked, now);
+                    if self.book.get(key).is_some_and(|order| order.client_order_id.is_none()) {
+                        free.push(FreeRow { index, row, foreign: Some(key) });
+                    }
+                }
+                None => free.push(FreeRow { index, row, foreign: None }),
             }
         }
-        let claims = reconcile::claims(&self.book, &strangers, asked, now.wall.jst_date());
+        let claims = reconcile::claims(&self.book, &free, asked, now.wall.jst_date());
         for (key, index) in &claims.found {
             let Some(row) = rows.get(*index) else { continue };
             let accepted = BrokerAccepted {
@@ -286,14 +291,13 @@ impl Desk {
             }
             self.reject(*key, None, &reconcile::not_at_broker(), now);
         }
-        for key in &claims.ambiguous {
-            if let Some(order) = self.book.get_mut(*key) {
-                order.is_ambiguous = true;
-            }
-            let text = "several rows of the list, or several orders, fit; its number stays unknown";
-            self.tell_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text.to_owned(), now);
+        let in_doubt: BTreeSet<OrderKey> = claims.ambiguous.iter().map(|(key, _)| *key).collect();
+        self.book.set_ambiguous(|key| in_doubt.contains(&key));
+        for (key, why) in &claims.ambiguous {
+            let text = format!("{why}; its number stays unknown");
+            self.tell_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text, now);
         }
-        for (index, row) in strangers {
+        for FreeRow { index, row, .. } in free.into_iter().filter(|free| free.foreign.is_none()) {
             let is_claimed = claims.found.iter().any(|(_, claimed)| *claimed == index)
                 || claims.kept_free.binary_search(&index).is_ok();
             if is_claimed {
@@ -338,6 +342,7 @@ impl Desk {
         };
         order.is_over = row.status == OrderStatus::Filled;
         order.changed_at = now.mono;
+        order.told_on = Some(now.wall.jst_date());
         order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
     }
 
@@ -347,6 +352,7 @@ impl Desk {
         if row.business_day.is_some() {
             order.business_day.clone_from(&row.business_day);
         }
+        order.told_on = Some(now.wall.jst_date());
         order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
         let steps = reconcile::steps(order, row, asked);
         if reconcile::is_put_off(order, row, asked) {
@@ -410,22 +416,28 @@ impl Desk {
         }
     }
 
-    /// Orders with a number that the list does not have: those of days before are over (P23); one of
-    /// today is told.
+    /// Orders with a number that the list does not have: those of days before are over (P23), and their
+    /// numbers are free; an open one of today is told. A list of which a row could not be read proves
+    /// nothing.
     fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, asked: ListAsked, now: Now) {
+        if !asked.is_full {
+            return;
+        }
         let today = now.wall.jst_date();
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
-            let is_open = order.venue_order_id.is_some() && !order.is_settled();
-            if listed.contains(&key) || !is_open || !asked.has_settled_since(order.changed_at) {
+            let is_numbered = order.venue_order_id.is_some();
+            if listed.contains(&key) || !is_numbered || !asked.has_settled_since(order.changed_at) {
                 continue;
             }
-            if crate::book::day_of(order.ts_ms) < today {
+            if order.day() < today {
                 order.is_over = true;
-                continue;
+                order.is_gone = order.last_day() < today;
+            } else if !order.is_settled() {
+                let text = "it was accepted today, and the broker's list does not have it";
+                let kind = Discrepancy::OrderMissing;
+                self.tell_discrepancy(Some(key), None, kind, text.to_owned(), now);
             }
-            let text = "it was accepted today, and the broker's list does not have it".to_owned();
-            self.tell_discrepancy(Some(key), None, Discrepancy::OrderMissing, text, now);
         }
     }
 

@@ -152,6 +152,9 @@ impl Desk {
     }
 
     fn apply_notice(&mut self, key: OrderKey, notice: &BrokerNotice, now: Now) {
+        if let Some(order) = self.book.get_mut(key) {
+            order.told_on = Some(now.wall.jst_date());
+        }
         let ts_ms = notice.time.unwrap_or(now.wall).millis();
         let reason = |words: &str| notice.reason.clone().unwrap_or_else(|| words.to_owned());
         match notice.kind {

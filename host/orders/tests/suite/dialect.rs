@@ -225,7 +225,7 @@ fn read_row(row: &[Field]) -> Option<BrokerRow> {
         expire_date: made.expire_date,
         status: one_of(OrderStatus::ALL, named(row, "status"), OrderStatus::as_str)?,
         time: TsNanos::from_nanos(named(row, "ns").parse().ok()?),
-        tags: Vec::new(),
+        tags: named(row, "tags").split_whitespace().map(str::to_owned).collect(),
     })
 }
 

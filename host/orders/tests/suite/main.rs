@@ -5,8 +5,10 @@
 mod account;
 mod any_order;
 mod broker;
+mod claims;
 mod clocks;
 mod crossings;
+mod days;
 mod dialect;
 mod flows;
 mod interleavings;

@@ -1,0 +1,202 @@
+//! Orders that live on to another day than that of their submit (specification 4, P23, P28): with a date of
+//! their own, or placed in the evening for the next business day.
+
+use std::time::Duration;
+
+use domain::order_mapping::BrokerOrder;
+use domain::{OrderSide, OrderStatus, OrderType, Quantity, TimeInForce, TsNanos};
+use ipc::{OrderListFilter, SubmitOrderRequest};
+use orders::DeskRules;
+
+use crate::reconciliation::{outcome, permutations};
+use crate::world::{MORNING, World, limit_buy, masters};
+
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// An order up to the broker's last day, 2026-11-25.
+fn dated(id: &str, quantity: u64) -> SubmitOrderRequest {
+    let last = masters().days.as_ref().unwrap().next[1];
+    let mut order = limit_buy(id, quantity, "2500");
+    order.time_in_force = TimeInForce::Gtd;
+    order.expire_time_ns = TsNanos::from_jst(last, 86_399_999_999_999).map(TsNanos::nanos);
+    order
+}
+
+/// How an order of Friday comes to Tuesday, 2026-11-24, 09:30 in Japan.
+#[derive(Debug, Clone, Copy)]
+enum Carried {
+    /// With a date of its own.
+    Dated,
+    /// Placed in the evening, when the broker takes orders for the next business day.
+    Evening,
+    /// Placed elsewhere, with a date of its own.
+    Foreign,
+}
+
+const CARRIED: [Carried; 3] = [Carried::Dated, Carried::Evening, Carried::Foreign];
+
+impl Carried {
+    fn order(self) -> SubmitOrderRequest {
+        match self {
+            Self::Evening => limit_buy("g", 300, "2500"),
+            Self::Dated | Self::Foreign => dated("g", 300),
+        }
+    }
+
+    /// The desk on Tuesday morning, of the same process or a new one, logged out of Friday's session.
+    fn world(self, restarts: bool) -> World {
+        let mut world = World::new(DeskRules::default(), false);
+        if matches!(self, Self::Evening) {
+            world.wall = MORNING.plus_nanos(11 * 3_600_000_000_000);
+        }
+        world.log_in();
+        world.password("0000");
+        if matches!(self, Self::Foreign) {
+            let last = masters().days.as_ref().unwrap().next[1];
+            let order = BrokerOrder {
+                symbol: "7203".into(),
+                side: OrderSide::Buy,
+                order_type: OrderType::Limit,
+                quantity: Quantity::new(300),
+                price: "2500".parse().ok(),
+                trigger_price: None,
+                time_in_force: TimeInForce::Gtd,
+                expire_date: Some(last),
+                tags: Vec::new(),
+            };
+            let wall = world.wall;
+            world.broker.place_elsewhere(order, wall);
+        } else {
+            world.submit(&self.order());
+            world.answer_all();
+        }
+        world.deliver_all();
+        // The stream begins anew with each day.
+        world.broker.notices.clear();
+        let tuesday = MORNING.plus_nanos(4 * 86_400_000_000_000);
+        world.disconnect();
+        if restarts {
+            world.restart(false);
+        }
+        world.pass(Duration::from_nanos(tuesday.nanos() - world.wall.nanos()));
+        world.told.clear();
+        world
+    }
+}
+
+fn settle(world: &mut World) {
+    for _ in 0..60 {
+        world.pass(Duration::from_millis(200));
+        world.answer_all();
+        world.deliver_all();
+    }
+}
+
+fn filled(world: &mut World) -> Vec<String> {
+    let told = world.events();
+    told.into_iter().filter(|one| !one.contains("List") && one.starts_with("Order")).collect()
+}
+
+/// What the broker tells again is known, and the id stays that order's, while its last day lasts.
+#[test]
+fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
+    for carried in CARRIED {
+        for restarts in [false, true] {
+            let mut world = carried.world(restarts);
+            world.log_in();
+            settle(&mut world);
+            world.events();
+            world.broker.fill("1000", 300);
+            settle(&mut world);
+            let id = if matches!(carried, Carried::Foreign) { "" } else { "g " };
+            let told = filled(&mut world);
+            assert_eq!(told, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
+            for _ in 0..2 {
+                world.disconnect();
+                world.connect();
+                settle(&mut world);
+                let told = filled(&mut world);
+                assert!(told.is_empty(), "{carried:?} {restarts}: {told:?}");
+            }
+            world.list(OrderListFilter::default());
+            world.answer_all();
+            let listed = world.json("OrderListUpdated")["orders"][0]["client_order_id"].clone();
+            assert_eq!(listed.as_str(), (!id.is_empty()).then_some("g"), "{carried:?}");
+            if id.is_empty() {
+                continue;
+            }
+            world.events();
+            world.submit(&carried.order());
+            let told = world.json("SubmitOrderResult");
+            assert_eq!(
+                (&told["outcome"], &told["status"]),
+                (&"IdempotentReplay".into(), &"FILLED".into())
+            );
+            // The day after, the id is free, and a broker that still tells the fill tells nothing new.
+            world.pass(DAY);
+            world.pass(Duration::from_secs(60));
+            world.events();
+            world.password("0000");
+            world.submit(&limit_buy("g", 100, "2500"));
+            world.answer_all();
+            world.disconnect();
+            world.connect();
+            settle(&mut world);
+            let told = filled(&mut world);
+            assert_eq!(
+                told,
+                ["OrderSubmitted g", "OrderAccepted g 1001"],
+                "{carried:?} {restarts}"
+            );
+        }
+    }
+}
+
+/// After a restart the day's notices and the first list come in any order.
+#[test]
+fn no_order_of_notices_and_list_makes_a_difference_to_an_order_of_an_earlier_day() {
+    let day = |carried: Carried, restarts: bool, is_filled: bool| {
+        let mut world = carried.world(restarts);
+        world.broker.fill("1000", 100);
+        if is_filled {
+            world.broker.fill("1000", 100);
+            world.broker.fill("1000", 100);
+        } else {
+            world.broker.fill("1000", 50);
+            world.broker.end("1000", OrderStatus::Canceled);
+        }
+        let now = world.now();
+        world.desk.login(None, now);
+        world.collect();
+        world.answer();
+        world.connect();
+        world
+    };
+    for carried in CARRIED {
+        for (restarts, is_filled) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut expected = None;
+            for order in permutations(4) {
+                let mut world = day(carried, restarts, is_filled);
+                let notices: Vec<_> = world.stream.drain(..).collect();
+                assert_eq!(notices.len(), 3);
+                for step in &order {
+                    match notices.get(*step) {
+                        Some(notice) => {
+                            world.stream.push_back(notice.clone());
+                            world.deliver(0);
+                        }
+                        None => world.answer_all(),
+                    }
+                }
+                let told = outcome(&mut world);
+                let fills = told.0.keys().filter(|one| one.starts_with("OrderFilled")).count();
+                let ends = usize::from(!is_filled && !matches!(carried, Carried::Foreign));
+                let name = format!("{carried:?} {restarts} {is_filled} {order:?}");
+                assert_eq!(fills, if is_filled { 3 } else { 2 }, "{name}: {told:?}");
+                assert!(told.0.values().all(|times| *times == 1), "{name}: {told:?}");
+                assert_eq!(told.0.len(), fills + ends, "{name}: {told:?}");
+                assert_eq!(&told, expected.get_or_insert_with(|| told.clone()), "{name}");
+            }
+        }
+    }
+}
