@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::order_mapping::{BrokerNotice, BrokerRequest, OrderMapping, VenuePhase};
+use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
 use domain::{ReasonCode, Rejection, TsNanos};
 use ipc::{Event, Secret};
 use venues::web_broker::{Called, Masters};
@@ -129,7 +129,7 @@ pub(crate) struct Job {
     pub(crate) asked: Option<Asked>,
     pub(crate) received: Duration,
     pub(crate) kind: JobKind,
-    /// Whoever asked waits no more: the time of an answer is over.
+    /// Nobody waits for its own end: the time of an answer is over, or it is a part of a cancel of many.
     pub(crate) is_given_up: bool,
 }
 
@@ -146,6 +146,7 @@ pub(crate) enum JobKind {
     Submit(submit::SubmitJob),
     Change(change::ChangeJob),
     CancelAll { number: u64, targets: Vec<OrderKey> },
+    CancelRow(cancel_all::RowCancel),
     List(lists::ListJob),
     BuyingPower(money::BuyingPowerJob),
     Positions(money::PositionsJob),
@@ -181,6 +182,8 @@ pub struct Desk {
     tickets: u64,
     cancels: Vec<cancel_all::CancelAll>,
     cancels_begun: u64,
+    /// Rows that cancels of many are to end, or have ended, and that no order of the book has yet.
+    unowned: Vec<BrokerRow>,
     /// Notices of orders that are not known yet, with the time of their coming.
     held: Vec<(Duration, BrokerNotice)>,
     resync: lists::Resync,
@@ -228,6 +231,7 @@ impl Desk {
             tickets: 0,
             cancels: Vec::new(),
             cancels_begun: 0,
+            unowned: Vec::new(),
             held: Vec::new(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),
@@ -287,6 +291,7 @@ impl Desk {
             JobKind::Submit(_) => self.continue_submit(job, now),
             JobKind::Change(_) => self.begin_change(job, now),
             JobKind::CancelAll { .. } => self.begin_cancel_all(job, now),
+            JobKind::CancelRow(_) => self.begin_cancel_row(job, now),
             JobKind::List(_) => self.begin_list(job, now),
             JobKind::BuyingPower(_) => self.begin_buying_power(job),
             JobKind::Positions(_) => self.begin_positions(job),
@@ -317,6 +322,7 @@ impl Desk {
             JobKind::Submit(_) => self.submit_answered(job, called, now),
             JobKind::Change(_) => self.change_answered(job, called, now),
             JobKind::CancelAll { .. } => self.cancel_all_answered(job, called, now),
+            JobKind::CancelRow(_) => self.cancel_row_answered(job, called, now),
             JobKind::List(_) => self.list_answered(job, called, now),
             JobKind::BuyingPower(_) => self.buying_power_answered(job, called, now),
             JobKind::Positions(_) => self.positions_answered(job, called, now),
@@ -389,6 +395,7 @@ impl Desk {
             JobKind::Submit(submit) => self.refuse_submit(asked.as_ref(), submit, rejection, now),
             JobKind::Change(change) => self.refuse_change(asked.as_ref(), &change, rejection, now),
             JobKind::CancelAll { number, .. } => self.refuse_cancel_all(number, rejection, now),
+            JobKind::CancelRow(row) => self.refuse_cancel_row(asked.as_ref(), &row, rejection, now),
             JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
             JobKind::BuyingPower(_) | JobKind::Positions(_) => {
                 if let Some(asked) = asked {

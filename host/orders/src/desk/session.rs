@@ -214,7 +214,7 @@ impl Desk {
                 self.refuse_job(job, &rejection, now);
             }
         }
-        self.end_cancels();
+        self.end_cancels(now);
     }
 
     /// Holds the second password. Who was asked for it sends the command again (P41).
@@ -232,7 +232,13 @@ impl Desk {
     /// Forgets the second password. Commands that had been answered with the question for it end.
     pub fn forget_second_password(&mut self, now: Now) {
         let uses = |kind: &JobKind| {
-            matches!(kind, JobKind::Submit(_) | JobKind::Change(_) | JobKind::CancelAll { .. })
+            matches!(
+                kind,
+                JobKind::Submit(_)
+                    | JobKind::Change(_)
+                    | JobKind::CancelAll { .. }
+                    | JobKind::CancelRow(_)
+            )
         };
         let in_flight = self.queue.iter().filter(|job| uses(&job.kind)).count()
             + usize::from(self.active.as_ref().is_some_and(|active| uses(&active.job.kind)));

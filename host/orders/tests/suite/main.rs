@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod broker;
+mod cancel_all;
 mod dialect;
 mod flows;
 mod interleavings;
