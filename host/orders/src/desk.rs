@@ -173,6 +173,8 @@ pub struct Desk {
     is_closed_by_answer: bool,
     /// The login's own account, in the broker's code.
     account: String,
+    /// Whether the login has a margin account.
+    has_margin: bool,
     masters: Option<Arc<Masters>>,
     password: SecondPassword,
     /// Commands that were answered with the question for the second password.
@@ -223,6 +225,7 @@ impl Desk {
             phase: VenuePhase::Unknown,
             is_closed_by_answer: false,
             account: String::new(),
+            has_margin: true,
             masters: None,
             password: SecondPassword::new(rules.password),
             at_modal: Vec::new(),

@@ -22,6 +22,8 @@ use crate::limits::READY_TIME;
 pub struct LoginDone {
     /// The account's tax code.
     pub account: String,
+    /// Whether it has a margin account.
+    pub has_margin: bool,
     /// Names of what changed against the login before, never values.
     pub changed: Vec<&'static str>,
     /// The day's masters; none where they could not be had.
@@ -112,6 +114,7 @@ impl Desk {
         self.phase = VenuePhase::Unknown;
         self.is_closed_by_answer = false;
         self.account = done.account;
+        self.has_margin = done.has_margin;
         if done.masters.is_some() {
             self.masters = done.masters;
         }

@@ -7,5 +7,6 @@ mod cancel_all;
 mod dialect;
 mod flows;
 mod interleavings;
+mod money;
 mod reconciliation;
 mod world;

@@ -75,6 +75,8 @@ pub(crate) struct World {
     /// Notices of the broker that were put into the stream.
     pub(crate) streamed: usize,
     pub(crate) is_streaming: bool,
+    /// What logins say of the account.
+    pub(crate) has_margin: bool,
     commands: u64,
 }
 
@@ -136,6 +138,7 @@ impl World {
             stream: VecDeque::new(),
             streamed: 0,
             is_streaming: false,
+            has_margin: true,
             commands: 0,
         }
     }
@@ -326,6 +329,7 @@ impl World {
         let now = self.now();
         let done = LoginDone {
             account: "1".to_owned(),
+            has_margin: self.has_margin,
             changed: vec!["sUrlRequest"],
             masters: Some(masters()),
         };

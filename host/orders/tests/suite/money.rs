@@ -1,0 +1,111 @@
+//! Balances and positions: asked for by people, and before an order is sent.
+
+use domain::OrderSide;
+use domain::order_mapping::Field;
+use orders::DeskRules;
+use venues::web_broker::{Answered, CallFailure};
+
+use crate::broker::{answer, refused};
+use crate::world::{InFlight, World};
+
+const MARGIN: [&str; 2] = ["CLMZanShinkiKanoIjiritu", "CLMShinyouTategyokuList"];
+
+fn world(has_margin: bool) -> World {
+    let mut world = World::new(DeskRules::default(), false);
+    world.has_margin = has_margin;
+    world.log_in();
+    world.password("0000");
+    world.told.clear();
+    world
+}
+
+fn listed(id: &str, name: &str, rows: Vec<Vec<Field>>) -> Answered {
+    let mut answered = answer(id, "", vec![Field::new("sResultCode", "0")]);
+    answered.lists.insert(name.to_owned(), rows);
+    answered
+}
+
+/// The answer that an account has.
+fn right(id: &str) -> Answered {
+    let field = |name, value| vec![Field::new("sResultCode", "0"), Field::new(name, value)];
+    match id {
+        "CLMZanKaiKanougaku" => answer(id, "", field("sSummaryGenkabuKaituke", "5000")),
+        "CLMZanShinkiKanoIjiritu" => answer(id, "", field("sSummarySinyouSinkidate", "9000")),
+        "CLMGenbutuKabuList" => listed(id, "aGenbutuKabuList", Vec::new()),
+        _ => listed(id, "aShinyouTategyokuList", vec![position("1", OrderSide::Buy, true, 100)]),
+    }
+}
+
+fn position(id: &str, side: OrderSide, is_general: bool, shares: u64) -> Vec<Field> {
+    let shares = shares.to_string();
+    [
+        ("sOrderTategyokuNumber", id),
+        ("sOrderIssueCode", "7203"),
+        ("sOrderBaibaiKubun", if side == OrderSide::Buy { "3" } else { "1" }),
+        ("sOrderBensaiKubun", if is_general { "36" } else { "26" }),
+        ("sOrderZyoutoekiKazeiC", "1"),
+        ("sOrderTategyokuSuryou", &shares),
+        ("sOrderHensaiKanouSuryou", &shares),
+        ("sOrderTategyokuTanka", "2500"),
+    ]
+    .map(|(name, value)| Field::new(name, value))
+    .into()
+}
+
+fn ask(world: &mut World, positions: bool) {
+    let (asked, now) = (world.asked(), world.now());
+    if positions {
+        world.desk.positions(asked, now);
+    } else {
+        world.desk.buying_power(asked, now);
+    }
+    world.collect();
+}
+
+#[test]
+fn half_of_an_account_is_not_told_as_all_of_it() {
+    type Spoil = fn(&str) -> Result<Answered, CallFailure>;
+    let spoils: [Spoil; 6] = [
+        |id| Ok(refused(id, "no")),
+        |id| Ok(refused(id, "closed")),
+        |id| Ok(answer(id, "9", vec![])),
+        |_| Err(CallFailure::Refused("no connection".to_owned())),
+        |_| Err(CallFailure::NotSent("no number".to_owned())),
+        |_| Err(CallFailure::Unknown("reset".to_owned())),
+    ];
+    for positions in [false, true] {
+        for spoil in spoils {
+            let mut world = world(true);
+            ask(&mut world, positions);
+            world.answer_with(right);
+            let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take()
+            else {
+                panic!("margin is asked for");
+            };
+            assert!(MARGIN.contains(&request.id.as_str()), "{}", request.id);
+            world.give(ticket, sent_p_no, spoil(&request.id));
+            assert_eq!(world.events(), ["Error INTERNAL_ERROR"]);
+        }
+        let mut world = world(true);
+        ask(&mut world, positions);
+        world.answer_with(right);
+        world.answer_with(right);
+        let told = world.events();
+        assert_eq!(told, [["BuyingPowerUpdated"], ["PositionsUpdated"]][usize::from(positions)]);
+    }
+}
+
+/// The login says so, and nothing else.
+#[test]
+fn an_account_without_margin_is_not_asked_for_it() {
+    let mut world = world(false);
+    ask(&mut world, false);
+    world.answer_with(right);
+    let told = world.json("BuyingPowerUpdated");
+    assert_eq!(told["cash_available"], "5000");
+    assert!(told["credit_available"].is_null());
+    ask(&mut world, true);
+    world.answer_with(right);
+    assert_eq!(world.json("PositionsUpdated")["positions"], serde_json::json!([]));
+    assert!(world.in_flight.is_none() && !world.sent.iter().any(|id| MARGIN.contains(&&**id)));
+}
