@@ -86,11 +86,19 @@ impl OrderMapping for PlainDialect {
 
     fn plan(&mut self, order: &BrokerOrder) -> Mapped<Result<OrderPlan, Rejection>> {
         let is_margin = order.tags.iter().any(|tag| tag.starts_with("cash_margin=margin"));
-        let unknown = order.tags.iter().filter(|tag| !tag.starts_with("cash_margin="));
+        let is_repay = order.tags.iter().any(|tag| tag.ends_with("_repay"));
+        let positions = order.tags.iter().filter_map(|tag| tag.strip_prefix("tategyoku="));
+        let known = ["cash_margin=", "tategyoku=", "close_action="];
+        let unknown =
+            order.tags.iter().filter(|tag| !known.iter().any(|kind| tag.starts_with(kind)));
         Ok(Ok(OrderPlan {
-            funding: if is_margin { Funding::MarginNew } else { Funding::Cash },
+            funding: match (is_margin, is_repay) {
+                (true, true) => Funding::MarginRepay,
+                (true, false) => Funding::MarginNew,
+                (false, _) => Funding::Cash,
+            },
             account: None,
-            positions: Vec::new(),
+            positions: positions.map(str::to_owned).collect(),
             needs_cash: false,
             unknown_tags: unknown.cloned().collect(),
         }))

@@ -6,7 +6,7 @@ use orders::DeskRules;
 use venues::web_broker::{Answered, CallFailure};
 
 use crate::broker::{answer, refused};
-use crate::world::{InFlight, World};
+use crate::world::{InFlight, World, limit_buy};
 
 const MARGIN: [&str; 2] = ["CLMZanShinkiKanoIjiritu", "CLMShinyouTategyokuList"];
 
@@ -108,4 +108,47 @@ fn an_account_without_margin_is_not_asked_for_it() {
     world.answer_with(right);
     assert_eq!(world.json("PositionsUpdated")["positions"], serde_json::json!([]));
     assert!(world.in_flight.is_none() && !world.sent.iter().any(|id| MARGIN.contains(&&**id)));
+}
+
+/// Specification 4, P40: an order that closes positions needs so much open of those that it can close.
+#[test]
+fn positions_of_another_side_or_kind_close_nothing() {
+    use OrderSide::{Buy, Sell};
+    let rows = |id: &str| {
+        listed(
+            id,
+            "aShinyouTategyokuList",
+            vec![
+                position("1", Buy, false, 100),
+                position("2", Buy, true, 200),
+                position("3", Sell, false, 300),
+                position("4", Sell, true, 400),
+            ],
+        )
+    };
+    let open = |side: OrderSide, tags: &[&str]| {
+        // The most that the guard lets through.
+        let is_taken = |shares: &u64| {
+            let mut world = world(true);
+            let mut order = limit_buy("a", *shares, "2500");
+            order.order_side = side;
+            order.tags = Some(tags.iter().map(|tag| (*tag).to_owned()).collect());
+            world.submit(&order);
+            world.answer_with(rows);
+            world.sent.last().unwrap() == "new"
+        };
+        (1..=10).map(|lots| lots * 100).take_while(is_taken).last().unwrap_or(0)
+    };
+    let (credit, general) = ("cash_margin=margin_credit_repay", "cash_margin=margin_general_repay");
+    assert_eq!((open(Sell, &[credit]), open(Sell, &[general])), (100, 200));
+    assert_eq!((open(Buy, &[credit]), open(Buy, &[general])), (300, 400));
+    assert_eq!(open(Sell, &[credit, "tategyoku=1"]), 100);
+    for other in ["tategyoku=2", "tategyoku=3", "tategyoku=4"] {
+        assert_eq!(open(Sell, &[credit, other]), 0, "{other}");
+    }
+    // Whatever its own side is.
+    for side in [Buy, Sell] {
+        assert_eq!(open(side, &[credit, "close_action=physical_settle_buy"]), 100);
+        assert_eq!(open(side, &[general, "close_action=physical_settle_sell"]), 400);
+    }
 }
