@@ -374,7 +374,15 @@ impl Desk {
             && !job.is_given_up
         {
             job.is_given_up = true;
-            if let Some(asked) = job.asked.clone() {
+            let asked = job.asked.clone();
+            // Its guard was asked and the order itself never will be: what the guard answers is dropped.
+            if let JobKind::Submit(submit) = &job.kind
+                && !submit.is_sent
+            {
+                let key = submit.key;
+                return self.refuse_submit(asked.as_ref(), key, &not_sent(), now);
+            }
+            if let Some(asked) = asked {
                 let seconds = ORDER_ANSWER_TIME.as_secs();
                 let text = format!(
                     "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
@@ -386,16 +394,16 @@ impl Desk {
 
     /// A command that was not sent in time never will be.
     fn withdraw(&mut self, job: Job, now: Now) {
-        let seconds = ORDER_ANSWER_TIME.as_secs();
-        let text = format!("NOT_SENT: the broker was busy for {seconds} s; nothing was sent");
-        self.refuse_job(job, &Rejection::new(ReasonCode::InternalError, text), now);
+        self.refuse_job(job, &not_sent(), now);
     }
 
     /// Ends a job of which nothing was sent.
     fn refuse_job(&mut self, job: Job, rejection: &Rejection, now: Now) {
         let Job { asked, kind, .. } = job;
         match kind {
-            JobKind::Submit(submit) => self.refuse_submit(asked.as_ref(), submit, rejection, now),
+            JobKind::Submit(submit) => {
+                self.refuse_submit(asked.as_ref(), submit.key, rejection, now);
+            }
             JobKind::Change(change) => self.refuse_change(asked.as_ref(), &change, rejection, now),
             JobKind::CancelAll { number, .. } => self.refuse_cancel_all(number, rejection, now),
             JobKind::CancelRow(row) => self.refuse_cancel_row(asked.as_ref(), &row, rejection, now),
@@ -452,6 +460,12 @@ impl Desk {
             (None, None) => None,
         }
     }
+}
+
+fn not_sent() -> Rejection {
+    let seconds = ORDER_ANSWER_TIME.as_secs();
+    let text = format!("NOT_SENT: the broker was busy for {seconds} s; nothing was sent");
+    Rejection::new(ReasonCode::InternalError, text)
 }
 
 impl std::fmt::Debug for Desk {

@@ -174,9 +174,12 @@ impl Desk {
             Ended::Refused(rejection) => Err(guard_failed(&rejection.text)),
             Ended::WrongPassword(_, why) | Ended::Unknown(why) => Err(guard_failed(&why)),
         };
+        if job.is_given_up {
+            // The order was refused when its time was over.
+            return;
+        }
         let is_late = now.mono.saturating_sub(job.received) >= crate::limits::ORDER_ANSWER_TIME;
         match judged {
-            // Whoever asked was told that nobody knows; it is not sent any more.
             Ok(()) if is_late => self.withdraw(job, now),
             Ok(()) => self.continue_submit(job, now),
             Err(rejection) => self.refuse_job(job, &rejection, now),

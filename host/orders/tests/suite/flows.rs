@@ -378,6 +378,31 @@ fn what_is_not_sent_in_time_never_is_and_a_late_answer_still_counts() {
     assert_eq!(world.events(), ["SubmitOrderResult a 1000 IdempotentReplay"]);
 }
 
+/// Specification 4, P23a: its guard was asked, and the order itself was not sent.
+#[test]
+fn an_order_whose_guard_is_not_answered_in_time_is_refused_and_never_sent() {
+    for right in [true, false] {
+        let mut world = World::ready(DeskRules::default(), false);
+        world.events();
+        world.submit(&limit_buy("a", 100, "2500"));
+        world.pass(seconds(30));
+        let told = world.json("OrderRejected");
+        assert!(told["reason_text"].as_str().unwrap().starts_with("NOT_SENT: "), "{told}");
+        assert_eq!(world.events(), ["OrderRejected a INTERNAL_ERROR"], "one end, and a known one");
+        // The id is free at once; the guard's answer is that of nobody.
+        world.submit(&limit_buy("a", 200, "2500"));
+        match right {
+            true => world.answer(),
+            false => world.answer_with(|id| refused(id, "no")),
+        }
+        assert_eq!((world.events(), world.broker.placed), (vec![], 0));
+        world.answer_all();
+        assert_eq!(world.broker.placed, 1);
+        assert_eq!(world.broker.orders["1000"].order.quantity.shares(), 200);
+        assert_eq!(world.log.lines("submit").len(), 1);
+    }
+}
+
 /// Specification 4, P12, P27.
 #[test]
 fn an_order_is_changed_and_cancelled() {
