@@ -754,6 +754,38 @@ fn the_venue_is_closed_by_the_broker_s_word_only() {
     assert_eq!(world.events(), ["SecondPasswordRequired"], "forgotten at the night's closing");
 }
 
+/// Specification 4, P2, P34: notices of orders are a later phase's, the venue's own word is not.
+#[test]
+fn the_venue_s_word_counts_in_every_phase() {
+    for phase in OrderPhase::ALL {
+        let mut world = World::ready(DeskRules { phase, ..DeskRules::default() }, false);
+        world.events();
+        let mut order = limit_buy("a", 100, "2500");
+        (order.order_type, order.price) = (domain::OrderType::Market, None);
+        world.broker.tell("closed", "", vec![]);
+        world.deliver_all();
+        world.submit(&order);
+        assert_eq!(world.events(), ["OrderRejected a MARKET_CLOSED"], "{phase}");
+        world.broker.tell("night", "", vec![]);
+        world.broker.tell("open", "", vec![]);
+        world.deliver_all();
+        world.submit(&order);
+        assert_eq!(world.events(), ["SecondPasswordRequired"], "{phase}");
+        world.password("0000");
+        world.submit(&order);
+        world.answer_all();
+        world.broker.fill("1000", 100);
+        world.deliver_all();
+        world.answer_all();
+        let is_filled = world.events().contains(&"OrderFilled a 1000".to_owned());
+        assert_eq!(is_filled, phase.takes_notices(), "{phase}");
+        // What cannot be read is no matter of a phase without notices.
+        world.broker.tell("garbage", "", vec![]);
+        world.deliver_all();
+        assert_eq!(world.events().is_empty(), !phase.takes_notices(), "{phase}");
+    }
+}
+
 /// Specification 4, P20: only a full list proves that the broker does not have an order.
 #[test]
 fn a_list_that_is_not_full_proves_no_absence() {
