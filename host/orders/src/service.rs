@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use venues::web_broker::{
-    AddressError, Addresses, Called, Login, StreamEvent, Transport, TransportError,
+    AddressError, Addresses, Called, Login, Masters, StreamEvent, Transport, TransportError,
     WebBrokerConfig, follow,
 };
 
@@ -429,8 +429,9 @@ async fn login(
                 tracing::error!(%error, "the broker's masters could not be had");
             });
             let masters = masters.ok().map(Arc::new);
+            let is_open = masters.as_deref().and_then(Masters::system_is_open);
             let Login { account, has_margin, changed, .. } = login;
-            Ok(LoginDone { account, has_margin, changed, masters })
+            Ok(LoginDone { account, has_margin, changed, is_open, masters })
         }
     };
     (transport, Done::LoggedIn { ticket, ended })

@@ -26,6 +26,8 @@ pub struct LoginDone {
     pub has_margin: bool,
     /// Names of what changed against the login before, never values.
     pub changed: Vec<&'static str>,
+    /// Whether the broker says in its masters that it is open; none where it does not say.
+    pub is_open: Option<bool>,
     /// The day's masters; none where they could not be had.
     pub masters: Option<Arc<Masters>>,
 }
@@ -111,7 +113,12 @@ impl Desk {
     fn logged_in(&mut self, done: LoginDone, now: Now) {
         self.epoch += 1;
         self.stand = SessionStand::Active;
-        self.phase = VenuePhase::Unknown;
+        // The newest word: frames and answers that come later take its place (P2).
+        self.phase = match done.is_open {
+            Some(true) => VenuePhase::Open,
+            Some(false) => VenuePhase::Closed,
+            None => VenuePhase::Unknown,
+        };
         self.is_closed_by_answer = false;
         self.account = done.account;
         self.has_margin = done.has_margin;

@@ -754,6 +754,51 @@ fn the_venue_is_closed_by_the_broker_s_word_only() {
     assert_eq!(world.events(), ["SecondPasswordRequired"], "forgotten at the night's closing");
 }
 
+/// Specification 4, P2: masters, frames and answers, whichever came last.
+#[test]
+fn the_last_word_says_whether_the_venue_is_open() {
+    let order = |world: &mut World, id: &str| {
+        world.events();
+        world.submit(&limit_buy(id, 100, "2500"));
+        let told = world.events();
+        world.answer_all();
+        told
+    };
+    let (open, closed) = (["OrderSubmitted a"], ["OrderRejected a MARKET_CLOSED"]);
+    for is_open in [None, Some(true)] {
+        let mut world = World::new(rules(), false);
+        world.is_open = is_open;
+        world.log_in();
+        world.password("0000");
+        assert_eq!(order(&mut world, "a"), open);
+    }
+    let mut world = World::new(rules(), false);
+    world.is_open = Some(false);
+    world.log_in();
+    world.password("0000");
+    // Lists are answered outside the hours, too.
+    world.list(OrderListFilter::default());
+    world.answer_all();
+    assert_eq!(order(&mut world, "a"), closed);
+    world.broker.tell("open", "", vec![]);
+    world.deliver_all();
+    assert_eq!(order(&mut world, "a"), open);
+    world.broker.tell("closed", "", vec![]);
+    world.deliver_all();
+    assert_eq!(order(&mut world, "b"), ["OrderRejected b MARKET_CLOSED"]);
+    world.is_open = Some(true);
+    world.streamed = world.broker.notices.len();
+    let now = world.now();
+    world.desk.login(None, now);
+    world.collect();
+    world.answer_all();
+    world.password("0000");
+    assert_eq!(order(&mut world, "b"), ["OrderSubmitted b"]);
+    world.submit(&limit_buy("c", 100, "2500"));
+    world.answer_with(|id| refused(id, "closed"));
+    assert_eq!(order(&mut world, "d"), ["OrderRejected d MARKET_CLOSED"]);
+}
+
 /// Specification 4, P2, P34: notices of orders are a later phase's, the venue's own word is not.
 #[test]
 fn the_venue_s_word_counts_in_every_phase() {

@@ -75,8 +75,9 @@ pub(crate) struct World {
     /// Notices of the broker that were put into the stream.
     pub(crate) streamed: usize,
     pub(crate) is_streaming: bool,
-    /// What logins say of the account.
+    /// What logins say of the account, and what the masters say of the broker.
     pub(crate) has_margin: bool,
+    pub(crate) is_open: Option<bool>,
     commands: u64,
 }
 
@@ -139,6 +140,7 @@ impl World {
             streamed: 0,
             is_streaming: false,
             has_margin: true,
+            is_open: None,
             commands: 0,
         }
     }
@@ -331,6 +333,7 @@ impl World {
             account: "1".to_owned(),
             has_margin: self.has_margin,
             changed: vec!["sUrlRequest"],
+            is_open: self.is_open,
             masters: Some(masters()),
         };
         self.desk.login_ended(ticket, Ok(done), now);
