@@ -225,8 +225,7 @@ impl Desk {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
-        let broker = warning_of(accepted);
-        let (code, text) = broker.or_else(|| warning.clone()).unzip();
+        let (code, text) = both(warning_of(accepted), warning.clone()).unzip();
         let number = order.venue_order_id.as_deref().map(|number| number.to_owned().into());
         let result = SubmitOrderResult {
             request_id: asked.request_id.clone().into(),
@@ -324,6 +323,21 @@ pub(crate) fn expired() -> Rejection {
 fn is_word(text: &str) -> bool {
     let is_short = (1..=NUMBER_CHARS_MAX).contains(&text.len());
     is_short && text.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-')
+}
+
+/// The warning of an order of which the broker and the desk may both have one: the broker's code, and the
+/// words of both.
+fn both(
+    broker: Option<(String, String)>,
+    own: Option<(String, String)>,
+) -> Option<(String, String)> {
+    match (broker, own) {
+        (Some((code, text)), Some((own, words))) => {
+            let text = if text.is_empty() { code.clone() } else { text };
+            Some((code, format!("{text}; {own}: {words}")))
+        }
+        (broker, own) => broker.or(own),
+    }
 }
 
 /// The broker's warning. A code that is none is not told.

@@ -8,5 +8,6 @@ mod dialect;
 mod flows;
 mod interleavings;
 mod money;
+mod pins;
 mod reconciliation;
 mod world;
