@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::order_mapping::{BrokerNotice, BrokerRequest, OrderMapping, VenuePhase};
+use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
 use domain::{ReasonCode, Rejection, TsNanos};
 use ipc::{Event, Secret};
 use venues::web_broker::{Called, Masters};
@@ -130,7 +130,7 @@ pub(crate) struct Job {
     pub(crate) asked: Option<Asked>,
     pub(crate) received: Duration,
     pub(crate) kind: JobKind,
-    /// Whoever asked waits no more: the time of an answer is over.
+    /// Nobody waits for its own end: the time of an answer is over, or it is a part of a cancel of many.
     pub(crate) is_given_up: bool,
 }
 
@@ -147,6 +147,7 @@ pub(crate) enum JobKind {
     Submit(submit::SubmitJob),
     Change(change::ChangeJob),
     CancelAll { number: u64, targets: Vec<OrderKey> },
+    CancelRow(cancel_all::RowCancel),
     List(lists::ListJob),
     BuyingPower(money::BuyingPowerJob),
     Positions(money::PositionsJob),
@@ -174,6 +175,8 @@ pub struct Desk {
     is_closed_by_answer: bool,
     /// The login's own account, in the broker's code.
     account: String,
+    /// Whether the login has a margin account.
+    has_margin: bool,
     masters: Option<Arc<Masters>>,
     password: SecondPassword,
     /// Commands that were answered with the question for the second password.
@@ -183,6 +186,8 @@ pub struct Desk {
     tickets: u64,
     cancels: Vec<cancel_all::CancelAll>,
     cancels_begun: u64,
+    /// Rows that cancels of many are to end, or have ended, and that no order of the book has yet.
+    unowned: Vec<BrokerRow>,
     /// Notices of orders that are not known yet, with the time of their coming.
     held: Vec<(Duration, BrokerNotice)>,
     resync: lists::Resync,
@@ -224,6 +229,7 @@ impl Desk {
             phase: VenuePhase::Unknown,
             is_closed_by_answer: false,
             account: String::new(),
+            has_margin: true,
             masters: None,
             password: SecondPassword::new(rules.password),
             at_modal: Vec::new(),
@@ -232,6 +238,7 @@ impl Desk {
             tickets: 0,
             cancels: Vec::new(),
             cancels_begun: 0,
+            unowned: Vec::new(),
             held: Vec::new(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),
@@ -301,6 +308,7 @@ impl Desk {
             JobKind::Submit(_) => self.continue_submit(job, now),
             JobKind::Change(_) => self.begin_change(job, now),
             JobKind::CancelAll { .. } => self.begin_cancel_all(job, now),
+            JobKind::CancelRow(_) => self.begin_cancel_row(job, now),
             JobKind::List(_) => self.begin_list(job, now),
             JobKind::BuyingPower(_) => self.begin_buying_power(job),
             JobKind::Positions(_) => self.begin_positions(job),
@@ -331,6 +339,7 @@ impl Desk {
             JobKind::Submit(_) => self.submit_answered(job, called, now),
             JobKind::Change(_) => self.change_answered(job, called, now),
             JobKind::CancelAll { .. } => self.cancel_all_answered(job, called, now),
+            JobKind::CancelRow(_) => self.cancel_row_answered(job, called, now),
             JobKind::List(_) => self.list_answered(job, called, now),
             JobKind::BuyingPower(_) => self.buying_power_answered(job, called, now),
             JobKind::Positions(_) => self.positions_answered(job, called, now),
@@ -375,7 +384,15 @@ impl Desk {
             && !job.is_given_up
         {
             job.is_given_up = true;
-            if let Some(asked) = job.asked.clone() {
+            let asked = job.asked.clone();
+            // Its guard was asked and the order itself never will be: what the guard answers is dropped.
+            if let JobKind::Submit(submit) = &job.kind
+                && !submit.is_sent
+            {
+                let key = submit.key;
+                return self.refuse_submit(asked.as_ref(), key, &not_sent(), now);
+            }
+            if let Some(asked) = asked {
                 let seconds = ORDER_ANSWER_TIME.as_secs();
                 let text = format!(
                     "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
@@ -406,18 +423,19 @@ impl Desk {
 
     /// A command that was not sent in time never will be.
     fn withdraw(&mut self, job: Job, now: Now) {
-        let seconds = ORDER_ANSWER_TIME.as_secs();
-        let text = format!("NOT_SENT: the broker was busy for {seconds} s; nothing was sent");
-        self.refuse_job(job, &Rejection::new(ReasonCode::InternalError, text), now);
+        self.refuse_job(job, &not_sent(), now);
     }
 
     /// Ends a job of which nothing was sent.
     fn refuse_job(&mut self, job: Job, rejection: &Rejection, now: Now) {
         let Job { asked, kind, .. } = job;
         match kind {
-            JobKind::Submit(submit) => self.refuse_submit(asked.as_ref(), submit, rejection, now),
+            JobKind::Submit(submit) => {
+                self.refuse_submit(asked.as_ref(), submit.key, rejection, now);
+            }
             JobKind::Change(change) => self.refuse_change(asked.as_ref(), &change, rejection, now),
             JobKind::CancelAll { number, .. } => self.refuse_cancel_all(number, rejection, now),
+            JobKind::CancelRow(row) => self.refuse_cancel_row(asked.as_ref(), &row, rejection, now),
             JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
             JobKind::BuyingPower(_) | JobKind::Positions(_) => {
                 if let Some(asked) = asked {
@@ -471,6 +489,12 @@ impl Desk {
             (None, None) => None,
         }
     }
+}
+
+fn not_sent() -> Rejection {
+    let seconds = ORDER_ANSWER_TIME.as_secs();
+    let text = format!("NOT_SENT: the broker was busy for {seconds} s; nothing was sent");
+    Rejection::new(ReasonCode::InternalError, text)
 }
 
 impl std::fmt::Debug for Desk {

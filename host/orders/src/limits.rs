@@ -42,7 +42,11 @@ pub const RESYNC_PAUSE_MAX: Duration = Duration::from_secs(60);
 /// How long a cancel of many waits until all orders have ended (specification 4, P23b).
 pub const CANCEL_ALL_TIME: Duration = Duration::from_secs(30);
 
-/// Pause between the lists that a cancel of many asks for.
+/// Cancels of many that are under way at once: each is a request of its own at the broker, and a second
+/// one is sent by a person who does not believe the first. Further ones are refused.
+pub const CANCELS_UNDER_WAY_MAX: usize = 8;
+
+/// Pause between the lists that cancels of many ask for.
 pub const CANCEL_ALL_LIST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How much earlier than its submit line an order may seem to be at the broker, whose times have no

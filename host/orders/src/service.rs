@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use venues::web_broker::{
-    AddressError, Addresses, Called, StreamEvent, Transport, TransportError, WebBrokerConfig,
-    follow,
+    AddressError, Addresses, Called, Login, Masters, StreamEvent, Transport, TransportError,
+    WebBrokerConfig, follow,
 };
 
 use crate::audit::{AuditError, AuditLog};
@@ -429,7 +429,9 @@ async fn login(
                 tracing::error!(%error, "the broker's masters could not be had");
             });
             let masters = masters.ok().map(Arc::new);
-            Ok(LoginDone { account: login.account, changed: login.changed, masters })
+            let is_open = masters.as_deref().and_then(Masters::system_is_open);
+            let Login { account, has_margin, changed, .. } = login;
+            Ok(LoginDone { account, has_margin, changed, is_open, masters })
         }
     };
     (transport, Done::LoggedIn { ticket, ended })

@@ -66,8 +66,9 @@ class Request:
             if not event.get("more"):
                 self.end()
         elif event.name in _REFUSALS:
-            # Of a cancel of many it may be about one of the orders.
-            is_part = self.op == "CancelAllOrders" and event.get("client_order_id") is not None
+            # Of a cancel of many it may be about one of the orders, also one placed elsewhere.
+            names = (event.get("client_order_id"), event.get("instrument_id"))
+            is_part = self.op == "CancelAllOrders" and any(name is not None for name in names)
             if not is_part:
                 self.end(of_event(event))
         elif self.op == "SubmitOrder" and event.name in ("OrderExpired", "OrderCanceled"):

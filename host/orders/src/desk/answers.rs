@@ -174,9 +174,12 @@ impl Desk {
             Ended::Refused(rejection) => Err(guard_failed(&rejection.text)),
             Ended::WrongPassword(_, why) | Ended::Unknown(why) => Err(guard_failed(&why)),
         };
+        if job.is_given_up {
+            // The order was refused when its time was over.
+            return;
+        }
         let is_late = now.mono.saturating_sub(job.received) >= crate::limits::ORDER_ANSWER_TIME;
         match judged {
-            // Whoever asked was told that nobody knows; it is not sent any more.
             Ok(()) if is_late => self.withdraw(job, now),
             Ok(()) => self.continue_submit(job, now),
             Err(rejection) => self.refuse_job(job, &rejection, now),
@@ -222,8 +225,7 @@ impl Desk {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
-        let broker = warning_of(accepted);
-        let (code, text) = broker.or_else(|| warning.clone()).unzip();
+        let (code, text) = both(warning_of(accepted), warning.clone()).unzip();
         let number = order.venue_order_id.as_deref().map(|number| number.to_owned().into());
         let result = SubmitOrderResult {
             request_id: asked.request_id.clone().into(),
@@ -324,6 +326,21 @@ pub(crate) fn expired() -> Rejection {
 fn is_word(text: &str) -> bool {
     let is_short = (1..=NUMBER_CHARS_MAX).contains(&text.len());
     is_short && text.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-')
+}
+
+/// The warning of an order of which the broker and the desk may both have one: the broker's code, and the
+/// words of both.
+fn both(
+    broker: Option<(String, String)>,
+    own: Option<(String, String)>,
+) -> Option<(String, String)> {
+    match (broker, own) {
+        (Some((code, text)), Some((own, words))) => {
+            let text = if text.is_empty() { code.clone() } else { text };
+            Some((code, format!("{text}; {own}: {words}")))
+        }
+        (broker, own) => broker.or(own),
+    }
 }
 
 /// The broker's warning. A code that is none is not told.

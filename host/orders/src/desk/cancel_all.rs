@@ -1,11 +1,17 @@
-//! Cancels of many orders (specification 2, "CancelAllOrders"; specification 4, P13, P23b): a list, then
-//! the broker's own request for all or single cancels where a filter is given, then lists until all have
-//! ended or the time is over. Foreign orders of the account are cancelled, too.
+//! Cancels of many orders (specification 2, "CancelAllOrders"; specification 4, P13, P23a, P23b): a list,
+//! then the broker's own request for all or single cancels where a filter is given, then lists until all
+//! have ended or the time is over. Foreign orders of the account are cancelled, too, and rows of the list
+//! of which nobody knows yet whose they are.
+//!
+//! A cancel of many has one end: `OrderRejected` without an order where it was refused, not sent in time or
+//! ended with the session, else `CancelAllResult`. Its parts tell failures of single orders and no end.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::order::OrderTrigger;
-use domain::{OrderSide, OrderStatus, Rejection};
+use domain::order_mapping::BrokerRow;
+use domain::{OrderSide, OrderStatus, ReasonCode, Rejection};
 use ipc::{CancelAllOrders, CancelAllResult, Event};
 use venues::web_broker::Called;
 
@@ -14,10 +20,48 @@ use super::change::{Change, ChangeJob};
 use super::lists::Purpose;
 use super::submit::fault_of;
 use super::{Asked, Desk, Job, JobKind, Now, Recipient};
-use crate::book::{OrderKey, Pending};
+use crate::book::{Book, DeskOrder, OrderKey, Pending, Seen};
 use crate::check::symbol_of;
-use crate::limits::{CANCEL_ALL_LIST_PAUSE, CANCEL_ALL_TIME};
+use crate::limits::{CANCEL_ALL_LIST_PAUSE, CANCEL_ALL_TIME, CANCELS_UNDER_WAY_MAX};
 use crate::password::HeldPassword;
+
+/// What a cancel of many is to end.
+#[derive(Debug)]
+enum Target {
+    /// An order of the book.
+    Order(OrderKey),
+    /// A row that no order of the book has, because it may be one whose number is unknown; as the newest
+    /// list has it.
+    Row(Box<BrokerRow>),
+}
+
+impl Target {
+    fn is_final(&self, book: &Book) -> bool {
+        match self {
+            Self::Order(key) => !book.get(*key).is_some_and(is_open),
+            Self::Row(row) => row.status.is_final(),
+        }
+    }
+
+    fn is_canceled(&self, book: &Book) -> bool {
+        let status = match self {
+            Self::Order(key) => book.get(*key).map(|order| order.status),
+            Self::Row(row) => Some(row.status),
+        };
+        status == Some(OrderStatus::Canceled)
+    }
+}
+
+fn is_open(order: &DeskOrder) -> bool {
+    !order.status.is_final() && !order.is_over
+}
+
+/// The cancel of a row that no order of the book has.
+#[derive(Debug)]
+pub(crate) struct RowCancel {
+    row: Box<BrokerRow>,
+    password: HeldPassword,
+}
 
 /// A cancel of many.
 #[derive(Debug)]
@@ -29,8 +73,10 @@ pub(crate) struct CancelAll {
     instrument_id: Option<String>,
     side: Option<OrderSide>,
     begun: Duration,
-    /// The orders, once a list was read.
-    targets: Option<Vec<OrderKey>>,
+    /// What is to be ended, once a list was read.
+    targets: Option<Vec<Target>>,
+    /// The broker's own request for all waits, or is not answered.
+    is_asking: bool,
     /// When the next list is asked for.
     next_list: Duration,
     /// A list is waited for.
@@ -44,7 +90,8 @@ impl Desk {
             all.instrument_id.as_deref().map(symbol_of).transpose()?;
             self.check_session()?;
             self.password.check_lock(now.mono)?;
-            self.has_room()
+            self.has_room()?;
+            self.has_room_for_cancels()
         });
         if let Err(rejection) = may_go {
             return self.tell_refused(asked.request_id, &rejection, now);
@@ -62,10 +109,22 @@ impl Desk {
             side: all.order_side,
             begun: now.mono,
             targets: None,
+            is_asking: false,
             next_list: now.mono,
             is_listing: true,
         });
         self.enqueue_list(None, Purpose::CancelAll(number), now);
+    }
+
+    fn has_room_for_cancels(&self) -> Result<(), Rejection> {
+        if self.cancels.len() < CANCELS_UNDER_WAY_MAX {
+            return Ok(());
+        }
+        let text = format!(
+            "TOO_MANY_CANCELS: {CANCELS_UNDER_WAY_MAX} cancels of many are under way; wait for the \
+             end of one of them"
+        );
+        Err(Rejection::new(ReasonCode::InternalError, text))
     }
 
     /// A list that a cancel of many asked for has come.
@@ -74,35 +133,170 @@ impl Desk {
         let all = &mut self.cancels[at];
         all.is_listing = false;
         all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
-        let request_id = all.asked.request_id.clone();
         if all.targets.is_some() {
-            let client = all.asked.client;
-            self.tell_list(client, &request_id, None);
+            self.tell_cancels(now);
             return self.tick_cancels(now);
         }
-        let (instrument_id, side) = (all.instrument_id.clone(), all.side);
-        let asked = all.asked.clone();
-        let password = all.password.clone();
-        let is_target = |order: &crate::book::DeskOrder| {
-            let is_wanted = instrument_id.as_deref().is_none_or(|id| *id == *order.instrument_id)
-                && side.is_none_or(|side| side == order.order.side);
-            let is_open = !order.status.is_final() && !order.is_over;
-            is_wanted && is_open && order.venue_order_id.is_some()
+        if is_late(all, now) {
+            return self.refuse_cancel_all(number, &not_listed(), now);
+        }
+        let targets = self.targets_of(at, now);
+        let all = &mut self.cancels[at];
+        let (asked, begun, password) = (all.asked.clone(), all.begun, all.password.clone());
+        if all.instrument_id.is_none() && all.side.is_none() {
+            // Also where the list has nothing: the broker may know of an order that its list has not yet.
+            let keys = targets.iter().filter_map(|target| match target {
+                Target::Order(key) => Some(*key),
+                Target::Row(_) => None,
+            });
+            let kind = JobKind::CancelAll { number, targets: keys.collect() };
+            (all.targets, all.is_asking) = (Some(targets), true);
+            return self.enqueue_part(asked, begun, kind, now);
+        }
+        let kinds: Vec<JobKind> = targets
+            .iter()
+            .map(|target| {
+                let password = password.clone();
+                match target {
+                    Target::Order(key) => {
+                        let change = Change::Cancel;
+                        JobKind::Change(ChangeJob { key: *key, change, password })
+                    }
+                    Target::Row(row) => {
+                        JobKind::CancelRow(RowCancel { row: row.clone(), password })
+                    }
+                }
+            })
+            .collect();
+        all.targets = Some(targets);
+        for kind in kinds {
+            self.enqueue_part(asked.clone(), begun, kind, now);
+        }
+        self.tick_cancels(now);
+    }
+
+    /// Queues a part of a cancel of many: its time counts from the receipt of the whole, and it has no end
+    /// of its own.
+    fn enqueue_part(&mut self, asked: Asked, received: Duration, kind: JobKind, now: Now) {
+        self.queue.push_back(Job { asked: Some(asked), received, kind, is_given_up: true });
+        self.work(now);
+    }
+
+    /// What is open by the newest list, and what the book has open besides.
+    fn targets_of(&mut self, at: usize, now: Now) -> Vec<Target> {
+        let all = &self.cancels[at];
+        let is_wanted = |instrument_id: &str, side: OrderSide| {
+            all.instrument_id.as_deref().is_none_or(|id| id == instrument_id)
+                && all.side.is_none_or(|wanted| wanted == side)
         };
-        let targets: Vec<OrderKey> =
-            self.book.iter().filter(|(_, order)| is_target(order)).map(|(key, _)| key).collect();
-        let filtered = instrument_id.is_some() || side.is_some();
-        self.cancels[at].targets = Some(targets.clone());
-        if targets.is_empty() {
-            return self.tick_cancels(now);
+        let orders = self.book.iter().filter(|(_, order)| {
+            is_open(order)
+                && order.venue_order_id.is_some()
+                && is_wanted(&order.instrument_id, order.order.side)
+        });
+        let mut targets: Vec<Target> = orders.map(|(key, _)| Target::Order(key)).collect();
+        let today = now.wall.jst_date();
+        for row in &self.resync.rows {
+            let is_wanted = is_wanted(&format!("{}.TSE", row.symbol), row.side);
+            let is_open = is_wanted && !row.status.is_final();
+            if is_open && self.book.by_number(&row.venue_order_id, Seen::row(row, today)).is_none()
+            {
+                if !self.unowned.iter().any(|known| is_same(known, row)) {
+                    self.unowned.push(row.clone());
+                }
+                targets.push(Target::Row(Box::new(row.clone())));
+            }
         }
-        if !filtered {
-            return self.enqueue(Some(asked), JobKind::CancelAll { number, targets }, now);
+        targets
+    }
+
+    /// Brings the targets that no order of the book has up to the newest list. Where one has turned out to
+    /// be an order placed elsewhere that has ended, its end is told: its cancel was asked for here.
+    pub(crate) fn renew_targets(&mut self, now: Now) {
+        if self.unowned.is_empty() {
+            return;
         }
-        for key in targets {
-            let job = ChangeJob { key, change: Change::Cancel, password: password.clone() };
-            self.enqueue(Some(asked.clone()), JobKind::Change(job), now);
+        let today = now.wall.jst_date();
+        let Self { cancels, book, resync, unowned, .. } = self;
+        let owner = |row: &BrokerRow| book.by_number(&row.venue_order_id, Seen::row(row, today));
+        let newest: BTreeMap<_, &BrokerRow> =
+            resync.rows.iter().map(|row| (id_of(row), row)).collect();
+        for target in cancels.iter_mut().filter_map(|all| all.targets.as_mut()).flatten() {
+            let Target::Row(row) = target else { continue };
+            match (owner(row), newest.get(&id_of(row))) {
+                (Some(key), _) => *target = Target::Order(key),
+                (None, Some(listed)) => (**row).clone_from(listed),
+                (None, None) => {}
+            }
         }
+        let mut owned = Vec::new();
+        unowned.retain(|row| {
+            let key = owner(row);
+            owned.extend(key);
+            key.is_none() && newest.contains_key(&id_of(row))
+        });
+        for key in owned {
+            let order = self.book.get(key).filter(|order| order.client_order_id.is_none());
+            match order.map(|order| order.status) {
+                Some(OrderStatus::Canceled) => self.tell_canceled(key, now.wall.millis()),
+                Some(OrderStatus::Expired) => self.tell_expired(key, now.wall.millis()),
+                _ => {}
+            }
+        }
+    }
+
+    /// The turn of the cancel of a row has come.
+    pub(crate) fn begin_cancel_row(&mut self, job: Job, now: Now) {
+        let JobKind::CancelRow(RowCancel { row, password }) = &job.kind else { return };
+        let password = password.clone();
+        let seen = Seen::row(row, now.wall.jst_date());
+        if let Some(key) = self.book.by_number(&row.venue_order_id, seen) {
+            let change = ChangeJob { key, change: Change::Cancel, password };
+            return self.begin_change(Job { kind: JobKind::Change(change), ..job }, now);
+        }
+        let made = self.may_use(&password, now).and_then(|()| {
+            let made = self.mapping.cancel_order(&row.venue_order_id, row.business_day.as_deref());
+            made.map_err(|fault| fault_of(&fault))?
+        });
+        match made {
+            Ok(request) => self.send(job, request, Some(password.value)),
+            Err(rejection) => self.refuse_job(job, &rejection, now),
+        }
+    }
+
+    /// The cancel of a row was answered. Lists tell what became of it.
+    pub(crate) fn cancel_row_answered(&mut self, job: Job, called: Called, now: Now) {
+        let ended = self.end_of(called);
+        let JobKind::CancelRow(cancel) = &job.kind else { return };
+        let rejection = match ended {
+            Ended::Done(..) => {
+                self.password.accept();
+                return self.ask_list_soon(now);
+            }
+            Ended::Nothing(_) | Ended::Unknown(_) => return self.ask_list_soon(now),
+            Ended::Refused(rejection) => rejection,
+            Ended::WrongPassword(counts, text) => {
+                let used = cancel.password.clone();
+                self.wrong_password(&used, counts, &text, now)
+            }
+            Ended::Expired => {
+                self.refuse_job(job, &expired(), now);
+                return self.freeze(now);
+            }
+        };
+        self.refuse_job(job, &rejection, now);
+    }
+
+    /// A row is not cancelled.
+    pub(crate) fn refuse_cancel_row(
+        &mut self,
+        asked: Option<&Asked>,
+        cancel: &RowCancel,
+        rejection: &Rejection,
+        now: Now,
+    ) {
+        let request_id = asked.map(|asked| asked.request_id.clone());
+        self.tell_row_refused(&cancel.row, request_id, rejection, now);
     }
 
     /// The turn of the broker's own request for all has come.
@@ -143,18 +337,15 @@ impl Desk {
                 self.password.accept();
                 None
             }
-            Ended::Nothing(_) => None,
-            Ended::Unknown(why) => {
-                self.tell_unknown(&job, &why);
-                None
-            }
+            // What became of the orders the lists tell; the end is the count of them.
+            Ended::Nothing(_) | Ended::Unknown(_) => None,
             Ended::Refused(rejection) => Some(rejection),
             Ended::WrongPassword(counts, text) => {
                 let used = self.cancels.iter().find(|all| all.number == *number);
                 let used = used.map(|all| all.password.clone());
                 Some(match used {
                     Some(used) => self.wrong_password(&used, counts, &text, now),
-                    None => Rejection::new(domain::ReasonCode::SecondPasswordInvalid, text),
+                    None => Rejection::new(ReasonCode::SecondPasswordInvalid, text),
                 })
             }
             Ended::Expired => {
@@ -176,53 +367,70 @@ impl Desk {
         }
         let number = *number;
         if is_expired {
+            // This ends every cancel of many.
             self.freeze(now);
         }
-        match (refusal, job.asked) {
-            (Some(rejection), Some(asked)) => {
-                self.tell_refused(asked.request_id, &rejection, now);
-                self.finish_cancel_all(number);
-            }
-            (Some(_), None) => self.finish_cancel_all(number),
-            (None, _) => self.ask_list_soon(now),
+        if let Some(rejection) = refusal {
+            return self.refuse_cancel_all(number, &rejection, now);
         }
+        if let Some(all) = self.cancels.iter_mut().find(|all| all.number == number) {
+            all.is_asking = false;
+        }
+        self.ask_list_soon(now);
+        self.tick_cancels(now);
     }
 
-    /// A cancel of many of which nothing was sent.
+    /// Ends a cancel of many of which nothing was done. One that has ended already stays so.
     pub(crate) fn refuse_cancel_all(&mut self, number: u64, rejection: &Rejection, now: Now) {
         let Some(at) = self.cancels.iter().position(|all| all.number == number) else { return };
         let all = self.cancels.remove(at);
         self.tell_refused(all.asked.request_id, rejection, now);
     }
 
-    /// Ends the cancels whose orders have all ended, or whose time is over, and asks for lists.
+    /// Ends the cancels whose orders have all ended, or whose time is over, and asks for lists, of which
+    /// one serves them all.
     pub(crate) fn tick_cancels(&mut self, now: Now) {
         let mut done = Vec::new();
-        let mut listing = Vec::new();
+        let mut unlisted = Vec::new();
+        let mut listing = None;
+        let is_followed = |all: &CancelAll| all.is_listing && all.targets.is_some();
+        let is_listing = self.cancels.iter().any(is_followed);
         for all in &mut self.cancels {
-            let Some(targets) = &all.targets else {
-                if now.mono.saturating_sub(all.begun) >= CANCEL_ALL_TIME {
-                    done.push(all.number);
+            let is_late = is_late(all, now);
+            match &all.targets {
+                None if is_late => unlisted.push(all.number),
+                None => {}
+                Some(targets) => {
+                    let mut open = targets.iter().filter(|target| !target.is_final(&self.book));
+                    if is_late || (!all.is_asking && open.next().is_none()) {
+                        done.push(all.number);
+                    } else if !is_listing && listing.is_none() && now.mono >= all.next_list {
+                        all.is_listing = true;
+                        listing = Some(all.number);
+                    }
                 }
-                continue;
-            };
-            let is_final = |key: &OrderKey| {
-                let order = self.book.get(*key);
-                order.is_none_or(|order| order.status.is_final() || order.is_over)
-            };
-            let is_late = now.mono.saturating_sub(all.begun) >= CANCEL_ALL_TIME;
-            if is_late || targets.iter().all(is_final) {
-                done.push(all.number);
-            } else if !all.is_listing && now.mono >= all.next_list {
-                all.is_listing = true;
-                listing.push(all.number);
             }
+        }
+        for number in unlisted {
+            self.refuse_cancel_all(number, &not_listed(), now);
         }
         for number in done {
             self.finish_cancel_all(number);
         }
-        for number in listing {
+        if let Some(number) = listing {
             self.enqueue_list(None, Purpose::CancelAll(number), now);
+        }
+    }
+
+    /// Tells where orders stand to whoever waits for a cancel of many.
+    fn tell_cancels(&mut self, now: Now) {
+        let mut told = Vec::new();
+        for all in self.cancels.iter_mut().filter(|all| all.targets.is_some()) {
+            all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
+            told.push(all.asked.clone());
+        }
+        for asked in told {
+            self.tell_list(asked.client, &asked.request_id, None);
         }
     }
 
@@ -240,11 +448,7 @@ impl Desk {
         let Some(at) = self.cancels.iter().position(|all| all.number == number) else { return };
         let all = self.cancels.remove(at);
         let targets = all.targets.unwrap_or_default();
-        let is_canceled = |key: &&OrderKey| {
-            let order = self.book.get(**key);
-            order.is_some_and(|order| order.status == OrderStatus::Canceled)
-        };
-        let canceled = targets.iter().filter(is_canceled).count();
+        let canceled = targets.iter().filter(|target| target.is_canceled(&self.book)).count();
         let request_id = all.asked.request_id;
         self.tell_list(all.asked.client, &request_id, None);
         let result = CancelAllResult {
@@ -256,9 +460,31 @@ impl Desk {
     }
 
     /// Ends all cancels of many: the session is gone.
-    pub(crate) fn end_cancels(&mut self) {
+    pub(crate) fn end_cancels(&mut self, now: Now) {
         for number in self.cancels.iter().map(|all| all.number).collect::<Vec<_>>() {
-            self.finish_cancel_all(number);
+            self.refuse_cancel_all(number, &expired(), now);
         }
     }
+}
+
+fn is_late(all: &CancelAll, now: Now) -> bool {
+    now.mono.saturating_sub(all.begun) >= CANCEL_ALL_TIME
+}
+
+/// The rejection of a cancel of many whose first list has not come.
+fn not_listed() -> Rejection {
+    let seconds = CANCEL_ALL_TIME.as_secs();
+    let text = format!(
+        "NOT_SENT: the broker's list of orders has not come within {seconds} s; no cancel was sent"
+    );
+    Rejection::new(ReasonCode::InternalError, text)
+}
+
+/// What tells rows of one day apart, and those of different days.
+fn id_of(row: &BrokerRow) -> (&str, Option<&str>) {
+    (&row.venue_order_id, row.business_day.as_deref())
+}
+
+fn is_same(one: &BrokerRow, other: &BrokerRow) -> bool {
+    id_of(one) == id_of(other)
 }

@@ -3,8 +3,11 @@
 
 use std::collections::VecDeque;
 
-use domain::order_mapping::{Allocation, BrokerRequest, Funding, OrderPlan, TaxAccount};
+use domain::order_mapping::{
+    Allocation, BrokerOrder, BrokerRequest, Funding, OrderPlan, TaxAccount,
+};
 use domain::{Money, OrderSide, OrderType, Quantity, ReasonCode, Rejection};
+use venues::web_broker::account::MarginPosition;
 use venues::web_broker::{Answered, Masters, account};
 
 use super::Desk;
@@ -113,9 +116,9 @@ impl Desk {
             }
             Guard::Positions => {
                 let open = account::read_margin_positions(answered).map_err(failed)?;
-                let of_symbol = open.iter().filter(|one| *one.symbol == *order.order.symbol);
+                let closable = open.iter().filter(|one| is_closed_by(&order.order, one));
                 let mut open: Vec<(&str, Quantity)> =
-                    of_symbol.map(|one| (one.id.as_str(), one.open_quantity)).collect();
+                    closable.map(|one| (one.id.as_str(), one.open_quantity)).collect();
                 submit.allocations = allocate(&submit.plan.positions, asked, &mut open)?;
             }
         }
@@ -157,8 +160,27 @@ fn login_account(code: &str) -> Option<TaxAccount> {
     }
 }
 
+/// Whether an order closes positions like this one: of its symbol, of the other side, and of the kind of
+/// margin that its tag names. An order that settles with shares or cash closes the side that its tag
+/// names, whatever its own is (P39).
+fn is_closed_by(order: &BrokerOrder, position: &MarginPosition) -> bool {
+    let has = |tag: &str| order.tags.iter().any(|one| one == tag);
+    let is_of_side = if has("close_action=physical_settle_buy") {
+        position.side == OrderSide::Buy
+    } else if has("close_action=physical_settle_sell") {
+        position.side == OrderSide::Sell
+    } else {
+        position.side != order.side
+    };
+    let is_of_kind = match position.is_general {
+        true => !has("cash_margin=margin_credit_repay"),
+        false => !has("cash_margin=margin_general_repay"),
+    };
+    *position.symbol == *order.symbol && is_of_side && is_of_kind
+}
+
 /// Which position gives how many shares (P39): one takes the whole order; several are filled in ascending
-/// number; without any the broker chooses, and all of the symbol's positions must suffice.
+/// number; without any the broker chooses, and all positions that it may close must suffice.
 fn allocate(
     wanted: &[String],
     asked: Quantity,

@@ -144,6 +144,7 @@ impl Desk {
     /// A list that is there has served.
     fn list_done(&mut self, job: &Job, now: Now) {
         let JobKind::List(list) = &job.kind else { return };
+        self.renew_targets(now);
         match &list.purpose {
             Purpose::Client(filter) => {
                 if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {

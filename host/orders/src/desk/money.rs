@@ -1,5 +1,8 @@
 //! Balances and positions of the account (specification 4, P57; the broker's own amounts as decimal text,
 //! null where it has none).
+//!
+//! That there is no margin is the login's own word (`sSinyouKouzaKubun`), and nothing is asked then. An
+//! answer that is none never means it: half of what an account has is not told as all of it.
 
 use domain::{Money, OrderSide};
 use ipc::{BuyingPowerUpdated, Event, PositionRow, PositionsUpdated, Text};
@@ -19,14 +22,6 @@ pub(crate) struct BuyingPowerJob {
 #[derive(Debug, Default)]
 pub(crate) struct PositionsJob {
     held: Option<Vec<Holding>>,
-}
-
-/// An answer for a person, who is told in words why there is none.
-enum Got {
-    Answer(Box<Answered>),
-    /// The broker has no such account.
-    Refused(String),
-    No(String),
 }
 
 impl Desk {
@@ -58,27 +53,26 @@ impl Desk {
 
     pub(crate) fn buying_power_answered(&mut self, mut job: Job, called: Called, now: Now) {
         let got = self.money_of(called, now);
+        if job.is_given_up {
+            return;
+        }
         let JobKind::BuyingPower(BuyingPowerJob { cash }) = &mut job.kind else { return };
-        match (*cash, got) {
-            (None, Got::Answer(answered)) => match account::read_cash(&answered) {
-                Ok(read) => {
-                    *cash = Some(read);
-                    self.begin_buying_power(job);
-                }
-                Err(why) => self.no_money(&job, &why),
-            },
-            (Some(cash), Got::Answer(answered)) => match account::read_margin(&answered) {
-                Ok(margin) => self.tell_buying_power(&job, cash, Some(margin), now),
-                Err(why) => self.no_money(&job, &why),
-            },
-            // An account without margin.
-            (Some(cash), Got::Refused(_)) => self.tell_buying_power(&job, cash, None, now),
-            (_, Got::Refused(why) | Got::No(why)) => self.no_money(&job, &why),
+        let read = got.and_then(|answered| match *cash {
+            None => Ok((account::read_cash(&answered)?, None)),
+            Some(cash) => Ok((cash, Some(account::read_margin(&answered)?))),
+        });
+        match read {
+            Ok((read, None)) if self.has_margin => {
+                *cash = Some(read);
+                self.begin_buying_power(job);
+            }
+            Ok((cash, margin)) => self.tell_buying_power(&job, cash, margin, now),
+            Err(why) => self.no_money(&job, &why),
         }
     }
 
     fn tell_buying_power(&mut self, job: &Job, cash: Money, margin: Option<Money>, now: Now) {
-        let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) else { return };
+        let Some(asked) = job.asked.as_ref() else { return };
         let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
             request_id: Some(asked.request_id.clone().into()),
             venue: VENUE.into(),
@@ -101,28 +95,29 @@ impl Desk {
 
     pub(crate) fn positions_answered(&mut self, mut job: Job, called: Called, now: Now) {
         let got = self.money_of(called, now);
+        if job.is_given_up {
+            return;
+        }
         let JobKind::Positions(PositionsJob { held }) = &mut job.kind else { return };
-        match (held.take(), got) {
-            (None, Got::Answer(answered)) => match account::read_holdings(&answered) {
-                Ok(read) => {
-                    *held = Some(read);
-                    self.begin_positions(job);
-                }
-                Err(why) => self.no_money(&job, &why),
-            },
-            (Some(held), Got::Answer(answered)) => {
-                match account::read_margin_positions(&answered) {
-                    Ok(margin) => self.tell_positions(&job, &held, &margin, now),
-                    Err(why) => self.no_money(&job, &why),
-                }
+        let known = held.take();
+        let read = got.and_then(|answered| match known {
+            None => Ok((account::read_holdings(&answered)?, None)),
+            Some(known) => Ok((known, Some(account::read_margin_positions(&answered)?))),
+        });
+        match read {
+            Ok((read, None)) if self.has_margin => {
+                *held = Some(read);
+                self.begin_positions(job);
             }
-            (Some(held), Got::Refused(_)) => self.tell_positions(&job, &held, &[], now),
-            (_, Got::Refused(why) | Got::No(why)) => self.no_money(&job, &why),
+            Ok((held, margin)) => {
+                self.tell_positions(&job, &held, margin.as_deref().unwrap_or_default(), now);
+            }
+            Err(why) => self.no_money(&job, &why),
         }
     }
 
     fn tell_positions(&mut self, job: &Job, held: &[Holding], margin: &[MarginPosition], now: Now) {
-        let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) else { return };
+        let Some(asked) = job.asked.as_ref() else { return };
         let row = |symbol: &str| PositionRow {
             instrument_id: Text::Owned(format!("{symbol}.TSE")),
             qty: domain::Quantity::ZERO.into(),
@@ -160,20 +155,21 @@ impl Desk {
         self.tell(Recipient::Client(asked.client), event);
     }
 
-    fn money_of(&mut self, called: Called, now: Now) -> Got {
+    /// An answer, or in words why there is none.
+    fn money_of(&mut self, called: Called, now: Now) -> Result<Box<Answered>, String> {
         match self.end_of(called) {
-            Ended::Done(_, answered) | Ended::Nothing(answered) => Got::Answer(answered),
-            Ended::Refused(rejection) => Got::Refused(rejection.text),
-            Ended::WrongPassword(_, why) | Ended::Unknown(why) => Got::No(why),
+            Ended::Done(_, answered) | Ended::Nothing(answered) => Ok(answered),
+            Ended::Refused(rejection) => Err(rejection.text),
+            Ended::WrongPassword(_, why) | Ended::Unknown(why) => Err(why),
             Ended::Expired => {
                 self.freeze(now);
-                Got::No(expired().text)
+                Err(expired().text)
             }
         }
     }
 
     fn no_money(&mut self, job: &Job, why: &str) {
-        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
+        if let Some(asked) = job.asked.as_ref() {
             let code = domain::ReasonCode::InternalError.as_str();
             self.tell_error(asked, code, format!("BALANCES: {why}"), None);
         }

@@ -17,12 +17,15 @@ use crate::book::{OrderKey, Seen};
 use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
 
 impl Desk {
-    /// A frame of the stream of events.
+    /// A frame of the stream of events. What the broker says of the venue counts in every phase, what it
+    /// says of orders from the phase that takes notices.
     pub fn frame(&mut self, fields: &[Field], now: Now) {
-        if !self.rules.phase.takes_notices() {
+        let read = self.mapping.read_frame(fields);
+        let is_of_venue = matches!(read, Ok(Ok(BrokerFrame::Venue(_))));
+        if !is_of_venue && !self.rules.phase.takes_notices() {
             return;
         }
-        match self.mapping.read_frame(fields) {
+        match read {
             Ok(Ok(BrokerFrame::Order(notice))) => self.notice(notice, now),
             Ok(Ok(BrokerFrame::Venue(phase))) => self.venue_phase(phase),
             // The broker ends a connection; that alone says nothing of the session (P8).

@@ -22,8 +22,12 @@ use crate::limits::READY_TIME;
 pub struct LoginDone {
     /// The account's tax code.
     pub account: String,
+    /// Whether it has a margin account.
+    pub has_margin: bool,
     /// Names of what changed against the login before, never values.
     pub changed: Vec<&'static str>,
+    /// Whether the broker says in its masters that it is open; none where it does not say.
+    pub is_open: Option<bool>,
     /// The day's masters; none where they could not be had.
     pub masters: Option<Arc<Masters>>,
 }
@@ -109,9 +113,15 @@ impl Desk {
     fn logged_in(&mut self, done: LoginDone, now: Now) {
         self.epoch += 1;
         self.stand = SessionStand::Active;
-        self.phase = VenuePhase::Unknown;
+        // The newest word: frames and answers that come later take its place (P2).
+        self.phase = match done.is_open {
+            Some(true) => VenuePhase::Open,
+            Some(false) => VenuePhase::Closed,
+            None => VenuePhase::Unknown,
+        };
         self.is_closed_by_answer = false;
         self.account = done.account;
+        self.has_margin = done.has_margin;
         if done.masters.is_some() {
             self.masters = done.masters;
         }
@@ -214,7 +224,7 @@ impl Desk {
                 self.refuse_job(job, &rejection, now);
             }
         }
-        self.end_cancels();
+        self.end_cancels(now);
     }
 
     /// Holds the second password. Who was asked for it sends the command again (P41).
@@ -232,7 +242,13 @@ impl Desk {
     /// Forgets the second password. Commands that had been answered with the question for it end.
     pub fn forget_second_password(&mut self, now: Now) {
         let uses = |kind: &JobKind| {
-            matches!(kind, JobKind::Submit(_) | JobKind::Change(_) | JobKind::CancelAll { .. })
+            matches!(
+                kind,
+                JobKind::Submit(_)
+                    | JobKind::Change(_)
+                    | JobKind::CancelAll { .. }
+                    | JobKind::CancelRow(_)
+            )
         };
         let in_flight = self.queue.iter().filter(|job| uses(&job.kind)).count()
             + usize::from(self.active.as_ref().is_some_and(|active| uses(&active.job.kind)));

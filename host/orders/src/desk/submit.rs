@@ -192,16 +192,16 @@ impl Desk {
     pub(crate) fn refuse_submit(
         &mut self,
         asked: Option<&Asked>,
-        submit: SubmitJob,
+        key: OrderKey,
         rejection: &Rejection,
         now: Now,
     ) {
         let id: Option<Arc<str>> =
-            self.book.get(submit.key).and_then(|order| order.client_order_id.clone());
+            self.book.get(key).and_then(|order| order.client_order_id.clone());
         if let (Some(asked), Some(id)) = (asked, id) {
             self.tell_order_refused(asked, &id, rejection, now);
         }
-        self.book.remove(submit.key);
+        self.book.remove(key);
     }
 
     /// Asks for the second password: nothing else is said, and the command is sent again by its sender.

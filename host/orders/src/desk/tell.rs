@@ -1,5 +1,6 @@
 //! Events of orders as clients are told them (specification 2, "Events"; specification 4, P9, P14, P17).
 
+use domain::order_mapping::BrokerRow;
 use domain::{Price, Quantity, ReasonCode, Rejection};
 use ipc::{
     Discrepancy, Error, Event, OrderAccepted, OrderCanceled, OrderContext, OrderDiscrepancy,
@@ -67,6 +68,20 @@ impl Desk {
         let context = context(order, Some(asked.request_id.clone()));
         let event = rejected(owned(Some(client_order_id)), rejection, now, context);
         self.tell(Recipient::All, event);
+    }
+
+    /// The cancel of a row that no order of the book has is refused.
+    pub(crate) fn tell_row_refused(
+        &mut self,
+        row: &BrokerRow,
+        request_id: Option<String>,
+        rejection: &Rejection,
+        now: Now,
+    ) {
+        let mut context = context(None, request_id);
+        context.instrument_id = Some(format!("{}.TSE", row.symbol).into());
+        context.order_side = Some(row.side);
+        self.tell(Recipient::All, rejected(None, rejection, now, context));
     }
 
     pub(crate) fn tell_error(

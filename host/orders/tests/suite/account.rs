@@ -35,13 +35,15 @@ pub(crate) struct Account {
     pub(crate) shares: u64,
     /// Shares of margin positions, by their numbers.
     pub(crate) positions: BTreeMap<String, u64>,
+    /// They were sold, not bought.
+    pub(crate) are_short: bool,
     opened: u64,
 }
 
 impl Default for Account {
     fn default() -> Self {
         let (margin, shares) = (1_000_000_000, 100_000);
-        Self { margin, shares, positions: BTreeMap::new(), opened: 0 }
+        Self { margin, shares, positions: BTreeMap::new(), are_short: false, opened: 0 }
     }
 }
 
@@ -108,7 +110,7 @@ impl Account {
 }
 
 /// The answer that tells something of the account.
-pub(crate) fn tell(id: &str, told: &Told) -> Answered {
+pub(crate) fn tell(id: &str, told: &Told, are_short: bool) -> Answered {
     let mut fields = vec![Field::new("sResultCode", "0")];
     let mut rows = Vec::new();
     match told {
@@ -125,7 +127,7 @@ pub(crate) fn tell(id: &str, told: &Told) -> Answered {
                 vec![
                     Field::new("sOrderTategyokuNumber", id.as_str()),
                     Field::new("sOrderIssueCode", SYMBOL),
-                    Field::new("sOrderBaibaiKubun", "3"),
+                    Field::new("sOrderBaibaiKubun", if are_short { "1" } else { "3" }),
                     Field::new("sOrderBensaiKubun", "26"),
                     Field::new("sOrderZyoutoekiKazeiC", "1"),
                     Field::new("sOrderTategyokuSuryou", shares.to_string()),

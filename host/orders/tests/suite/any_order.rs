@@ -75,6 +75,10 @@ fn tags(
         2 => tags.push("cash_margin=margin_credit_new".to_owned()),
         _ => {
             tags.push("cash_margin=margin_credit_repay".to_owned());
+            // All positions were bought.
+            if random.permille(900) {
+                made.order_side = OrderSide::Sell;
+            }
             // None, one, or several, some of which are closed in the meantime.
             for _ in 0..random.below(4).min(positions.len() as u64) {
                 tags.push(format!("tategyoku={}", positions[random.place(positions.len())]));

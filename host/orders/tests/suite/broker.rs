@@ -224,7 +224,7 @@ impl Broker {
             }
             _ if BALANCES.contains(&id) => {
                 let told = self.balance(id);
-                let answered = tell(id, &told);
+                let answered = tell(id, &told, self.account.are_short);
                 self.says = Some(told);
                 answered
             }

@@ -202,6 +202,7 @@ fn an_order_that_settles_a_position_is_found_by_its_row_whatever_its_side() {
         for (is_lost, restarts) in [(false, false), (true, false), (true, true)] {
             let mut world = World::ready(DeskRules::default(), false);
             world.broker.account.positions.insert("201".to_owned(), 100);
+            world.broker.account.are_short = at_broker == OrderSide::Sell;
             let tags = ["cash_margin=margin_credit_repay", action, "tategyoku=201"];
             let mut order = limit_buy("g", 100, "2500");
             order.order_side = side;

@@ -192,6 +192,8 @@ impl OrderMapping for PlainDialect {
             (_, Some(_)) => refused(ReasonCode::VenueRejected),
             _ => Verdict::Accepted(BrokerAccepted {
                 venue_order_id: value("number").map(Into::into),
+                warning_code: value("warning").map(str::to_owned),
+                warning_text: value("words").map(str::to_owned),
                 ..BrokerAccepted::default()
             }),
         };

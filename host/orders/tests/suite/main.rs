@@ -5,6 +5,7 @@
 mod account;
 mod any_order;
 mod broker;
+mod cancel_all;
 mod claims;
 mod clocks;
 mod crossings;
@@ -13,6 +14,8 @@ mod dialect;
 mod flows;
 mod interleavings;
 mod log;
+mod money;
+mod pins;
 mod reconciliation;
 mod truth;
 mod watch;

@@ -22,6 +22,8 @@ pub(crate) struct Session {
 pub struct Login {
     /// The tax account of the login in the broker's code (`sZyoutoekiKazeiC`).
     pub account: String,
+    /// Whether the login has a margin account (`sSinyouKouzaKubun`; only `0` says that it has none).
+    pub has_margin: bool,
     /// Names of the addresses that differ from those of the login before; empty at the first.
     pub changed: Vec<&'static str>,
     /// Whether no session came before it in this process.
@@ -129,6 +131,7 @@ pub(crate) fn read(
     };
     let login = Login {
         account: text("sZyoutoekiKazeiC").to_owned(),
+        has_margin: text("sSinyouKouzaKubun") != "0",
         changed: Vec::new(),
         is_first: true,
         last_login: text("sLastLoginDate").to_owned(),

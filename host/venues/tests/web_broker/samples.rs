@@ -32,6 +32,7 @@ async fn the_official_login_begins_a_session() {
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.transport(folder.path(), false);
     let login = transport.login(&secret("user"), &secret("word")).await.unwrap();
+    assert!(login.has_margin);
     assert_eq!((login.account.as_str(), login.last_login.as_str()), ("1", "20250725141124"));
     assert!(transport.event_address().is_some());
 }

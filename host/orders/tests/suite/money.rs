@@ -1,0 +1,157 @@
+//! Balances and positions: asked for by people, and before an order is sent.
+
+use domain::OrderSide;
+use domain::order_mapping::Field;
+use orders::DeskRules;
+use venues::web_broker::{Answered, CallFailure};
+
+use crate::broker::{answer, refused};
+use crate::world::{InFlight, World, limit_buy};
+
+const MARGIN: [&str; 2] = ["CLMZanShinkiKanoIjiritu", "CLMShinyouTategyokuList"];
+
+fn world(has_margin: bool) -> World {
+    let mut world = World::new(DeskRules::default(), false);
+    world.has_margin = has_margin;
+    world.log_in();
+    world.password("0000");
+    world.told.clear();
+    world
+}
+
+fn listed(id: &str, name: &str, rows: Vec<Vec<Field>>) -> Answered {
+    let mut answered = answer(id, "", vec![Field::new("sResultCode", "0")]);
+    answered.lists.insert(name.to_owned(), rows);
+    answered
+}
+
+/// The answer that an account has.
+fn right(id: &str) -> Answered {
+    let field = |name, value| vec![Field::new("sResultCode", "0"), Field::new(name, value)];
+    match id {
+        "CLMZanKaiKanougaku" => answer(id, "", field("sSummaryGenkabuKaituke", "5000")),
+        "CLMZanShinkiKanoIjiritu" => answer(id, "", field("sSummarySinyouSinkidate", "9000")),
+        "CLMGenbutuKabuList" => listed(id, "aGenbutuKabuList", Vec::new()),
+        _ => listed(id, "aShinyouTategyokuList", vec![position("1", OrderSide::Buy, true, 100)]),
+    }
+}
+
+fn position(id: &str, side: OrderSide, is_general: bool, shares: u64) -> Vec<Field> {
+    let shares = shares.to_string();
+    [
+        ("sOrderTategyokuNumber", id),
+        ("sOrderIssueCode", "7203"),
+        ("sOrderBaibaiKubun", if side == OrderSide::Buy { "3" } else { "1" }),
+        ("sOrderBensaiKubun", if is_general { "36" } else { "26" }),
+        ("sOrderZyoutoekiKazeiC", "1"),
+        ("sOrderTategyokuSuryou", &shares),
+        ("sOrderHensaiKanouSuryou", &shares),
+        ("sOrderTategyokuTanka", "2500"),
+    ]
+    .map(|(name, value)| Field::new(name, value))
+    .into()
+}
+
+fn ask(world: &mut World, positions: bool) {
+    let (asked, now) = (world.asked(), world.now());
+    if positions {
+        world.desk.positions(asked, now);
+    } else {
+        world.desk.buying_power(asked, now);
+    }
+    world.collect();
+}
+
+#[test]
+fn half_of_an_account_is_not_told_as_all_of_it() {
+    type Spoil = fn(&str) -> Result<Answered, CallFailure>;
+    let spoils: [Spoil; 6] = [
+        |id| Ok(refused(id, "no")),
+        |id| Ok(refused(id, "closed")),
+        |id| Ok(answer(id, "9", vec![])),
+        |_| Err(CallFailure::Refused("no connection".to_owned())),
+        |_| Err(CallFailure::NotSent("no number".to_owned())),
+        |_| Err(CallFailure::Unknown("reset".to_owned())),
+    ];
+    for positions in [false, true] {
+        for spoil in spoils {
+            let mut world = world(true);
+            ask(&mut world, positions);
+            world.answer_with(right);
+            let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take()
+            else {
+                panic!("margin is asked for");
+            };
+            assert!(MARGIN.contains(&request.id.as_str()), "{}", request.id);
+            world.give(ticket, sent_p_no, spoil(&request.id));
+            assert_eq!(world.events(), ["Error INTERNAL_ERROR"]);
+        }
+        let mut world = world(true);
+        ask(&mut world, positions);
+        world.answer_with(right);
+        world.answer_with(right);
+        let told = world.events();
+        assert_eq!(told, [["BuyingPowerUpdated"], ["PositionsUpdated"]][usize::from(positions)]);
+    }
+}
+
+/// The login says so, and nothing else.
+#[test]
+fn an_account_without_margin_is_not_asked_for_it() {
+    let mut world = world(false);
+    ask(&mut world, false);
+    world.answer_with(right);
+    let told = world.json("BuyingPowerUpdated");
+    assert_eq!(told["cash_available"], "5000");
+    assert!(told["credit_available"].is_null());
+    ask(&mut world, true);
+    world.answer_with(right);
+    assert_eq!(world.json("PositionsUpdated")["positions"], serde_json::json!([]));
+    assert!(world.in_flight.is_none() && !world.sent.iter().any(|id| MARGIN.contains(&&**id)));
+}
+
+/// Specification 4, P40: an order that closes positions needs so much open of those that it can close.
+#[test]
+fn positions_of_another_side_or_kind_close_nothing() {
+    use OrderSide::{Buy, Sell};
+    let rows = |id: &str| {
+        listed(
+            id,
+            "aShinyouTategyokuList",
+            vec![
+                position("1", Buy, false, 100),
+                position("2", Buy, true, 200),
+                position("3", Sell, false, 300),
+                position("4", Sell, true, 400),
+            ],
+        )
+    };
+    let open = |side: OrderSide, tags: &[&str]| {
+        // The most that the guard lets through.
+        let is_taken = |shares: &u64| {
+            let mut world = world(true);
+            let mut order = limit_buy("a", *shares, "2500");
+            order.order_side = side;
+            order.tags = Some(tags.iter().map(|tag| (*tag).to_owned()).collect());
+            world.submit(&order);
+            world.answer_with(rows);
+            if world.sent.last().unwrap() == "CLMZanKaiKanougaku" {
+                world.answer();
+            }
+            world.sent.last().unwrap() == "new"
+        };
+        (1..=10).map(|lots| lots * 100).take_while(is_taken).last().unwrap_or(0)
+    };
+    let (credit, general) = ("cash_margin=margin_credit_repay", "cash_margin=margin_general_repay");
+    assert_eq!((open(Sell, &[credit]), open(Sell, &[general])), (100, 200));
+    assert_eq!((open(Buy, &[credit]), open(Buy, &[general])), (300, 400));
+    assert_eq!(open(Sell, &[credit, "tategyoku=1"]), 100);
+    for other in ["tategyoku=2", "tategyoku=3", "tategyoku=4"] {
+        assert_eq!(open(Sell, &[credit, other]), 0, "{other}");
+    }
+    // Whatever its own side is.
+    for side in [Buy, Sell] {
+        assert_eq!(open(side, &[credit, "close_action=physical_settle_buy"]), 100);
+        assert_eq!(open(side, &[general, "close_action=physical_settle_sell"]), 400);
+    }
+}
