@@ -156,8 +156,10 @@ impl Run {
                 if let Some(number) = self.some_number()
                     && self.is_in_turn
                 {
-                    let shares = (1 + self.random.below(5)) * 100;
-                    self.world.broker.change_elsewhere(&number, shares);
+                    // Brokers take fewer shares, and never more.
+                    let shares = self.world.broker.orders[&number].order.quantity.shares();
+                    let fewer = (1 + self.random.below(5)) * 100;
+                    self.world.broker.change_elsewhere(&number, fewer.min(shares));
                 }
             }
             _ => self.world.pass(Duration::from_millis(1 + self.random.below(3_000))),
