@@ -37,6 +37,8 @@ pub(crate) struct Pending {
 pub(crate) struct Listed {
     pub(crate) status: OrderStatus,
     pub(crate) filled: Quantity,
+    /// When the first list that had it so was asked for.
+    pub(crate) since: Duration,
 }
 
 /// One order.
@@ -269,6 +271,28 @@ impl DeskOrder {
         let is_filled = self.cumulative >= self.order.quantity.shares();
         if is_filled && self.take(OrderTrigger::Fill { done: true }, now).is_ok() {
             self.is_over = true;
+        }
+    }
+
+    /// Notes how a list has it that was asked for at a time.
+    pub(crate) fn set_listed(&mut self, row: &BrokerRow, asked_at: Duration) {
+        let (status, filled) = (row.status, row.filled);
+        let same = self.listed.filter(|one| one.status == status && one.filled == filled);
+        let since = same.map_or(asked_at, |one| one.since);
+        self.listed = Some(Listed { status, filled, since });
+    }
+
+    /// Whether the broker's newest list has it as filled, and the desk knows it as working.
+    pub(crate) fn is_listed_as_filled(&self) -> bool {
+        let is_filled = self.listed.is_some_and(|row| row.status == OrderStatus::Filled);
+        is_filled && self.is_over && !self.status.is_final() && self.pending.is_none()
+    }
+
+    /// Ends an order that the list has as filled, and of whose fills notices have not told all: it is filled
+    /// by the broker's word, and no fill is made up.
+    pub(crate) fn end_as_listed(&mut self, now: Duration) {
+        if self.is_listed_as_filled() {
+            let _ = self.take(OrderTrigger::Fill { done: true }, now);
         }
     }
 }

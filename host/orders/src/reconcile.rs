@@ -13,7 +13,7 @@
 //! | as a change wanted it | PENDING_UPDATE, answer unknown | the change is done |
 //! | working and not pending, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | works on as the row says; the request failed |
 //! | another quantity, price or date | working | the order is as the row says |
-//! | filled | anything | nothing: fills come by notices; what is missing is told |
+//! | filled | anything | no fill: these come by notices; what is missing is told, and then the order is filled |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
