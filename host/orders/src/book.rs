@@ -37,6 +37,8 @@ pub(crate) struct Pending {
 pub(crate) struct Listed {
     pub(crate) status: OrderStatus,
     pub(crate) filled: Quantity,
+    /// When the first list that had it so was asked for.
+    pub(crate) since: Duration,
 }
 
 /// How many transitions were tried that the state table does not have. What comes twice or too late is asked
@@ -221,6 +223,22 @@ impl DeskOrder {
         !self.awaits_list && (self.status.is_final() || self.is_over)
     }
 
+    /// Whether the broker still has it after the day on which it was placed: it has a date of its own, or
+    /// was placed in the evening for a business day that is not over.
+    pub(crate) fn lives_on(&self, today: JstDate) -> bool {
+        let plain = |date: JstDate| date.to_string().replace('-', "");
+        let is_for_later = self.business_day.as_deref().is_some_and(|day| *day >= *plain(today));
+        is_for_later || self.order.expire_date.is_some_and(|last| last >= today)
+    }
+
+    /// Whether it is from the log and the broker has not told of it since.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.is_restored()
+            && self.venue_order_id.is_some()
+            && self.told_on.is_none()
+            && !self.is_settled()
+    }
+
     /// The last date on which it was placed or told of: an order that lives on is of that day, too.
     pub(crate) fn last_day(&self) -> JstDate {
         self.told_on.map_or(self.day(), |told| told.max(self.day()))
@@ -238,7 +256,10 @@ impl DeskOrder {
             (_, _, None) => self.day() == seen.today || is_told_today,
         };
         let last = self.order.expire_date.filter(|_| is_told_today || !self.is_settled());
-        self.has_looks_of(seen) && (is_same_day || last.is_some_and(|last| last >= seen.today))
+        // A row of it says when it was placed, and what is taken up now was placed now.
+        let may_live_on = !seen.is_new && seen.placed.is_none_or(|placed| placed == self.day());
+        let lives_on = may_live_on && last.is_some_and(|last| last >= seen.today);
+        self.has_looks_of(seen) && (is_same_day || lives_on)
     }
 
     /// Whether it is from the log: placed by this desk, in a process before.
@@ -297,6 +318,28 @@ impl DeskOrder {
             self.is_over = true;
         }
     }
+
+    /// Notes how a list has it that was asked for at a time.
+    pub(crate) fn set_listed(&mut self, row: &BrokerRow, asked_at: Duration) {
+        let (status, filled) = (row.status, row.filled);
+        let same = self.listed.filter(|one| one.status == status && one.filled == filled);
+        let since = same.map_or(asked_at, |one| one.since);
+        self.listed = Some(Listed { status, filled, since });
+    }
+
+    /// Whether the broker's newest list has it as filled, and the desk knows it as working.
+    pub(crate) fn is_listed_as_filled(&self) -> bool {
+        let is_filled = self.listed.is_some_and(|row| row.status == OrderStatus::Filled);
+        is_filled && self.is_over && !self.status.is_final() && self.pending.is_none()
+    }
+
+    /// Ends an order that the list has as filled, and of whose fills notices have not told all: it is filled
+    /// by the broker's word, and no fill is made up.
+    pub(crate) fn end_as_listed(&mut self, now: Duration, illegal: &mut Illegal) {
+        if self.is_listed_as_filled() {
+            let _ = self.take(OrderTrigger::Fill { done: true }, now, illegal);
+        }
+    }
 }
 
 /// The tag by which an order settles a margin position.
@@ -323,6 +366,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) placed: Option<JstDate>,
     /// The date on which it is seen.
     pub(crate) today: JstDate,
+    /// It is the answer to an order, which the broker did not have before.
+    pub(crate) is_new: bool,
     /// `7203`; empty where it is not said.
     pub(crate) symbol: &'a str,
     /// Its side, where that tells orders apart: one that settles a margin position has a side of its own.
@@ -335,13 +380,14 @@ impl<'a> Seen<'a> {
         let placed = Some(row.time.jst_date());
         let settles = close_action(&row.tags).is_some();
         let side = (!settles).then_some(row.side);
-        Self { day: row.business_day.as_deref(), placed, today, symbol: &row.symbol, side }
+        let (day, is_new) = (row.business_day.as_deref(), false);
+        Self { day, placed, today, is_new, symbol: &row.symbol, side }
     }
 
     /// In a notice that came on a date.
     pub(crate) fn notice(notice: &'a BrokerNotice, today: JstDate) -> Self {
         let day = notice.business_day.as_deref();
-        Self { day, placed: None, today, symbol: &notice.symbol, side: None }
+        Self { day, placed: None, today, is_new: false, symbol: &notice.symbol, side: None }
     }
 }
 
@@ -398,6 +444,20 @@ impl Book {
             |key: &&OrderKey| self.orders.get(key).is_some_and(|order| order.is_seen_as(seen));
         let newest_first = || known.iter().rev();
         newest_first().find(same_day).or_else(|| newest_first().find(fits)).copied()
+    }
+
+    /// Whether another order that may work has its number, and their business days do not tell them apart:
+    /// a broker that is asked by the number alone may take the other one.
+    pub(crate) fn has_twin_number(&self, key: OrderKey) -> bool {
+        let Some(order) = self.orders.get(&key) else { return false };
+        let Some(number) = &order.venue_order_id else { return false };
+        let same = self.by_number.get(number).into_iter().flatten().filter(|other| **other != key);
+        let mut same = same.filter_map(|other| self.orders.get(other));
+        same.any(|other| {
+            let days = (&order.business_day, &other.business_day);
+            let is_told_apart = matches!(days, (Some(day), Some(other)) if day != other);
+            !other.is_settled() && !is_told_apart
+        })
     }
 
     /// The order that a person means by a number: the newest that is not over, else the newest.

@@ -14,7 +14,7 @@
 //! | working and not pending, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | works on as the row says; the request failed |
 //! | another quantity, price or date, working or filled | working | the order is as the row says |
 //! | filled, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | the change is done, or the request failed |
-//! | filled | anything | no fill: these come by notices; what is missing is told |
+//! | filled | anything | no fill: these come by notices; what is missing is told, and then the order is filled |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -142,6 +142,7 @@ impl Desk {
             day: accepted.business_day.as_deref(),
             placed: Some(now.wall.jst_date()),
             today: now.wall.jst_date(),
+            is_new: true,
             symbol: order.map_or("", |order| &order.order.symbol),
             side: None,
         };

@@ -120,7 +120,11 @@ impl Desk {
         }
         let key = self.order_key_of(ids.0, ids.1).ok_or_else(|| status_unknown(ids))?;
         let is_numbered = self.book.get(key).is_some_and(|order| order.venue_order_id.is_some());
-        if is_numbered { Ok(key) } else { Err(status_unknown(ids)) }
+        if is_numbered && !self.book.has_twin_number(key) {
+            Ok(key)
+        } else {
+            Err(status_unknown(ids))
+        }
     }
 
     fn tell_change_refused(

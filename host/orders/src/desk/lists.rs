@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerAccepted, BrokerRow};
-use domain::{JstDate, OrderStatus, ReasonCode, Rejection};
+use domain::{OrderStatus, ReasonCode, Rejection};
 use ipc::{Discrepancy, GetOrderList};
 use venues::web_broker::{Answered, Called};
 
@@ -183,12 +183,13 @@ impl Desk {
 
     /// Plans the next list of the desk's own, while something stays unknown.
     fn plan_resync(&mut self, now: Now) {
-        let is_open =
-            |order: &DeskOrder| order.is_unknown() || order.awaits_list || order.pending.is_some();
+        let is_open = |order: &DeskOrder| {
+            order.is_unknown() || order.awaits_list || order.pending.is_some() || order.is_unheard()
+        };
         let is_needed = self.book.iter().any(|(_, order)| is_open(order))
             || !self.held.is_empty()
             || !self.resync.put_off.is_empty()
-            || self.has_untold_fills(now);
+            || self.has_untold_fills();
         if is_needed {
             self.put_off_resync(now);
         } else if self.resync.due.is_none() {
@@ -344,7 +345,7 @@ impl Desk {
         order.is_over = row.status == OrderStatus::Filled;
         order.changed_at = now.mono;
         order.told_on = Some(now.wall.jst_date());
-        order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
+        order.set_listed(row, now.mono);
     }
 
     /// Takes a row up for the order that it tells of.
@@ -354,7 +355,7 @@ impl Desk {
             order.business_day.clone_from(&row.business_day);
         }
         order.told_on = Some(now.wall.jst_date());
-        order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
+        order.set_listed(row, asked.at);
         let steps = reconcile::steps(order, row, asked);
         if reconcile::is_put_off(order, row, asked) {
             self.resync.put_off.insert(key);
@@ -421,62 +422,79 @@ impl Desk {
     /// numbers are free; an open one of today is told. A list of which a row could not be read proves
     /// nothing.
     fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, asked: ListAsked, now: Now) {
-        if !asked.is_full {
-            return;
-        }
         let today = now.wall.jst_date();
         for key in self.book.keys() {
-            let Some(order) = self.book.get_mut(key) else { continue };
-            let is_numbered = order.venue_order_id.is_some();
-            if listed.contains(&key) || !is_numbered || !asked.has_settled_since(order.changed_at) {
+            let Some(order) = self.book.get_mut(key).filter(|_| !listed.contains(&key)) else {
+                continue;
+            };
+            order.listed = None;
+            let is_proof = asked.is_full && asked.has_settled_since(order.changed_at);
+            if !is_proof || order.venue_order_id.is_none() {
                 continue;
             }
-            if order.day() < today {
+            if order.day() < today && (order.is_settled() || !order.lives_on(today)) {
                 order.is_over = true;
                 order.is_gone = order.last_day() < today;
             } else if !order.is_settled() {
-                let text = "it was accepted today, and the broker's list does not have it";
+                let text = "it should be working, and the broker's list does not have it";
                 let kind = Discrepancy::OrderMissing;
                 self.tell_discrepancy(Some(key), None, kind, text.to_owned(), now);
             }
         }
     }
 
-    /// An order whose fills lists and notices do not have alike, and what that is called. Of an order of
-    /// an earlier day no notice tells what was filled then.
-    fn uneven(order: &DeskOrder, today: JstDate) -> Option<(Discrepancy, u64, u64)> {
+    /// An order whose fills lists and notices do not have alike, and what that is called. Of fills of days
+    /// before no notice tells: after a restart they are missing for good.
+    fn uneven(order: &DeskOrder) -> Option<(Discrepancy, u64, u64)> {
         let listed = order.listed?.filled.shares();
-        let day = crate::book::day_of(order.ts_ms);
         let kind = match order.cumulative.cmp(&listed) {
-            std::cmp::Ordering::Less if day == today => Discrepancy::FillsMissing,
+            std::cmp::Ordering::Less => Discrepancy::FillsMissing,
             std::cmp::Ordering::Greater => Discrepancy::FillsUnlisted,
-            _ => return None,
+            std::cmp::Ordering::Equal => return None,
         };
         (!order.told.contains(&kind)).then_some((kind, order.cumulative, listed))
     }
 
-    fn has_untold_fills(&self, now: Now) -> bool {
-        let today = now.wall.jst_date();
+    fn has_untold_fills(&self) -> bool {
+        let is_open =
+            |order: &DeskOrder| Self::uneven(order).is_some() || order.is_listed_as_filled();
         self.rules.phase.takes_notices()
             && self.stream_is_up()
-            && self.book.iter().any(|(_, order)| Self::uneven(order, today).is_some())
+            && self.book.iter().any(|(_, order)| is_open(order))
     }
 
-    /// Tells fills that lists and notices do not have alike, once both have had their time.
+    /// Tells fills that lists and notices do not have alike, once both have had their time. What the list
+    /// has as filled is filled then, whatever notices have told of it.
     fn compare_fills(&mut self, asked: ListAsked, now: Now) {
-        let has_notices = self.rules.phase.takes_notices()
-            && self.resync.stream_up.is_some_and(|since| asked.has_settled_since(since));
-        if !has_notices {
+        let has_notices = self.resync.stream_up.is_some_and(|since| asked.has_settled_since(since));
+        let takes_notices = self.rules.phase.takes_notices();
+        if takes_notices && !has_notices {
             return;
         }
-        let today = now.wall.jst_date();
-        let uneven =
-            self.book.iter().filter(|(_, order)| asked.has_settled_since(order.changed_at));
-        let uneven: Vec<_> =
-            uneven.filter_map(|(key, order)| Some((key, Self::uneven(order, today)?))).collect();
-        for (key, (kind, told, listed)) in uneven {
-            let text = format!("the list has {listed} shares filled, notices have told {told}");
-            self.tell_discrepancy(Some(key), None, kind, text, now);
+        let has_settled = |order: &DeskOrder| {
+            !takes_notices
+                || asked.has_settled_since(order.changed_at)
+                    && order.listed.is_some_and(|listed| asked.has_settled_since(listed.since))
+        };
+        let settled = self.book.iter().filter(|(_, order)| has_settled(order));
+        let settled: Vec<_> = settled.map(|(key, order)| (key, Self::uneven(order))).collect();
+        for (key, uneven) in settled {
+            if let Some((kind, told, listed)) = uneven.filter(|_| takes_notices) {
+                let text = format!("the list has {listed} shares filled, notices have told {told}");
+                self.tell_discrepancy(Some(key), None, kind, text, now);
+            }
+            if let Some(order) = self.book.get_mut(key) {
+                order.end_as_listed(now.mono, &mut self.illegal);
+            }
+        }
+    }
+
+    /// A fill was told. Of an order with shares filled that no notice tells, only a list knows whether that
+    /// was the last one.
+    pub(crate) fn after_fill(&mut self, key: OrderKey, now: Now) {
+        let order = self.book.get(key).filter(|order| !order.status.is_final());
+        if order.is_some_and(|order| order.told.contains(&Discrepancy::FillsMissing)) {
+            self.ask_list_soon(now);
         }
     }
 

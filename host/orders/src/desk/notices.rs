@@ -299,6 +299,7 @@ impl Desk {
             ts_ms,
         };
         self.tell_filled(key, told);
+        self.after_fill(key, now);
         if is_over {
             let text =
                 format!("notices have told more shares filled than the {asked} of the order");

@@ -141,7 +141,8 @@ fn what_was_asked_of_an_order_ends_when_the_list_has_it_filled() {
         let told = world.json("OrderRejected");
         let text = told["reason_text"].as_str().unwrap();
         assert!(text.ends_with("_NOT_DONE: the broker's list has the order filled"), "{text}");
-        assert_eq!(status(&mut world, 100), "ACCEPTED", "no notice has told a fill");
+        assert_eq!(status(&mut world, 100), "FILLED", "by the list's word; no fill was told");
+        assert!(!world.events().iter().any(|event| event.starts_with("OrderFilled")));
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use domain::order_mapping::BrokerOrder;
 use domain::{OrderSide, OrderStatus, OrderType, Quantity, TimeInForce, TsNanos};
 use ipc::{OrderListFilter, SubmitOrderRequest};
-use orders::DeskRules;
+use orders::{DeskRules, OrderPhase};
 
 use crate::reconciliation::{outcome, permutations};
 use crate::world::{MORNING, World, limit_buy, masters};
@@ -199,4 +199,107 @@ fn no_order_of_notices_and_list_makes_a_difference_to_an_order_of_an_earlier_day
             }
         }
     }
+}
+
+/// After a restart no notice tells what was filled on a day before: that is told once, and in the end the
+/// order stands as the broker has it, without a fill that nobody told.
+#[test]
+fn fills_of_days_before_are_missing_after_a_restart_and_the_order_ends_as_listed() {
+    for carried in CARRIED {
+        for restarts in [false, true] {
+            let id = if matches!(carried, Carried::Foreign) { "" } else { "g " };
+            let mut world = carried.world(restarts);
+            if restarts {
+                world.broker.fill("1000", 100);
+                world.broker.notices.clear();
+            }
+            world.log_in();
+            settle(&mut world);
+            settle(&mut world);
+            let missing = format!("OrderDiscrepancy {id}1000 fills_missing");
+            let told = filled(&mut world);
+            assert_eq!(told, vec![missing; usize::from(restarts)], "{carried:?}");
+            for left in [1, 0] {
+                world.broker.fill("1000", if left == 1 || restarts { 100 } else { 200 });
+                settle(&mut world);
+                let told = filled(&mut world);
+                assert_eq!(told, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
+            }
+            assert_eq!(world.broker.orders["1000"].status, OrderStatus::Filled);
+            world.password("0000");
+            world.cancel(None, Some("1000"));
+            let told = world.json("OrderRejected");
+            assert_eq!(
+                told["reason_text"], "ORDER_STATE: the order is FILLED",
+                "{carried:?} {restarts}"
+            );
+            world.events();
+            settle(&mut world);
+            let told = world.events();
+            assert!(told.is_empty(), "{carried:?} {restarts}: {told:?}");
+        }
+    }
+}
+
+/// A list is often quicker than the notice of what it has: that is no discrepancy.
+#[test]
+fn a_list_that_is_quicker_than_the_notice_of_a_fill_tells_nothing() {
+    let mut world = World::ready(DeskRules::default(), false);
+    world.submit(&limit_buy("g", 300, "2500"));
+    world.answer_all();
+    settle(&mut world);
+    world.events();
+    world.broker.fill("1000", 300);
+    world.list(OrderListFilter::default());
+    world.answer_all();
+    world.pass(Duration::from_secs(1));
+    world.answer_all();
+    world.deliver_all();
+    settle(&mut world);
+    assert_eq!(filled(&mut world), ["OrderFilled g 1000"]);
+}
+
+/// Where no notices are taken, the list alone says that an order is filled.
+#[test]
+fn without_notices_an_order_is_filled_as_listed() {
+    let rules = DeskRules { phase: OrderPhase::O1, ..DeskRules::default() };
+    let mut world = World::new(rules, false);
+    world.log_in();
+    world.password("0000");
+    world.submit(&limit_buy("a", 100, "2500"));
+    world.answer_all();
+    world.broker.fill("1000", 100);
+    world.list(OrderListFilter::default());
+    world.answer_all();
+    world.events();
+    world.submit(&limit_buy("a", 100, "2500"));
+    assert_eq!(world.json("SubmitOrderResult")["status"], "FILLED");
+}
+
+/// What the broker lists no longer is held against nothing.
+#[test]
+fn an_order_that_ended_on_a_day_before_is_forgotten_without_a_word() {
+    let mut world = World::ready(DeskRules::default(), false);
+    world.submit(&limit_buy("a", 100, "2500"));
+    world.answer_all();
+    world.list(OrderListFilter::default());
+    world.answer_all();
+    world.broker.fill("1000", 100);
+    world.deliver_all();
+    world.disconnect();
+    world.broker.orders.clear();
+    world.broker.notices.clear();
+    world.pass(4 * DAY);
+    world.told.clear();
+    world.log_in();
+    settle(&mut world);
+    world.pass(Duration::from_secs(60));
+    settle(&mut world);
+    assert!(filled(&mut world).is_empty());
+    // Its number is another order's now.
+    world.password("0000");
+    world.submit(&limit_buy("a", 200, "2500"));
+    world.answer_all();
+    let told = filled(&mut world);
+    assert_eq!(told, ["OrderSubmitted a", "OrderAccepted a 1000"]);
 }

@@ -145,9 +145,11 @@ fn states(order: &AtBroker, has_notices: bool) -> &'static [OrderStatus] {
     match (order.status, order.filled > 0) {
         (S::Canceled, _) => &[S::Canceled],
         (S::Expired, _) => &[S::Expired],
-        // Fills are told by notices.
-        _ if !has_notices => &[S::Accepted],
+        // By notices, or by the list's word where there are none and it was read since.
+        (S::Filled, _) if !has_notices => &[S::Filled, S::Accepted],
         (S::Filled, _) => &[S::Filled],
+        // Other fills are told by notices only.
+        _ if !has_notices => &[S::Accepted],
         (_, true) => &[S::PartiallyFilled],
         (_, false) => &[S::Accepted],
     }
