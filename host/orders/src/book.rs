@@ -255,7 +255,7 @@ impl DeskOrder {
             (_, _, Some(placed)) => self.day() == placed,
             (_, _, None) => self.day() == seen.today || is_told_today,
         };
-        let last = self.order.expire_date.filter(|_| is_told_today || !self.is_settled());
+        let last = self.order.expire_date.filter(|_| is_told_today || !self.status.is_final());
         // A row of it says when it was placed, and what is taken up now was placed now.
         let may_live_on = !seen.is_new && seen.placed.is_none_or(|placed| placed == self.day());
         let lives_on = may_live_on && last.is_some_and(|last| last >= seen.today);
@@ -531,7 +531,10 @@ impl Book {
     /// their numbers and fills, stay until a list of a later day does not have them: the broker tells them
     /// again as long as it lists them.
     pub(crate) fn forget_before(&mut self, today: JstDate) {
-        let is_old = |order: &DeskOrder| order.is_settled() && order.last_day() < today;
+        // What should work on, and is over because no list has it, keeps its id: it may come back.
+        let is_proven = |order: &DeskOrder| order.status.is_final() || !order.lives_on(today);
+        let is_old =
+            |order: &DeskOrder| order.is_settled() && order.last_day() < today && is_proven(order);
         let old = self.orders.iter().filter(|(_, order)| is_old(order));
         let old: Vec<(OrderKey, bool)> = old.map(|(key, order)| (*key, order.is_gone)).collect();
         for (key, is_gone) in old {

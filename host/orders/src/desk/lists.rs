@@ -360,7 +360,9 @@ impl Desk {
         if reconcile::is_put_off(order, row, asked) {
             self.resync.put_off.insert(key);
         }
-        if row.status.is_final() && order.changed_at <= asked.at {
+        if !row.status.is_final() {
+            (order.is_over, order.is_gone) = (false, false);
+        } else if order.changed_at <= asked.at {
             order.is_over = true;
         }
         let ts_ms = now.wall.millis();
@@ -432,10 +434,12 @@ impl Desk {
             if !is_proof || order.venue_order_id.is_none() {
                 continue;
             }
-            if order.day() < today && (order.is_settled() || !order.lives_on(today)) {
+            let is_missing = !order.is_settled() && (order.day() == today || order.lives_on(today));
+            if order.day() < today {
                 order.is_over = true;
                 order.is_gone = order.last_day() < today;
-            } else if !order.is_settled() {
+            }
+            if is_missing {
                 let text = "it should be working, and the broker's list does not have it";
                 let kind = Discrepancy::OrderMissing;
                 self.tell_discrepancy(Some(key), None, kind, text.to_owned(), now);

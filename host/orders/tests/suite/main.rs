@@ -15,6 +15,7 @@ mod flows;
 mod interleavings;
 mod log;
 mod money;
+mod numbers;
 mod pins;
 mod reconciliation;
 mod truth;
