@@ -10,4 +10,5 @@ mod interleavings;
 mod money;
 mod pins;
 mod reconciliation;
+mod venue;
 mod world;
