@@ -561,6 +561,33 @@ def test_all_are_cancelled(shared):
     assert (none["canceled_count"], none["failed_count"]) == (0, 0)
 
 
+def test_rows_of_which_nobody_knows_whose_they_are_are_cancelled_too(world):
+    """One that may be the order whose answer was lost (pin P23b); and a cancel of many that ends with the session has
+    one end."""
+    one = world("--web-broker", "unknown_settle_secs=5")
+    one.ready()
+    one.fault("drop-before", request=NEW, times=1)
+    assert one.submit("lost")["event"] == "Error"
+    foreign = {"do": "order", "issue": "7203", "side": "buy", "quantity": 200, "price": "2700"}
+    one.broker.control(foreign)
+    every = one.cancel_all()
+    assert (every["canceled_count"], every["failed_count"]) == (1, 0)
+    assert len(one.requests(ALL)) == 1
+    one.broker.control(foreign)
+    only = one.cancel_all(order_side="BUY")
+    assert (only["canceled_count"], only["failed_count"]) == (1, 0)
+    assert (len(one.requests(ALL)), len(one.requests(CANCEL))) == (1, 1)
+    for request in ("CLMOrderList", ALL):
+        since = len(one.client.events)
+        one.fault("errno", value=2, request=request, times=1)
+        ended = one.cancel_all()
+        assert (ended["event"], ended["reason_code"]) == ("OrderRejected", "SESSION_EXPIRED"), ended
+        one.login()
+        one.password()
+        ends = [event["event"] for event in one.client.since(since) if event.get("request_id") == ended["request_id"]]
+        assert ends == ["OrderRejected"], ends
+
+
 def test_some_are_not_cancelled(shared):
     """Each failure is told by itself, with the command's id (pin P13)."""
     for number in range(3):

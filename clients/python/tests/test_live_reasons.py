@@ -295,6 +295,29 @@ def test_out_of_hours(world, form):
     one.check()
 
 
+def test_out_of_hours_by_the_masters(world):
+    """What they say counts before any frame has come (pin P2)."""
+    one = world(broker=("--fault", "venue-closed=300", "--fault", "refuse-events"))
+    one.start()
+    one.client.send("RequestVenueLogin", venue="web_broker")
+    one.client.wait("VenueCredentialsRefreshed")
+    one.password()
+    refused(one.submit("closed"), "MARKET_CLOSED", "VENUE_CLOSED")
+    assert one.requests(NEW) == []
+
+
+def test_the_night_s_closing_in_an_early_phase(world):
+    """Frames of the venue count in every phase (pin P34)."""
+    one = world("--web-broker", "order_phase=O1")
+    one.ready()
+    names = (f"night{number}" for number in range(10**6))
+    one.fault("venue-closed", value=900)
+    one.until(lambda: one.submit(next(names))["event"] == "OrderRejected", "the frame has come")
+    refused(one.submit("night"), "MARKET_CLOSED", "VENUE_CLOSED")
+    one.broker.control({"do": "clear-faults", "name": "venue-closed"})
+    one.until(lambda: one.submit("open")["event"] == "SecondPasswordRequired", "the second password was forgotten")
+
+
 def test_what_the_account_lacks(world):
     """Pin P40."""
     one = world(broker=("--cash", "285000", "--margin", "300000", "--holding", "7261=100"))

@@ -6,7 +6,7 @@
 //! A cancel of many has one end: `OrderRejected` without an order where it was refused, not sent in time or
 //! ended with the session, else `CancelAllResult`. Its parts tell failures of single orders and no end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::order::OrderTrigger;
@@ -196,17 +196,19 @@ impl Desk {
         });
         let mut targets: Vec<Target> = orders.map(|(key, _)| Target::Order(key)).collect();
         let today = now.wall.jst_date();
+        let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
         for row in &self.resync.rows {
             let is_wanted = is_wanted(&format!("{}.TSE", row.symbol), row.side);
-            let is_open = is_wanted && !row.status.is_final();
+            let is_open = is_wanted && !row.status.is_final() && seen.insert(id_of(row));
             if is_open && self.book.by_number(&row.venue_order_id, Seen::row(row, today)).is_none()
             {
-                if !self.unowned.iter().any(|known| is_same(known, row)) {
-                    self.unowned.push(row.clone());
-                }
-                targets.push(Target::Row(Box::new(row.clone())));
+                rows.push(row.clone());
             }
         }
+        targets.extend(rows.iter().map(|row| Target::Row(Box::new(row.clone()))));
+        let known: BTreeSet<_> = self.unowned.iter().map(id_of).collect();
+        rows.retain(|row| !known.contains(&id_of(row)));
+        self.unowned.append(&mut rows);
         targets
     }
 
@@ -483,8 +485,4 @@ fn not_listed() -> Rejection {
 /// What tells rows of one day apart, and those of different days.
 fn id_of(row: &BrokerRow) -> (&str, Option<&str>) {
     (&row.venue_order_id, row.business_day.as_deref())
-}
-
-fn is_same(one: &BrokerRow, other: &BrokerRow) -> bool {
-    id_of(one) == id_of(other)
 }

@@ -300,8 +300,9 @@ impl Desk {
                 self.change_refused(key, &job, &rejection, true, now);
             }
             Ended::Expired => {
-                self.freeze(now);
+                // Before the end of a cancel of many that it may be a part of.
                 self.change_refused(key, &job, &expired(), false, now);
+                self.freeze(now);
             }
         }
         self.release_held(now);

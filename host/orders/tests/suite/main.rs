@@ -19,5 +19,6 @@ mod numbers;
 mod pins;
 mod reconciliation;
 mod truth;
+mod venue;
 mod watch;
 mod world;

@@ -1,5 +1,7 @@
 //! Balances and positions: asked for by people, and before an order is sent.
 
+use std::time::Duration;
+
 use domain::OrderSide;
 use domain::order_mapping::Field;
 use orders::DeskRules;
@@ -108,6 +110,31 @@ fn an_account_without_margin_is_not_asked_for_it() {
     world.answer_with(right);
     assert_eq!(world.json("PositionsUpdated")["positions"], serde_json::json!([]));
     assert!(world.in_flight.is_none() && !world.sent.iter().any(|id| MARGIN.contains(&&**id)));
+}
+
+/// Specification 4, P23a: its guard was asked, and the order itself was not sent.
+#[test]
+fn an_order_whose_guard_is_not_answered_in_time_is_refused_and_never_sent() {
+    for right in [true, false] {
+        let mut world = World::ready(DeskRules::default(), false);
+        world.events();
+        world.submit(&limit_buy("a", 100, "2500"));
+        world.pass(Duration::from_secs(30));
+        let told = world.json("OrderRejected");
+        assert!(told["reason_text"].as_str().unwrap().starts_with("NOT_SENT: "), "{told}");
+        assert_eq!(world.events(), ["OrderRejected a INTERNAL_ERROR"], "one end, and a known one");
+        // The id is free at once; the guard's answer is that of nobody.
+        world.submit(&limit_buy("a", 200, "2500"));
+        match right {
+            true => world.answer(),
+            false => world.answer_with(|id| refused(id, "no")),
+        }
+        assert_eq!((world.events(), world.broker.placed), (vec![], 0));
+        world.answer_all();
+        assert_eq!(world.broker.placed, 1);
+        assert_eq!(world.broker.orders["1000"].order.quantity.shares(), 200);
+        assert_eq!(world.log.lines("submit").len(), 1);
+    }
 }
 
 /// Specification 4, P40: an order that closes positions needs so much open of those that it can close.
