@@ -33,6 +33,7 @@ use venues::web_broker::{Called, Masters};
 
 use crate::audit::AuditSink;
 use crate::book::{Book, DeskOrder, OrderKey};
+use crate::heard::Heard;
 use crate::limits::{JOBS_WAITING_MAX, ORDER_ANSWER_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
@@ -183,6 +184,7 @@ pub struct Desk {
     cancels_begun: u64,
     /// Notices of orders that are not known yet, with the time of their coming.
     held: Vec<(Duration, BrokerNotice)>,
+    heard: Heard,
     resync: lists::Resync,
     ready: session::Readiness,
     out: Vec<Out>,
@@ -229,6 +231,7 @@ impl Desk {
             cancels: Vec::new(),
             cancels_begun: 0,
             held: Vec::new(),
+            heard: Heard::default(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),
             out: Vec::new(),

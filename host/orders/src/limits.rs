@@ -18,6 +18,10 @@ pub const ORDERS_RESTORED_MAX: usize = 150_000;
 /// Notices that wait for an order that is not known yet.
 pub const NOTICES_HELD_MAX: usize = 10_000;
 
+/// Notices that are known again when the broker sends them once more; a busy day of a large account has a
+/// tenth. Past it, a list of orders tells what further ones would.
+pub const NOTICES_KNOWN_MAX: usize = 200_000;
+
 /// Fills of one order that are told apart; an order of the largest size has fewer.
 pub const FILLS_PER_ORDER_MAX: usize = 100_000;
 

@@ -48,7 +48,7 @@ pub(crate) struct Resync {
     /// One waits or is on its way.
     is_asked: bool,
     /// Since when the stream of notices is up.
-    stream_up: Option<Duration>,
+    pub(crate) stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
     pub(crate) rows: Vec<BrokerRow>,
     pub(crate) listed_at: Option<Duration>,

@@ -7,4 +7,5 @@ mod dialect;
 mod flows;
 mod interleavings;
 mod reconciliation;
+mod resent;
 mod world;
