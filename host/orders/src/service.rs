@@ -301,6 +301,7 @@ impl Worker {
         match event {
             StreamEvent::Up => self.desk.stream_up(now),
             StreamEvent::Frame(fields) => self.desk.frame(&fields, now),
+            StreamEvent::Unreadable(why) => self.desk.unreadable_frame(why, now),
             StreamEvent::Down(why) => {
                 tracing::warn!(why, "the stream of events is down");
                 self.desk.stream_down();

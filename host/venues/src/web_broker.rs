@@ -3,6 +3,7 @@
 
 pub mod account;
 pub mod addresses;
+mod as_bytes;
 pub mod encoding;
 pub mod events;
 pub mod frame;

@@ -45,6 +45,16 @@ impl Desk {
         self.work(now);
     }
 
+    /// A frame of the stream of events that nobody can read: a list tells what it may have said.
+    pub fn unreadable_frame(&mut self, why: String, now: Now) {
+        if !self.rules.phase.takes_notices() {
+            return;
+        }
+        self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+        self.ask_list_soon(now);
+        self.work(now);
+    }
+
     fn venue_phase(&mut self, phase: VenuePhase) {
         if phase != self.phase {
             tracing::info!(?phase, "the broker says whether it takes orders");

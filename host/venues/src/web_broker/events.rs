@@ -49,6 +49,8 @@ pub enum StreamEvent {
     Up,
     /// A frame, keep-alives too.
     Frame(Vec<Field>),
+    /// A frame that cannot be read, and why, without anything of what it holds. The connection stands.
+    Unreadable(String),
     /// The connection is gone, and why; it is tried again.
     Down(String),
 }
@@ -136,10 +138,9 @@ async fn read(stream: &mut Stream, sender: &Sender<StreamEvent>, silence: Durati
             Some(Err(error)) => return told(&error),
             None => return "the broker ended the stream".to_owned(),
         };
-        let parsed = match &message {
-            Message::Text(text) => frame::parse(text.as_bytes()),
-            // Where the texts are not BASE64 the frames cannot be text frames.
-            Message::Binary(bytes) => frame::parse(bytes),
+        let parsed = match message {
+            // Where the texts are not BASE64 they are Shift-JIS, in frames of either kind.
+            Message::Text(_) | Message::Binary(_) => frame::parse(&message.into_data()),
             Message::Ping(_) => {
                 // The answer was made by the library, and waits to be sent.
                 if stream.flush().await.is_err() {
@@ -150,15 +151,15 @@ async fn read(stream: &mut Stream, sender: &Sender<StreamEvent>, silence: Durati
             Message::Close(_) => return "the broker ended the stream".to_owned(),
             Message::Pong(_) | Message::Frame(_) => continue,
         };
-        match parsed {
-            Ok(fields) if fields.is_empty() => {}
-            Ok(fields) => {
-                if sender.send(StreamEvent::Frame(fields)).await.is_err() {
-                    return "nobody receives".to_owned();
-                }
-            }
-            // What it said is lost, so whoever reads must know: the list of orders tells what it was.
-            Err(error) => return error.to_string(),
+        let event = match parsed {
+            Ok(fields) if fields.is_empty() => continue,
+            Ok(fields) => StreamEvent::Frame(fields),
+            // What it said is lost, so whoever reads must know: the list of orders tells what it was. The
+            // connection stays: the broker would send the same again at the next one.
+            Err(error) => StreamEvent::Unreadable(error.to_string()),
+        };
+        if sender.send(event).await.is_err() {
+            return "nobody receives".to_owned();
         }
     }
 }
@@ -171,7 +172,6 @@ fn told(error: &Error) -> String {
         Error::Capacity(CapacityError::MessageTooLong { .. }) => {
             format!("a frame has more than {FRAME_BYTES_MAX} bytes")
         }
-        Error::Utf8(_) => "a text frame is no UTF-8".to_owned(),
         Error::Protocol(_) => "what came is against the rules of WebSockets".to_owned(),
         _ => "the stream failed".to_owned(),
     }
