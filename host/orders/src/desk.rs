@@ -8,11 +8,13 @@
 //! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
 //! - `change`: changes and cancels; `cancel_all`: cancels of many;
 //! - `lists` and `notices`: what the broker tells by itself; what both mean for an order: `crate::reconcile`;
-//! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events.
+//! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events;
+//!   `discrepancies`: events of what does not fit.
 
 mod answers;
 mod cancel_all;
 mod change;
+mod discrepancies;
 mod guards;
 mod list_rows;
 mod lists;
@@ -185,6 +187,7 @@ pub struct Desk {
     /// Notices of orders that are not known yet, with the time of their coming.
     held: Vec<(Duration, BrokerNotice)>,
     heard: Heard,
+    pace: discrepancies::Pace,
     resync: lists::Resync,
     ready: session::Readiness,
     out: Vec<Out>,
@@ -232,6 +235,7 @@ impl Desk {
             cancels_begun: 0,
             held: Vec::new(),
             heard: Heard::default(),
+            pace: discrepancies::Pace::default(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),
             out: Vec::new(),
@@ -336,6 +340,7 @@ impl Desk {
         self.give_up_waits(now);
         self.book.forget_before(now.wall.jst_date());
         self.tick_cancels(now);
+        self.tick_discrepancies(now);
         self.tick_ready(now);
         if self.is_closed_by_answer {
             // A list that is answered says that the broker is there again.

@@ -31,6 +31,13 @@ pub const LIST_ROWS_MAX: usize = 50_000;
 /// Rows in one message about a list.
 pub const LIST_ROWS_TOLD_MAX: usize = 10_000;
 
+/// Rows of one list that are told one by one because they cannot be read; the rest is told as a count.
+pub const UNREADABLE_ROWS_TOLD_MAX: usize = 20;
+
+/// Discrepancies without an order of ours that are told one by one in a minute; the rest is told as a count.
+/// Those of an order are told once for each kind.
+pub const DISCREPANCIES_PER_MINUTE_MAX: u32 = 100;
+
 /// Bytes of one line of the audit log; the longest that is written has far fewer.
 pub const AUDIT_LINE_BYTES_MAX: usize = 16 << 10;
 

@@ -32,15 +32,12 @@ impl Desk {
                 tracing::info!(number, "the broker ends the stream of events");
             }
             Ok(Ok(BrokerFrame::KeepAlive | BrokerFrame::Other)) => {}
-            Ok(Err(why)) => {
-                self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
-                self.ask_list_soon(now);
+            Ok(Err(why)) => self.unreadable_notice(why, now),
+            // A fault goes to the log as an error: within the pace, too.
+            Err(fault) if self.pace.has_room(now) => {
+                self.unreadable_notice(fault_of(&fault).text, now);
             }
-            Err(fault) => {
-                let why = fault_of(&fault).text;
-                self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
-                self.ask_list_soon(now);
-            }
+            Err(fault) => self.unreadable_notice(fault.kind.to_string(), now),
         }
         self.work(now);
     }
@@ -50,9 +47,13 @@ impl Desk {
         if !self.rules.phase.takes_notices() {
             return;
         }
+        self.unreadable_notice(why, now);
+        self.work(now);
+    }
+
+    fn unreadable_notice(&mut self, why: String, now: Now) {
         self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
         self.ask_list_soon(now);
-        self.work(now);
     }
 
     fn venue_phase(&mut self, phase: VenuePhase) {

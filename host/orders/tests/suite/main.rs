@@ -4,6 +4,7 @@
 
 mod broker;
 mod dialect;
+mod floods;
 mod flows;
 mod interleavings;
 mod reconciliation;
