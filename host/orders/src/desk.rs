@@ -253,6 +253,12 @@ impl Desk {
         self.stand
     }
 
+    /// The second password while it is held: nothing that the broker says may show it.
+    #[must_use]
+    pub fn second_password(&self) -> Option<&Secret> {
+        self.password.held()
+    }
+
     /// Whether a command can wait for its turn.
     fn has_room(&self) -> Result<(), Rejection> {
         if self.queue.len() < JOBS_WAITING_MAX {

@@ -16,6 +16,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, error::CapacityError};
 use tokio_util::sync::CancellationToken;
 
 use crate::web_broker::frame;
+use crate::web_broker::hiding::Hidden;
 use crate::web_broker::limits::FRAME_BYTES_MAX;
 use crate::web_broker::websocket::{self, Stream};
 
@@ -28,11 +29,12 @@ const QUERY: &str = "p_rid=0&p_board_no=1000&p_eno=0&p_evt_cmd=ST,KP,EC,SS,US";
 pub struct EventAddress {
     address: SecretString,
     connect_time: Duration,
+    hidden: Hidden,
 }
 
 impl EventAddress {
-    pub(crate) fn new(address: &SecretString, connect_time: Duration) -> Self {
-        Self { address: address.clone(), connect_time }
+    pub(crate) fn new(address: &SecretString, connect_time: Duration, hidden: Hidden) -> Self {
+        Self { address: address.clone(), connect_time, hidden }
     }
 }
 
@@ -110,7 +112,7 @@ async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times
                 if sender.send(StreamEvent::Up).await.is_err() {
                     return;
                 }
-                let why = read(&mut stream, sender, times.silence).await;
+                let why = read(&mut stream, sender, times.silence, &address.hidden).await;
                 if watch.elapsed() >= times.stable {
                     pause = times.pause;
                 }
@@ -128,7 +130,12 @@ async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times
 }
 
 /// Reads a connection to its end, and says why it ended.
-async fn read(stream: &mut Stream, sender: &Sender<StreamEvent>, silence: Duration) -> String {
+async fn read(
+    stream: &mut Stream,
+    sender: &Sender<StreamEvent>,
+    silence: Duration,
+    hidden: &Hidden,
+) -> String {
     loop {
         let Ok(came) = tokio::time::timeout(silence, stream.next()).await else {
             return format!("nothing came for {} s", silence.as_secs_f64());
@@ -153,7 +160,10 @@ async fn read(stream: &mut Stream, sender: &Sender<StreamEvent>, silence: Durati
         };
         let event = match parsed {
             Ok(fields) if fields.is_empty() => continue,
-            Ok(fields) => StreamEvent::Frame(fields),
+            Ok(mut fields) => {
+                hidden.frame(&mut fields);
+                StreamEvent::Frame(fields)
+            }
             // What it said is lost, so whoever reads must know: the list of orders tells what it was. The
             // connection stays: the broker would send the same again at the next one.
             Err(error) => StreamEvent::Unreadable(error.to_string()),
