@@ -29,6 +29,7 @@ pub use policy::RequestPolicy;
 pub use reqwest::Url;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use response::HttpResponse;
+pub use secrets::Secrets;
 pub use socket::{Socket, connect_socket};
 pub use stream::{HttpStream, MinimumRate};
 pub use tokio_util::sync::CancellationToken;

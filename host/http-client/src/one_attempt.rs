@@ -93,12 +93,10 @@ impl OneAttempt {
         self.secrets.redacted(text)
     }
 
-    /// The same, free of some more secrets, which are not kept.
+    /// What is kept out.
     #[must_use]
-    pub fn redacted_of(&self, text: &str, more: &[SecretString]) -> String {
-        let mut these = Secrets::default();
-        more.iter().for_each(|secret| these.hide(secret));
-        these.redacted(&self.redacted(text))
+    pub const fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Sends a GET once and waits for the whole answer of status 200, unpacked.

@@ -11,12 +11,16 @@ const BASE64_SECRET_BYTES_MIN: usize = 8;
 const BASE64: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const BASE64_ENDS: [[u8; 2]; 2] = [*b"+/", *b"-_"];
 
-/// What no text may ever show.
-#[derive(Default)]
-pub(crate) struct Secrets(Vec<SecretString>);
+/// Shortest secret that is looked for within a code: the digits of a shorter one stand in many.
+const CODE_SECRET_BYTES_MIN: usize = 6;
+
+/// What no text may ever show. Nothing shows it.
+#[derive(Clone, Default)]
+pub struct Secrets(Vec<SecretString>);
 
 impl Secrets {
-    pub(crate) fn hide(&mut self, secret: &SecretString) {
+    /// Keeps a text out of what [`Self::redacted`] gives, as it is or encoded, in letters of either case.
+    pub fn hide(&mut self, secret: &SecretString) {
         let text = secret.expose_secret();
         let is_known = self.0.iter().any(|known| known.expose_secret() == text);
         if !text.is_empty() && !is_known {
@@ -27,9 +31,26 @@ impl Secrets {
         }
     }
 
-    pub(crate) fn redacted(&self, text: &str) -> String {
+    /// A text free of secrets.
+    #[must_use]
+    pub fn redacted(&self, text: &str) -> String {
         let without = |text: String, secret: &SecretString| without(&text, secret.expose_secret());
         self.0.iter().fold(text.to_owned(), without)
+    }
+
+    /// Whether a short word, as a code, is a secret or has a long one in it.
+    #[must_use]
+    pub fn stands_in(&self, code: &str) -> bool {
+        self.0.iter().map(ExposeSecret::expose_secret).any(|secret| {
+            spelled(code.as_bytes(), secret.as_bytes()) == Some(code.len())
+                || (secret.len() >= CODE_SECRET_BYTES_MIN && without(code, secret) != code)
+        })
+    }
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
     }
 }
 
@@ -83,31 +104,69 @@ fn without(text: &str, secret: &str) -> String {
 }
 
 /// How many bytes of the text's start are the secret: as it is, or any of its bytes encoded as in an
-/// address, a form or a JSON text.
+/// address, a form or a JSON text, in letters of either case, with anything between them that nobody sees.
 fn spelled(text: &[u8], secret: &[u8]) -> Option<usize> {
     if text.starts_with(secret) {
         return Some(secret.len());
     }
     let mut at = 0;
     for byte in secret {
-        at += spelled_byte(text.get(at..)?, *byte)?;
+        let is_blank = byte.is_ascii_whitespace() || byte.is_ascii_control();
+        loop {
+            let rest = text.get(at..).unwrap_or_default();
+            if let Some(bytes) = spelled_byte(rest, *byte) {
+                at += bytes;
+                break;
+            }
+            // A blank of the secret's may be missing.
+            if is_blank {
+                break;
+            }
+            at += unseen(rest).filter(|_| at > 0)?;
+        }
     }
-    Some(at)
+    (at > 0).then_some(at)
+}
+
+/// The number behind a spelling of one byte or of one unit of UTF-16, and the bytes of the spelling.
+fn escaped(text: &[u8]) -> Option<(u32, usize)> {
+    let (digits, bytes) = match text {
+        [b'%', digits @ ..] => (digits.get(..2)?, 3),
+        [b'\\', b'u', digits @ ..] => (digits.get(..4)?, 6),
+        _ => return None,
+    };
+    let digits = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
+    Some((u32::from_str_radix(digits, 16).ok()?, bytes))
 }
 
 fn spelled_byte(text: &[u8], byte: u8) -> Option<usize> {
-    let is = |digits: &[u8]| {
-        let digits = str::from_utf8(digits).ok();
-        digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) == Some(byte)
-    };
+    let is = |other: u32| u8::try_from(other).is_ok_and(|other| other.eq_ignore_ascii_case(&byte));
+    if let Some((_, bytes)) = escaped(text).filter(|(number, _)| is(*number)) {
+        return Some(bytes);
+    }
     match text {
-        [b'%', a, b, ..] if is(&[*a, *b]) => Some(3),
-        [b'\\', b'u', b'0', b'0', a, b, ..] if is(&[*a, *b]) => Some(6),
         [b'\\', escaped @ (b'"' | b'\\' | b'/'), ..] if *escaped == byte => Some(2),
         [b'+', ..] if byte == b' ' => Some(1),
-        [first, ..] if *first == byte => Some(1),
+        [first, ..] if is(u32::from(*first)) => Some(1),
         _ => None,
     }
+}
+
+/// How many bytes of the text's start are a character that nobody sees: a blank, a control character, one
+/// that joins others or turns their direction.
+fn unseen(text: &[u8]) -> Option<usize> {
+    let is_unseen = |letter: char| {
+        letter.is_whitespace()
+            || letter.is_control()
+            || matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+            || matches!(letter, '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    if let Some((number, bytes)) = escaped(text) {
+        return char::from_u32(number).is_some_and(is_unseen).then_some(bytes);
+    }
+    let start = &text[..text.len().min(4)];
+    let letter = start.utf8_chunks().next()?.valid().chars().next()?;
+    is_unseen(letter).then(|| letter.len_utf8())
 }
 
 #[cfg(test)]
@@ -167,5 +226,45 @@ mod tests {
     #[test]
     fn what_looks_encoded_may_be_the_secret_itself() {
         assert_eq!(secrets(&["%25%41"]).redacted("<%25%41> <%2525%2541>"), "<***> <***>");
+    }
+
+    #[test]
+    fn a_secret_in_other_letters_or_torn_is_hidden() {
+        let secrets = secrets(&["Ab3/x y", "パス9"]);
+        for spelling in [
+            "AB3/X Y",
+            "ab3/xy",
+            "a b 3 / x y",
+            "A\u{1}b\u{7f}3/\u{200b}x\u{3000}y",
+            "a\nb3/x\ty",
+            "%41%62%01%33%2f%78+y",
+            r"a\u0000b3\/x\u200by",
+            "aB3/x%20y",
+            "パ ス\u{feff}9",
+        ] {
+            assert_eq!(secrets.redacted(&format!("<{spelling}>")), "<***>", "{spelling}");
+        }
+        for other in ["Ab3-x y", "Ab3/x", "ab4/xy", "%zz", r"\u00", "パ", " ", ""] {
+            assert_eq!(secrets.redacted(other), other);
+        }
+        assert_eq!(
+            self::secrets(&[" ", "\t"]).redacted("a b"),
+            "a***b",
+            "a blank is one, and no more"
+        );
+    }
+
+    #[test]
+    fn a_code_is_no_secret_because_of_two_equal_digits() {
+        let secrets = secrets(&["13", "Canary-1"]);
+        for (code, is_secret) in [
+            ("13", true),
+            ("11304", false),
+            ("xcanary-1", true),
+            ("CANARY-1", true),
+            ("canary", false),
+        ] {
+            assert_eq!(secrets.stands_in(code), is_secret, "{code}");
+        }
     }
 }

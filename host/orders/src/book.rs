@@ -11,6 +11,7 @@ use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow};
 use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, TsNanos};
 use ipc::Discrepancy;
 
+use crate::desk::Now;
 use crate::limits::ORDERS_HELD_MAX;
 use crate::restore::RestoredOrder;
 
@@ -28,6 +29,8 @@ pub(crate) struct Pending {
     pub(crate) request_id: Option<String>,
     /// The order as the change wants it; none for a cancel.
     pub(crate) wanted: Option<BrokerOrder>,
+    /// When it was sent.
+    pub(crate) sent: Now,
     /// When the answer came, or was given up; none while it is awaited.
     pub(crate) ended: Option<Duration>,
 }

@@ -8,11 +8,13 @@
 //! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
 //! - `change`: changes and cancels; `cancel_all`: cancels of many;
 //! - `lists` and `notices`: what the broker tells by itself; what both mean for an order: `crate::reconcile`;
-//! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events.
+//! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events;
+//!   `discrepancies`: events of what does not fit.
 
 mod answers;
 mod cancel_all;
 mod change;
+mod discrepancies;
 mod guards;
 mod list_rows;
 mod lists;
@@ -34,6 +36,7 @@ use venues::web_broker::{Called, Masters};
 
 use crate::audit::AuditSink;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
+use crate::heard::Heard;
 use crate::limits::{JOBS_WAITING_MAX, ORDER_ANSWER_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
@@ -190,6 +193,8 @@ pub struct Desk {
     unowned: Vec<BrokerRow>,
     /// Notices of orders that are not known yet, with the time of their coming.
     held: Vec<(Duration, BrokerNotice)>,
+    heard: Heard,
+    pace: discrepancies::Pace,
     resync: lists::Resync,
     ready: session::Readiness,
     wall: wall::WallWatch,
@@ -240,6 +245,8 @@ impl Desk {
             cancels_begun: 0,
             unowned: Vec::new(),
             held: Vec::new(),
+            heard: Heard::default(),
+            pace: discrepancies::Pace::default(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),
             wall: wall::WallWatch::default(),
@@ -263,6 +270,12 @@ impl Desk {
     #[must_use]
     pub const fn illegal_transitions(&self) -> u64 {
         self.illegal.count()
+    }
+
+    /// The second password while it is held: nothing that the broker says may show it.
+    #[must_use]
+    pub fn second_password(&self) -> Option<&Secret> {
+        self.password.held()
     }
 
     /// Whether a command can wait for its turn.
@@ -359,6 +372,7 @@ impl Desk {
         }
         self.tick_cancels(now);
         self.tick_held(now);
+        self.tick_discrepancies(now);
         self.tick_ready(now);
         if self.is_closed_by_answer {
             // A list that is answered says that the broker is there again.

@@ -11,6 +11,7 @@ pub mod audit;
 mod book;
 mod check;
 pub mod desk;
+mod heard;
 pub mod kill;
 pub mod limits;
 pub mod password;

@@ -20,6 +20,10 @@ pub const ORDERS_RESTORED_MAX: usize = 150_000;
 /// Notices that wait for an order that is not known yet.
 pub const NOTICES_HELD_MAX: usize = 10_000;
 
+/// Notices that are known again when the broker sends them once more; a busy day of a large account has a
+/// tenth. Past it, a list of orders tells what further ones would.
+pub const NOTICES_KNOWN_MAX: usize = 200_000;
+
 /// Fills of one order that are told apart; an order of the largest size has fewer.
 pub const FILLS_PER_ORDER_MAX: usize = 100_000;
 
@@ -28,6 +32,13 @@ pub const LIST_ROWS_MAX: usize = 50_000;
 
 /// Rows in one message about a list.
 pub const LIST_ROWS_TOLD_MAX: usize = 10_000;
+
+/// Rows of one list that are told one by one because they cannot be read; the rest is told as a count.
+pub const UNREADABLE_ROWS_TOLD_MAX: usize = 20;
+
+/// Discrepancies without an order of ours that are told one by one in a minute; the rest is told as a count.
+/// Those of an order are told once for each kind.
+pub const DISCREPANCIES_PER_MINUTE_MAX: u32 = 100;
 
 /// Bytes of one line of the audit log; the longest that is written has far fewer.
 pub const AUDIT_LINE_BYTES_MAX: usize = 16 << 10;

@@ -76,6 +76,12 @@ impl SecondPassword {
         self.held.take().is_some()
     }
 
+    /// The one that is held.
+    #[must_use]
+    pub fn held(&self) -> Option<&Secret> {
+        self.held.as_ref().map(|held| &held.value)
+    }
+
     /// Whether one is held.
     #[must_use]
     pub const fn is_held(&self) -> bool {

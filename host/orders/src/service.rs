@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use venues::web_broker::{
-    AddressError, Addresses, Called, Login, Masters, StreamEvent, Transport, TransportError,
-    WebBrokerConfig, follow,
+    AddressError, Addresses, Called, Hidden, Login, Masters, StreamEvent, Transport,
+    TransportError, WebBrokerConfig, follow,
 };
 
 use crate::audit::{AuditError, AuditLog};
@@ -300,7 +300,13 @@ impl Worker {
         let now = self.now();
         match event {
             StreamEvent::Up => self.desk.stream_up(now),
-            StreamEvent::Frame(fields) => self.desk.frame(&fields, now),
+            StreamEvent::Frame(mut fields) => {
+                if let Some(password) = self.desk.second_password() {
+                    Hidden::password(password.expose()).frame(&mut fields);
+                }
+                self.desk.frame(&fields, now);
+            }
+            StreamEvent::Unreadable(why) => self.desk.unreadable_frame(why, now),
             StreamEvent::Down(why) => {
                 tracing::warn!(why, "the stream of events is down");
                 self.desk.stream_down();
@@ -345,6 +351,7 @@ impl Worker {
 
     /// Does what the desk wants done.
     fn act(&mut self) {
+        let held = |desk: &Desk| desk.second_password().map(secret);
         for out in self.desk.take_out() {
             match out {
                 Out::Tell(to, event) => {
@@ -360,6 +367,7 @@ impl Worker {
                     }
                     // The desk asks one question at a time.
                     let Some(mut transport) = self.transport.take() else { continue };
+                    transport.also_hide(held(&self.desk));
                     self.call = Some(Box::pin(async move {
                         if is_order && crate::kill::is_at("sending") {
                             // The request leaves, and nobody waits for its answer.
@@ -371,13 +379,15 @@ impl Worker {
                         let password = password
                             .map(|password| SecretString::from(password.expose().to_owned()));
                         let called = transport.call(&request, password.as_ref()).await;
+                        transport.also_hide(None);
                         (transport, Done::Called { ticket, called })
                     }));
                 }
                 Out::Login { ticket } => {
                     let Some(transport) = self.transport.take() else { continue };
+                    let held = held(&self.desk);
                     let credentials = (self.credentials)();
-                    self.call = Some(Box::pin(login(transport, ticket, credentials)));
+                    self.call = Some(Box::pin(login(transport, ticket, credentials, held)));
                 }
             }
         }
@@ -410,6 +420,7 @@ async fn login(
     mut transport: Transport,
     ticket: u64,
     credentials: Result<Credentials, String>,
+    second_password: Option<SecretString>,
 ) -> (Transport, Done) {
     let credentials = match credentials {
         Ok(credentials) => credentials,
@@ -418,6 +429,7 @@ async fn login(
             return (transport, Done::LoggedIn { ticket, ended });
         }
     };
+    transport.also_hide(second_password);
     let ended = match transport.login(&credentials.user, &credentials.password).await {
         Err(failure) => Err(LoginFailed::Failed {
             why: failure.to_string(),
@@ -434,5 +446,6 @@ async fn login(
             Ok(LoginDone { account, has_margin, changed, is_open, masters })
         }
     };
+    transport.also_hide(None);
     (transport, Done::LoggedIn { ticket, ended })
 }

@@ -3,9 +3,11 @@
 
 pub mod account;
 pub mod addresses;
+mod as_bytes;
 pub mod encoding;
 pub mod events;
 pub mod frame;
+mod hiding;
 pub mod json;
 pub mod limits;
 mod login;
@@ -26,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 pub use addresses::{AddressError, Addresses};
 pub use events::{EventAddress, FollowTimes, StreamEvent, follow, follow_with};
+pub use hiding::{Hidden, UNREADABLE_CODE};
 pub use login::{Login, LoginFailure};
 pub use masters::{BusinessDays, Issue, Masters, MastersError};
 pub use numbers::{NumbersError, RequestNumbers};

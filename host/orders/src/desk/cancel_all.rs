@@ -322,7 +322,7 @@ impl Desk {
                 continue;
             }
             let request_id = Some(request_id.clone());
-            order.pending = Some(Pending { request_id, wanted: None, ended: None });
+            order.pending = Some(Pending { request_id, wanted: None, sent: now, ended: None });
             self.tell_pending(key, false, now);
         }
         self.send(job, request, Some(password.value));

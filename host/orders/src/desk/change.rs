@@ -224,7 +224,7 @@ impl Desk {
             // `change_request` has asked whether the state takes it.
             let _ = order.take(trigger, now.mono, &mut self.illegal);
             let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
-            order.pending = Some(Pending { request_id, wanted, ended: None });
+            order.pending = Some(Pending { request_id, wanted, sent: now, ended: None });
         }
         self.tell_pending(key, is_update, now);
         self.send(job, request, Some(password.value));

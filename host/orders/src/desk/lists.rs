@@ -51,7 +51,7 @@ pub(crate) struct Resync {
     /// Orders whose rows of the newest list could not be taken up yet.
     put_off: BTreeSet<OrderKey>,
     /// Since when the stream of notices is up.
-    stream_up: Option<Duration>,
+    pub(crate) stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
     pub(crate) rows: Vec<BrokerRow>,
     pub(crate) listed_at: Option<Duration>,
@@ -226,18 +226,17 @@ impl Desk {
             let count = raw.len();
             return Err(format!("LIST_TOO_LONG: {count} rows; {LIST_ROWS_MAX} are read at most"));
         }
-        let mut rows = Vec::with_capacity(raw.len());
+        let (mut rows, mut unreadable) = (Vec::with_capacity(raw.len()), Vec::new());
         for part in raw.chunks(ROWS_PER_CALL) {
             let read = self.mapping.read_orders(part).map_err(|fault| fault_of(&fault).text)?;
             for row in read {
                 match row {
                     Ok(row) => rows.push(row),
-                    Err(why) => {
-                        self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
-                    }
+                    Err(why) => unreadable.push(why),
                 }
             }
         }
+        self.tell_unreadable_rows(unreadable, now);
         let is_full = rows.len() == raw.len();
         Ok((rows, is_full))
     }

@@ -9,11 +9,13 @@ use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
 use domain::{OrderStatus, ReasonCode, Rejection};
 use ipc::Discrepancy;
+use venues::web_broker::frame;
 
 use super::submit::fault_of;
 use super::tell::ToldFill;
 use super::{Desk, Now};
 use crate::book::{OrderKey, Seen};
+use crate::heard::Hearing;
 use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
 
 impl Desk {
@@ -26,24 +28,35 @@ impl Desk {
             return;
         }
         match read {
-            Ok(Ok(BrokerFrame::Order(notice))) => self.notice(notice, now),
+            Ok(Ok(BrokerFrame::Order(notice))) => self.hear(notice, fields, now),
             Ok(Ok(BrokerFrame::Venue(phase))) => self.venue_phase(phase),
             // The broker ends a connection; that alone says nothing of the session (P8).
             Ok(Ok(BrokerFrame::Ended(number))) => {
                 tracing::info!(number, "the broker ends the stream of events");
             }
             Ok(Ok(BrokerFrame::KeepAlive | BrokerFrame::Other)) => {}
-            Ok(Err(why)) => {
-                self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
-                self.ask_list_soon(now);
+            Ok(Err(why)) => self.unreadable_notice(why, now),
+            // A fault goes to the log as an error: within the pace, too.
+            Err(fault) if self.pace.has_room(now) => {
+                self.unreadable_notice(fault_of(&fault).text, now);
             }
-            Err(fault) => {
-                let why = fault_of(&fault).text;
-                self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
-                self.ask_list_soon(now);
-            }
+            Err(fault) => self.unreadable_notice(fault.kind.to_string(), now),
         }
         self.work(now);
+    }
+
+    /// A frame of the stream of events that nobody can read: a list tells what it may have said.
+    pub fn unreadable_frame(&mut self, why: String, now: Now) {
+        if !self.rules.phase.takes_notices() {
+            return;
+        }
+        self.unreadable_notice(why, now);
+        self.work(now);
+    }
+
+    fn unreadable_notice(&mut self, why: String, now: Now) {
+        self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+        self.ask_list_soon(now);
     }
 
     fn venue_phase(&mut self, phase: VenuePhase) {
@@ -55,6 +68,46 @@ impl Desk {
         if phase == VenuePhase::NightClosing && self.password.forget() {
             tracing::info!("the second password was forgotten: the broker closes for the night");
         }
+    }
+
+    /// A notice comes, perhaps not for the first time. Only fills are passed on each time: their orders
+    /// know them by their numbers.
+    fn hear(&mut self, mut notice: BrokerNotice, fields: &[Field], now: Now) {
+        if notice.kind != NoticeKind::Filled {
+            match self.heard.take(&notice, fields, now.wall.jst_date()) {
+                Hearing::First => {}
+                Hearing::Again => return,
+                Hearing::Unknown => return self.ask_list_soon(now),
+            }
+            if self.may_be_old(&notice, frame::is_resent(fields), now) {
+                notice.kind = NoticeKind::Changed;
+            }
+        }
+        self.notice(notice, now);
+    }
+
+    /// Whether a notice on a change or a cancel may be older than the sending of the one that is pending, or
+    /// than this process: then it decides nothing, and a list tells where the order stands. Its time says
+    /// it. One without a time is new where the stream has stood since before the sending, and the broker
+    /// does not say that it is sent again; of an order that this process has not placed, the stream must
+    /// have stood for a while by then, in which the day's notices have come.
+    fn may_be_old(&self, notice: &BrokerNotice, is_resent: bool, now: Now) -> bool {
+        use NoticeKind as Kind;
+        if !matches!(notice.kind, Kind::Updated | Kind::UpdateRefused | Kind::CancelRefused) {
+            return false;
+        }
+        let seen = Seen::notice(notice, now.wall.jst_date());
+        let key = self.book.by_number(&notice.venue_order_id, seen);
+        let Some(order) = key.and_then(|key| self.book.get(key)) else { return false };
+        let is_placed_here = order.client_order_id.is_some() && order.request_id.is_some();
+        let Some(pending) = &order.pending else { return is_resent && !is_placed_here };
+        if let Some(time) = notice.time {
+            // The broker's times have no fractions of seconds.
+            return time.millis() / 1_000 < pending.sent.wall.millis() / 1_000;
+        }
+        let settle = if is_placed_here { Duration::ZERO } else { self.rules.unknown_settle };
+        let up = self.resync.stream_up;
+        is_resent || up.is_none_or(|up| pending.sent.mono <= up + settle)
     }
 
     /// A notice about an order.

@@ -3,15 +3,14 @@
 use domain::order_mapping::BrokerRow;
 use domain::{Price, Quantity, ReasonCode, Rejection};
 use ipc::{
-    Discrepancy, Error, Event, OrderAccepted, OrderCanceled, OrderContext, OrderDiscrepancy,
-    OrderExpired, OrderFilled, OrderPendingCancel, OrderPendingUpdate, OrderRejected,
-    OrderSubmitted, OrderUpdated, Text,
+    Error, Event, OrderAccepted, OrderCanceled, OrderContext, OrderExpired, OrderFilled,
+    OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSubmitted, OrderUpdated, Text,
 };
 
 use super::{Asked, Desk, Now, Recipient, VENUE};
 use crate::book::{DeskOrder, OrderKey};
 
-fn owned(text: Option<&str>) -> Option<Text<'static>> {
+pub(super) fn owned(text: Option<&str>) -> Option<Text<'static>> {
     text.map(|text| Text::Owned(text.to_owned()))
 }
 
@@ -35,7 +34,7 @@ pub(crate) struct ToldFill<'a> {
 }
 
 impl Desk {
-    fn ids(&self, key: OrderKey) -> (Option<Text<'static>>, Option<Text<'static>>) {
+    pub(super) fn ids(&self, key: OrderKey) -> (Option<Text<'static>>, Option<Text<'static>>) {
         let order = self.book.get(key);
         let id = order.and_then(|order| owned(order.client_order_id.as_deref()));
         let number = order.and_then(|order| owned(order.venue_order_id.as_deref()));
@@ -203,33 +202,6 @@ impl Desk {
             ts_event_ms: fill.ts_ms,
             ts_event_ns: None,
             context: self.context_of(key, None),
-        });
-        self.tell(Recipient::All, event);
-    }
-
-    /// Tells what does not fit, once for each order and kind.
-    pub(crate) fn tell_discrepancy(
-        &mut self,
-        key: Option<OrderKey>,
-        number: Option<&str>,
-        discrepancy: Discrepancy,
-        message: String,
-        now: Now,
-    ) {
-        if let Some(order) = key.and_then(|key| self.book.get_mut(key))
-            && !order.told.insert(discrepancy)
-        {
-            return;
-        }
-        let (client_order_id, known) = key.map(|key| self.ids(key)).unwrap_or_default();
-        tracing::warn!(?discrepancy, message, "what the broker says of an order does not fit");
-        let event = Event::OrderDiscrepancy(OrderDiscrepancy {
-            venue: VENUE.into(),
-            client_order_id,
-            venue_order_id: known.or_else(|| owned(number)),
-            discrepancy,
-            message: message.into(),
-            ts_event_ms: now.wall.millis(),
         });
         self.tell(Recipient::All, event);
     }

@@ -74,6 +74,7 @@ pub(crate) fn refused(id: &str, why: &str) -> Answered {
 impl Broker {
     pub(crate) fn tell(&mut self, kind: &str, number: &str, more: Vec<Field>) {
         let mut fields = vec![Field::new("kind", kind), Field::new("number", number)];
+        fields.push(Field::new("event", self.notices.len().to_string()));
         fields.extend(more);
         self.notices.push(fields);
     }

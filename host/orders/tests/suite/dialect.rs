@@ -235,6 +235,8 @@ fn read_frame(fields: &[Field]) -> Option<BrokerFrame> {
     let kind = match named(fields, "kind") {
         "accepted" => NoticeKind::Accepted,
         "updated" => NoticeKind::Updated,
+        "update-refused" => NoticeKind::UpdateRefused,
+        "cancel-refused" => NoticeKind::CancelRefused,
         "canceled" => NoticeKind::Canceled,
         "filled" => NoticeKind::Filled,
         "expired" => NoticeKind::Expired,
@@ -263,7 +265,7 @@ fn read_frame(fields: &[Field]) -> Option<BrokerFrame> {
             Some(fill) => Some(fill?),
             None => None,
         },
-        time: None,
+        time: named(fields, "at").parse().ok().map(TsNanos::from_nanos),
         reason: None,
     }))
 }

@@ -16,6 +16,7 @@ use tokio_tungstenite::tungstenite::{Error, Message, error::CapacityError};
 use tokio_util::sync::CancellationToken;
 
 use crate::web_broker::frame;
+use crate::web_broker::hiding::Hidden;
 use crate::web_broker::limits::FRAME_BYTES_MAX;
 use crate::web_broker::websocket::{self, Stream};
 
@@ -28,11 +29,12 @@ const QUERY: &str = "p_rid=0&p_board_no=1000&p_eno=0&p_evt_cmd=ST,KP,EC,SS,US";
 pub struct EventAddress {
     address: SecretString,
     connect_time: Duration,
+    hidden: Hidden,
 }
 
 impl EventAddress {
-    pub(crate) fn new(address: &SecretString, connect_time: Duration) -> Self {
-        Self { address: address.clone(), connect_time }
+    pub(crate) fn new(address: &SecretString, connect_time: Duration, hidden: Hidden) -> Self {
+        Self { address: address.clone(), connect_time, hidden }
     }
 }
 
@@ -49,6 +51,8 @@ pub enum StreamEvent {
     Up,
     /// A frame, keep-alives too.
     Frame(Vec<Field>),
+    /// A frame that cannot be read, and why, without anything of what it holds. The connection stands.
+    Unreadable(String),
     /// The connection is gone, and why; it is tried again.
     Down(String),
 }
@@ -108,7 +112,7 @@ async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times
                 if sender.send(StreamEvent::Up).await.is_err() {
                     return;
                 }
-                let why = read(&mut stream, sender, times.silence).await;
+                let why = read(&mut stream, sender, times.silence, &address.hidden).await;
                 if watch.elapsed() >= times.stable {
                     pause = times.pause;
                 }
@@ -126,7 +130,12 @@ async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times
 }
 
 /// Reads a connection to its end, and says why it ended.
-async fn read(stream: &mut Stream, sender: &Sender<StreamEvent>, silence: Duration) -> String {
+async fn read(
+    stream: &mut Stream,
+    sender: &Sender<StreamEvent>,
+    silence: Duration,
+    hidden: &Hidden,
+) -> String {
     loop {
         let Ok(came) = tokio::time::timeout(silence, stream.next()).await else {
             return format!("nothing came for {} s", silence.as_secs_f64());
@@ -136,10 +145,9 @@ async fn read(stream: &mut Stream, sender: &Sender<StreamEvent>, silence: Durati
             Some(Err(error)) => return told(&error),
             None => return "the broker ended the stream".to_owned(),
         };
-        let parsed = match &message {
-            Message::Text(text) => frame::parse(text.as_bytes()),
-            // Where the texts are not BASE64 the frames cannot be text frames.
-            Message::Binary(bytes) => frame::parse(bytes),
+        let parsed = match message {
+            // Where the texts are not BASE64 they are Shift-JIS, in frames of either kind.
+            Message::Text(_) | Message::Binary(_) => frame::parse(&message.into_data()),
             Message::Ping(_) => {
                 // The answer was made by the library, and waits to be sent.
                 if stream.flush().await.is_err() {
@@ -150,15 +158,18 @@ async fn read(stream: &mut Stream, sender: &Sender<StreamEvent>, silence: Durati
             Message::Close(_) => return "the broker ended the stream".to_owned(),
             Message::Pong(_) | Message::Frame(_) => continue,
         };
-        match parsed {
-            Ok(fields) if fields.is_empty() => {}
-            Ok(fields) => {
-                if sender.send(StreamEvent::Frame(fields)).await.is_err() {
-                    return "nobody receives".to_owned();
-                }
+        let event = match parsed {
+            Ok(fields) if fields.is_empty() => continue,
+            Ok(mut fields) => {
+                hidden.frame(&mut fields);
+                StreamEvent::Frame(fields)
             }
-            // What it said is lost, so whoever reads must know: the list of orders tells what it was.
-            Err(error) => return error.to_string(),
+            // What it said is lost, so whoever reads must know: the list of orders tells what it was. The
+            // connection stays: the broker would send the same again at the next one.
+            Err(error) => StreamEvent::Unreadable(error.to_string()),
+        };
+        if sender.send(event).await.is_err() {
+            return "nobody receives".to_owned();
         }
     }
 }
@@ -171,7 +182,6 @@ fn told(error: &Error) -> String {
         Error::Capacity(CapacityError::MessageTooLong { .. }) => {
             format!("a frame has more than {FRAME_BYTES_MAX} bytes")
         }
-        Error::Utf8(_) => "a text frame is no UTF-8".to_owned(),
         Error::Protocol(_) => "what came is against the rules of WebSockets".to_owned(),
         _ => "the stream failed".to_owned(),
     }

@@ -12,6 +12,14 @@ const BEFORE_VALUE: u8 = 2;
 /// Values that are Japanese, as BASE64 of Shift-JIS: a name, a headline, the text of news.
 const JAPANESE: [&str; 3] = ["p_IN", "p_HDL", "p_TX"];
 
+/// Fields that belong to the delivery of a frame, not to what it tells: its place in the connection, when it
+/// was sent, and whether it was sent before.
+const OF_DELIVERY: [&str; 3] = ["p_no", "p_date", RESENT];
+/// `0` of what was sent before.
+const RESENT: &str = "p_ALT";
+/// Business day and number of an event, which together are its own.
+const NUMBER: [&str; 2] = ["p_ED", "p_ENO"];
+
 /// Why bytes are no frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
@@ -58,6 +66,27 @@ pub fn parse(frame: &[u8]) -> Result<Vec<Field>, FrameError> {
         fields.push(Field { name: key, value });
     }
     Ok(fields)
+}
+
+/// The fields by which a frame is known when it is sent again: its number where it has one, else all that
+/// do not belong to the delivery, in the order of their names.
+#[must_use]
+pub fn identity(fields: &[Field]) -> Vec<&Field> {
+    let named = |name: &str| fields.iter().find(|field| field.name == name);
+    let number: Vec<&Field> = NUMBER.iter().filter_map(|name| named(name)).collect();
+    if number.len() == NUMBER.len() && number.iter().all(|field| !field.value.is_empty()) {
+        return number;
+    }
+    let is_told = |field: &&Field| !OF_DELIVERY.contains(&field.name.as_str());
+    let mut told: Vec<&Field> = fields.iter().filter(is_told).collect();
+    told.sort_by(|one, other| one.name.cmp(&other.name));
+    told
+}
+
+/// Whether the broker says that it has sent a frame before.
+#[must_use]
+pub fn is_resent(fields: &[Field]) -> bool {
+    fields.iter().any(|field| field.name == RESENT && field.value == "0")
 }
 
 fn text(bytes: &[u8]) -> Result<String, FrameError> {

@@ -26,6 +26,9 @@ pub const ISSUES_MAX: usize = 100_000;
 /// Tables of price steps that masters may hold; there are about 30.
 pub const TICK_TABLES_MAX: usize = 1_000;
 
+/// Characters of a code of the broker's that is shown; its own have up to six.
+pub const CODE_CHARS_MAX: usize = 12;
+
 /// Bytes of a frame of the stream of events.
 pub const FRAME_BYTES_MAX: usize = 256 << 10;
 /// Fields of a frame. One of 120 issues has about 7,000.

@@ -162,24 +162,21 @@ impl Session {
             pairs.filter(|((_, one), (_, other))| one.expose_secret() != other.expose_secret());
         differs.map(|((name, _), _)| name).collect()
     }
+}
 
-    /// What no text may show: the addresses, and the parts of their paths that are long enough to be
-    /// secret by themselves.
-    pub(crate) fn secrets(&self) -> Vec<SecretString> {
-        let mut secrets = Vec::new();
-        for (_, address) in self.named() {
-            let text = address.expose_secret();
-            secrets.push(SecretString::from(text.to_owned()));
-            let parts = text.split(['/', '=']).skip(3).filter(|part| part.len() >= 8);
-            let is_public = |part: &str| part.starts_with("e_api_") || part == "event_ws";
-            secrets.extend(
-                parts
-                    .filter(|part| !is_public(part))
-                    .map(|part| SecretString::from(part.to_owned())),
-            );
-        }
-        secrets
+/// What no text may show of the answer to a login, even to one that is refused: the addresses, and the parts
+/// of their paths that are long enough to be secret by themselves.
+pub(crate) fn secrets_of(answer: &BrokerAnswer) -> Vec<SecretString> {
+    let mut secrets = Vec::new();
+    let addresses = answer.fields.iter().filter(|field| field.name.starts_with("sUrl"));
+    for address in addresses.map(|field| field.value.as_str()) {
+        secrets.push(SecretString::from(address.to_owned()));
+        let parts = address.split(['/', '=']).skip(3).filter(|part| part.len() >= 8);
+        let is_public = |part: &str| part.starts_with("e_api_") || part == "event_ws";
+        let parts = parts.filter(|part| !is_public(part));
+        secrets.extend(parts.map(|part| SecretString::from(part.to_owned())));
     }
+    secrets
 }
 
 impl fmt::Debug for Session {

@@ -7,11 +7,12 @@ use domain::JstDate;
 use domain::clock::wall_now;
 use domain::order_mapping::{BrokerAnswer, BrokerRequest, Field};
 use http_client::{AttemptError, OneAttempt};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 use crate::web_broker::addresses::{AddressError, Addresses};
-use crate::web_broker::encoding::{from_cp932, percent_decode, percent_decoded_text, to_cp932};
+use crate::web_broker::encoding::{from_cp932, percent_decode, percent_decoded_text};
 use crate::web_broker::events::EventAddress;
+use crate::web_broker::hiding::{Hidden, repeated};
 use crate::web_broker::json::{self, Value};
 use crate::web_broker::limits::ANSWER_BYTES_MAX;
 use crate::web_broker::login::{self, Login, LoginFailure, Session};
@@ -90,6 +91,8 @@ pub struct Transport {
     session: Option<Session>,
     /// The session before the one that is or was.
     last_session: Option<Session>,
+    /// A secret of the caller's that no answer shows.
+    also_hidden: Option<SecretString>,
     pub(crate) config: WebBrokerConfig,
 }
 
@@ -106,14 +109,28 @@ impl Transport {
         let http = OneAttempt::new(addresses.is_this_machine(), connect, answer);
         let http = http.map_err(TransportError::Http)?;
         let config = config.clone();
-        let (session, last_session) = (None, None);
-        Ok(Self { addresses, numbers, http, decodes_answers, session, last_session, config })
+        Ok(Self {
+            addresses,
+            numbers,
+            http,
+            decodes_answers,
+            session: None,
+            last_session: None,
+            also_hidden: None,
+            config,
+        })
     }
 
     /// Where the broker is asked.
     #[must_use]
     pub fn addresses(&self) -> &Addresses {
         &self.addresses
+    }
+
+    /// Keeps a secret out of what the next answers show, or, with none, no longer. The second password is
+    /// one as long as it is held, also in answers to requests that do not take it.
+    pub fn also_hide(&mut self, secret: Option<SecretString>) {
+        self.also_hidden = secret;
     }
 
     /// Whether there is a session, as far as is known here.
@@ -158,9 +175,6 @@ impl Transport {
             self.session = None;
         }
         let (session, mut login) = read?;
-        for secret in session.secrets() {
-            self.http.hide(&secret);
-        }
         if let Some(before) = &self.last_session {
             login.changed = session.changed_since(before);
             login.is_first = false;
@@ -225,7 +239,8 @@ impl Transport {
     #[must_use]
     pub fn event_address(&self) -> Option<EventAddress> {
         let session = self.session.as_ref()?;
-        Some(EventAddress::new(&session.event_socket, self.config.connect_timeout))
+        let hidden = Hidden::from(self.http.secrets());
+        Some(EventAddress::new(&session.event_socket, self.config.connect_timeout, hidden))
     }
 
     /// The address of a request for a stream at `sUrlMaster`, whose number is taken.
@@ -291,10 +306,19 @@ impl Transport {
                 .map_err(CallFailure::Unknown),
             Err(error) => Err(failure(&error)),
         };
-        let mut hidden = secrets.to_vec();
-        hidden.extend(secrets.iter().flat_map(repeated));
-        hidden.push(SecretString::from(number.to_string()));
-        let result = result.map(|answered| self.without_secrets(answered, &hidden));
+        if let (To::Login, Ok(answered)) = (to, &result) {
+            // Those of a login that is refused, too.
+            for secret in login::secrets_of(&answered.answer) {
+                self.http.hide(&secret);
+            }
+        }
+        let mut hidden = Hidden::from(self.http.secrets());
+        let sent = SecretString::from(number.to_string());
+        secrets.iter().chain(&self.also_hidden).chain([&sent]).for_each(|one| hidden.hide(one));
+        let result = result.map(|mut answered| {
+            hidden.answer(&mut answered);
+            answered
+        });
         match &result {
             Ok(answered) => {
                 let errno = answered.answer.errno.as_str();
@@ -303,17 +327,6 @@ impl Transport {
             Err(failure) => tracing::debug!(request = id, %failure, "no answer of the web broker"),
         }
         Called { p_no: Some(number), result }
-    }
-
-    /// An answer whose words hold none of our secrets, even where the broker repeats them. Other fields
-    /// are data and stay.
-    fn without_secrets(&self, mut answered: Answered, more: &[SecretString]) -> Answered {
-        let hide = |text: &mut String| *text = self.http.redacted_of(text, more);
-        let answer = &mut answered.answer;
-        hide(&mut answer.error_text);
-        let words = |field: &&mut Field| field.name.ends_with("Text");
-        answer.fields.iter_mut().filter(words).for_each(|field| hide(&mut field.value));
-        answered
     }
 }
 
@@ -324,36 +337,6 @@ impl fmt::Debug for Transport {
             .field("is_logged_in", &self.is_logged_in())
             .finish_non_exhaustive()
     }
-}
-
-/// How a secret stands in words that repeat a request: what is no ASCII is bytes in the broker's
-/// percent-encoding in an address, and numbers in JSON, in digits of either case. Spellings of ASCII are
-/// known to [`OneAttempt::redacted`].
-fn repeated(secret: &SecretString) -> Vec<SecretString> {
-    let secret = secret.expose_secret();
-    if secret.is_ascii() {
-        return Vec::new();
-    }
-    let in_json = |spell: fn(u16) -> String| {
-        let unit = |unit: u16| match u8::try_from(unit) {
-            Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
-            _ => spell(unit),
-        };
-        secret.encode_utf16().map(unit).collect::<String>()
-    };
-    let mut found =
-        vec![in_json(|unit| format!("\\u{unit:04x}")), in_json(|unit| format!("\\u{unit:04X}"))];
-    if let Ok(bytes) = to_cp932(secret) {
-        let in_address = |spell: fn(u8) -> String| {
-            let byte = |byte: &u8| {
-                if byte.is_ascii() { char::from(*byte).to_string() } else { spell(*byte) }
-            };
-            bytes.iter().map(byte).collect::<String>()
-        };
-        found.push(in_address(|byte| format!("%{byte:02X}")));
-        found.push(in_address(|byte| format!("%{byte:02x}")));
-    }
-    found.into_iter().map(SecretString::from).collect()
 }
 
 /// Where a request goes.

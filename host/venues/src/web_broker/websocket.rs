@@ -11,9 +11,10 @@ use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
+use crate::web_broker::as_bytes::AsBytes;
 use crate::web_broker::limits::{FRAME_BYTES_MAX, HANDSHAKE_BYTES_MAX};
 
-pub(crate) type Stream = WebSocketStream<Box<dyn Socket>>;
+pub(crate) type Stream = WebSocketStream<AsBytes<Box<dyn Socket>>>;
 
 /// Opens a WebSocket: no compression, no redirect, one attempt.
 ///
@@ -49,11 +50,12 @@ async fn connect(address: &SecretString, query: &str, time: Duration) -> Result<
     let ended = |error: io::Error| format!("the connection ended ({})", error.kind());
     socket.write_all(head.as_bytes()).await.map_err(ended)?;
     socket.flush().await.map_err(ended)?;
-    let (head, rest) = answer(&mut socket).await?;
+    let (head, mut rest) = answer(&mut socket).await?;
     accepted(&head, &derive_accept_key(key.as_bytes()))?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(FRAME_BYTES_MAX))
         .max_frame_size(Some(FRAME_BYTES_MAX));
+    let socket = AsBytes::new(socket, &mut rest);
     Ok(WebSocketStream::from_partially_read(socket, rest, Role::Client, Some(config)).await)
 }
 

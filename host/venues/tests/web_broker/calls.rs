@@ -167,3 +167,19 @@ async fn an_order_is_written_in_the_brokers_order() {
     assert!(text.contains("sMemo") && text.contains("CP932"), "{text}");
     assert_eq!(server.requests().len(), 2);
 }
+
+/// The second password is hidden in every answer while it is held, not only in those to requests that take it.
+#[tokio::test]
+async fn what_the_caller_hides_no_answer_shows() {
+    let said = r#"{"p_errno":"0","sResultCode":"11","sResultText":"you wrote Canary Second"}"#;
+    let server = Server::start(logged_in(move |_, _| Act::Body(sjis(said))));
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.session(folder.path()).await;
+    for hides in [true, false] {
+        transport.also_hide(hides.then(|| secret("canary second")));
+        let answered = transport.call(&account::cash_request(), None).await.result.unwrap();
+        let text = field(&answered.answer.fields, "sResultText").unwrap();
+        assert_eq!(text, if hides { "you wrote ***" } else { "you wrote Canary Second" });
+    }
+    assert!(!server.requests().iter().any(|asked| asked.contains("canary")), "it is not sent");
+}

@@ -71,6 +71,19 @@ async fn logins_fail_in_ways_that_are_told_apart() {
     let failure = login_with(move |_| sjis(refused)).await;
     let text = "暗証番号 *** が違います".to_owned();
     assert_eq!(failure, LoginFailure::Refused { code: "10031".to_owned(), text });
+    // What a refused login repeats or gives away: in its code, in its words, and in its addresses.
+    for (code, words) in [("wOrd", "W or\td"), ("10031 x", "virtual-secret-9"), ("word", "")] {
+        let refused = format!(
+            r#"{{"p_errno":"0","sResultCode":"{code}","sResultText":"<{words}>",
+                "sUrlRequest":"https://127.0.0.1/virtual-secret-9/"}}"#
+        );
+        let failure = login_with(move |_| sjis(&refused)).await;
+        let text = if words.is_empty() { "<>" } else { "<***>" }.to_owned();
+        assert_eq!(failure, LoginFailure::Refused { code: "unreadable code".to_owned(), text });
+    }
+    let failure = login_with(|_| sjis(r#"{"p_errno":"word","p_err":"WORD"}"#)).await;
+    let (errno, text) = ("unreadable code".to_owned(), "***".to_owned());
+    assert_eq!(failure, LoginFailure::Unavailable { errno, text });
     let phone = r#"{"p_errno":"0","sResultCode":"10088","sResultText":"電話認証"}"#;
     let failure = login_with(move |_| sjis(phone)).await;
     assert!(matches!(failure, LoginFailure::PhoneAuthentication { .. }), "{failure}");

@@ -1,0 +1,121 @@
+//! Events of what does not fit (specification 4, "Reconciliation"), in numbers that a client can read:
+//! those of an order once for each kind, the others so many in a minute, and then how many more there were.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ipc::{Discrepancy, Event, OrderDiscrepancy, Text};
+
+use super::tell::owned;
+use super::{Desk, Now, Recipient, VENUE};
+use crate::book::OrderKey;
+use crate::limits::{DISCREPANCIES_PER_MINUTE_MAX, UNREADABLE_ROWS_TOLD_MAX};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// What was told in the present minute of what is no order of ours.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// When the minute began.
+    since: Option<Duration>,
+    told: u32,
+    left_out: BTreeMap<Discrepancy, u64>,
+}
+
+impl Pace {
+    fn is_over(&self, now: Now) -> bool {
+        self.since.is_some_and(|since| now.mono.saturating_sub(since) >= MINUTE)
+    }
+
+    /// Whether one more is told in this minute.
+    pub(crate) fn has_room(&self, now: Now) -> bool {
+        self.told < DISCREPANCIES_PER_MINUTE_MAX || self.is_over(now)
+    }
+
+    /// Whether one more is told; else it is counted.
+    fn takes(&mut self, discrepancy: Discrepancy, now: Now) -> bool {
+        self.since.get_or_insert(now.mono);
+        let has_room = self.told < DISCREPANCIES_PER_MINUTE_MAX;
+        if has_room {
+            self.told += 1;
+        } else {
+            *self.left_out.entry(discrepancy).or_default() += 1;
+        }
+        has_room
+    }
+}
+
+impl Desk {
+    /// Tells what does not fit, once for each order and kind; of what is no order of ours, within the pace.
+    pub(crate) fn tell_discrepancy(
+        &mut self,
+        key: Option<OrderKey>,
+        number: Option<&str>,
+        discrepancy: Discrepancy,
+        message: String,
+        now: Now,
+    ) {
+        match key.and_then(|key| self.book.get_mut(key)) {
+            Some(order) => {
+                if !order.told.insert(discrepancy) {
+                    return;
+                }
+            }
+            None => {
+                self.tick_discrepancies(now);
+                if !self.pace.takes(discrepancy, now) {
+                    return;
+                }
+            }
+        }
+        let (client_order_id, known) = key.map(|key| self.ids(key)).unwrap_or_default();
+        let number = known.or_else(|| owned(number));
+        self.push_discrepancy(client_order_id, number, discrepancy, message, now);
+    }
+
+    /// Tells the rows of a list that cannot be read: the first ones, and how many more there were.
+    pub(crate) fn tell_unreadable_rows(&mut self, why: Vec<String>, now: Now) {
+        let more = why.len().saturating_sub(UNREADABLE_ROWS_TOLD_MAX);
+        for why in why.into_iter().take(UNREADABLE_ROWS_TOLD_MAX) {
+            self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+        }
+        if more > 0 {
+            let text = format!("{more} more rows of the list cannot be read");
+            self.tell_discrepancy(None, None, Discrepancy::Unreadable, text, now);
+        }
+    }
+
+    /// Tells how many were left out of a minute that is over.
+    pub(crate) fn tick_discrepancies(&mut self, now: Now) {
+        if !self.pace.is_over(now) {
+            return;
+        }
+        for (discrepancy, count) in std::mem::take(&mut self.pace).left_out {
+            let text = format!(
+                "{count} more of this kind within a minute are not told one by one, past the first \
+                 {DISCREPANCIES_PER_MINUTE_MAX}"
+            );
+            self.push_discrepancy(None, None, discrepancy, text, now);
+        }
+    }
+
+    fn push_discrepancy(
+        &mut self,
+        client_order_id: Option<Text<'static>>,
+        venue_order_id: Option<Text<'static>>,
+        discrepancy: Discrepancy,
+        message: String,
+        now: Now,
+    ) {
+        tracing::warn!(?discrepancy, message, "what the broker says of an order does not fit");
+        let event = Event::OrderDiscrepancy(OrderDiscrepancy {
+            venue: VENUE.into(),
+            client_order_id,
+            venue_order_id,
+            discrepancy,
+            message: message.into(),
+            ts_event_ms: now.wall.millis(),
+        });
+        self.tell(Recipient::All, event);
+    }
+}

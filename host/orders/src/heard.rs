@@ -1,0 +1,124 @@
+//! Notices that were heard: the broker sends those of the day again at each connection, and each is taken
+//! once. Fills have numbers of their own, by which their orders know them.
+
+use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
+use std::hash::BuildHasher as _;
+
+use domain::JstDate;
+use domain::order_mapping::{BrokerNotice, Field};
+use venues::web_broker::frame;
+
+use crate::limits::NOTICES_KNOWN_MAX;
+
+/// Whether a notice was heard before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hearing {
+    /// It was not.
+    First,
+    /// It was.
+    Again,
+    /// Nobody can tell: there is no room for one more.
+    Unknown,
+}
+
+/// The notices of today and of the day before, by the hash of what makes each the one that it is.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    hasher: RandomState,
+    /// When each came first.
+    notices: HashMap<u64, JstDate>,
+    today: Option<JstDate>,
+}
+
+impl Heard {
+    /// Remembers a notice, which is read from these fields.
+    pub(crate) fn take(
+        &mut self,
+        notice: &BrokerNotice,
+        fields: &[Field],
+        today: JstDate,
+    ) -> Hearing {
+        if self.today != Some(today) {
+            // A business day lasts over midnight.
+            self.notices.retain(|_, came| Some(*came) >= today.pred_opt());
+            self.today = Some(today);
+        }
+        let pairs: Vec<(&str, &str)> = frame::identity(fields)
+            .into_iter()
+            .map(|field| (field.name.as_str(), field.value.as_str()))
+            .collect();
+        let hash = self.hasher.hash_one((notice.kind as u8, &notice.venue_order_id, pairs));
+        let is_full = self.notices.len() >= NOTICES_KNOWN_MAX;
+        match self.notices.entry(hash) {
+            Entry::Occupied(_) => Hearing::Again,
+            Entry::Vacant(_) if is_full => Hearing::Unknown,
+            Entry::Vacant(place) => {
+                place.insert(today);
+                Hearing::First
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::order_mapping::NoticeKind;
+
+    use super::*;
+
+    fn notice(kind: NoticeKind) -> BrokerNotice {
+        BrokerNotice {
+            kind,
+            venue_order_id: "1".into(),
+            business_day: None,
+            symbol: "7203".into(),
+            side: None,
+            quantity: None,
+            fill: None,
+            time: None,
+            reason: None,
+        }
+    }
+
+    fn fields(pairs: &[(&str, &str)]) -> Vec<Field> {
+        pairs.iter().map(|(name, value)| Field::new(*name, *value)).collect()
+    }
+
+    fn day(day: u32) -> JstDate {
+        JstDate::from_ymd_opt(2026, 11, day).unwrap()
+    }
+
+    #[test]
+    fn a_notice_is_known_again_by_its_number_or_by_all_of_its_fields() {
+        let mut heard = Heard::default();
+        let mut take =
+            |kind, pairs: &[(&str, &str)]| heard.take(&notice(kind), &fields(pairs), day(20));
+        let done = NoticeKind::Updated;
+        let numbered = [("p_no", "1"), ("p_ALT", "1"), ("p_ED", "20261120"), ("p_ENO", "7")];
+        assert_eq!(take(done, &numbered), Hearing::First);
+        let again = [("p_ED", "20261120"), ("p_ENO", "7"), ("p_ALT", "0"), ("p_CRSR", "100")];
+        assert_eq!(take(done, &again), Hearing::Again);
+        assert_eq!(take(NoticeKind::Canceled, &again), Hearing::First, "it tells something else");
+        let next_day = [("p_ED", "20261121"), ("p_ENO", "7")];
+        assert_eq!(take(done, &next_day), Hearing::First);
+        let bare = [("p_no", "1"), ("p_date", "x"), ("p_ALT", "1"), ("p_CRSR", "100")];
+        assert_eq!(take(done, &bare), Hearing::First);
+        let bare = [("p_no", "9"), ("p_CRSR", "100"), ("p_date", "y"), ("p_ALT", "0")];
+        assert_eq!(take(done, &bare), Hearing::Again);
+        assert_eq!(take(done, &[("p_CRSR", "200")]), Hearing::First);
+    }
+
+    #[test]
+    fn notices_are_known_until_their_business_day_is_over_and_in_a_limited_number() {
+        let mut heard = Heard::default();
+        let notice = notice(NoticeKind::Updated);
+        let numbered = |number: usize| fields(&[("p_ED", "1"), ("p_ENO", &number.to_string())]);
+        for number in 0..NOTICES_KNOWN_MAX {
+            assert_eq!(heard.take(&notice, &numbered(number), day(20)), Hearing::First);
+        }
+        assert_eq!(heard.take(&notice, &numbered(NOTICES_KNOWN_MAX), day(20)), Hearing::Unknown);
+        assert_eq!(heard.take(&notice, &numbered(1), day(21)), Hearing::Again);
+        assert_eq!(heard.take(&notice, &numbered(1), day(22)), Hearing::First);
+    }
+}

@@ -1,0 +1,80 @@
+//! A broker that says much that nobody can read: clients hear how much, not all of it.
+
+use std::time::Duration;
+
+use domain::order_mapping::Field;
+use ipc::OrderListFilter;
+use orders::limits::{DISCREPANCIES_PER_MINUTE_MAX, UNREADABLE_ROWS_TOLD_MAX};
+use orders::{DeskRules, OrderPhase};
+
+use crate::world::{World, limit_buy};
+
+fn world() -> World {
+    let rules = DeskRules { phase: OrderPhase::O2, ..DeskRules::default() };
+    let mut world = World::ready(rules, false);
+    world.told.clear();
+    world
+}
+
+/// The discrepancies since the last look, by their messages.
+fn discrepancies(world: &mut World) -> Vec<String> {
+    let told = std::mem::take(&mut world.told).into_iter().map(|(_, event)| event);
+    let told = told.map(|event| serde_json::to_value(event).unwrap());
+    let ours = told.filter(|event| event["event"] == "OrderDiscrepancy");
+    ours.map(|event| event["message"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_counted_past_the_first_ones() {
+    let mut world = world();
+    world.list(OrderListFilter::default());
+    world.answer_with(|id| {
+        let mut answered = crate::broker::answer(id, "", vec![]);
+        let row = vec![Field::new("number", "1")];
+        answered.lists.insert("rows".to_owned(), vec![row; 49_000]);
+        answered
+    });
+    let told = discrepancies(&mut world);
+    assert_eq!(told.len(), UNREADABLE_ROWS_TOLD_MAX + 1);
+    let more = format!("{} more rows", 49_000 - UNREADABLE_ROWS_TOLD_MAX);
+    assert!(told.last().unwrap().starts_with(&more), "{told:?}");
+}
+
+#[test]
+fn what_cannot_be_read_is_counted_past_so_many_in_a_minute() {
+    let mut world = world();
+    let most = usize::try_from(DISCREPANCIES_PER_MINUTE_MAX).unwrap();
+    let now = world.now();
+    for round in 0..most + 900 {
+        match round % 2 {
+            0 => world.desk.frame(&[Field::new("kind", "nothing")], now),
+            _ => world.desk.unreadable_frame("no key".to_owned(), now),
+        }
+    }
+    world.collect();
+    assert_eq!(discrepancies(&mut world).len(), most);
+    world.pass(Duration::from_secs(59));
+    assert_eq!(discrepancies(&mut world).len(), 0);
+    world.pass(Duration::from_secs(1));
+    let told = discrepancies(&mut world);
+    assert!(told.len() == 1 && told[0].starts_with("900 more of this kind"), "{told:?}");
+    world.desk.unreadable_frame("no key".to_owned(), world.now());
+    world.collect();
+    assert_eq!(discrepancies(&mut world), ["no key"], "another minute");
+}
+
+/// What is told of an order is never left out.
+#[test]
+fn the_word_on_an_order_of_ours_is_always_told() {
+    let mut world = world();
+    world.submit(&limit_buy("a", 100, "2500"));
+    world.answer_all();
+    let now = world.now();
+    for _ in 0..1_000 {
+        world.desk.unreadable_frame("no key".to_owned(), now);
+    }
+    world.broker.tell("fill-canceled", "1000", vec![]);
+    world.deliver_all();
+    let told = discrepancies(&mut world);
+    assert!(told.iter().any(|message| message.contains("took a fill back")), "{}", told.len());
+}

@@ -1,0 +1,114 @@
+//! What the broker says, without the secrets that it may repeat: passwords, addresses of a session. Words
+//! are shown with a sign in the secret's place; a code is one, or is not shown.
+
+use domain::order_mapping::Field;
+use http_client::Secrets;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::web_broker::encoding::to_cp932;
+use crate::web_broker::limits::CODE_CHARS_MAX;
+use crate::web_broker::transport::Answered;
+
+/// What stands in the place of a code that is none.
+pub const UNREADABLE_CODE: &str = "unreadable code";
+/// Codes of a frame, which dialects pass on in their words.
+const CODES_OF_FRAMES: [&str; 3] = ["p_errno", "p_EXRC", "p_EPRC"];
+/// Words of a frame.
+const WORDS_OF_FRAMES: [&str; 1] = ["p_err"];
+
+/// What is hidden. Nothing shows it.
+#[derive(Debug, Clone, Default)]
+pub struct Hidden(Secrets);
+
+impl Hidden {
+    /// The second password, in every form in which the broker may repeat it.
+    #[must_use]
+    pub fn password(password: &str) -> Self {
+        let mut hidden = Self::default();
+        hidden.hide(&SecretString::from(password.to_owned()));
+        hidden
+    }
+
+    pub(crate) fn hide(&mut self, secret: &SecretString) {
+        self.0.hide(secret);
+        repeated(secret).iter().for_each(|form| self.0.hide(form));
+    }
+
+    fn words(&self, text: &mut String) {
+        *text = self.0.redacted(text);
+    }
+
+    /// A code as it is: letters, digits and `-`, and no secret.
+    fn code(&self, code: &mut String) {
+        let is_code = code.len() <= CODE_CHARS_MAX
+            && code.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-');
+        // `0` and nothing are no secret, whatever a password is.
+        if !is_code || (!matches!(code.as_str(), "" | "0") && self.0.stands_in(code)) {
+            UNREADABLE_CODE.clone_into(code);
+        }
+    }
+
+    /// Hides what a frame of the stream repeats.
+    pub fn frame(&self, fields: &mut [Field]) {
+        for field in fields {
+            if CODES_OF_FRAMES.contains(&field.name.as_str()) {
+                self.code(&mut field.value);
+            } else if WORDS_OF_FRAMES.contains(&field.name.as_str()) {
+                self.words(&mut field.value);
+            }
+        }
+    }
+
+    /// Hides what an answer repeats. Fields that are neither words nor codes are data and stay.
+    pub(crate) fn answer(&self, answered: &mut Answered) {
+        let answer = &mut answered.answer;
+        self.code(&mut answer.errno);
+        self.words(&mut answer.error_text);
+        for field in &mut answer.fields {
+            if field.name.ends_with("Text") {
+                self.words(&mut field.value);
+            } else if matches!(field.name.as_str(), "sResultCode" | "sWarningCode") {
+                self.code(&mut field.value);
+            }
+        }
+    }
+}
+
+impl From<&Secrets> for Hidden {
+    fn from(secrets: &Secrets) -> Self {
+        Self(secrets.clone())
+    }
+}
+
+/// How a secret stands in words that repeat a request: what is no ASCII is bytes in the broker's
+/// percent-encoding in an address, and numbers in JSON, in digits of either case. Spellings of ASCII are
+/// known to [`Secrets`].
+pub(crate) fn repeated(secret: &SecretString) -> Vec<SecretString> {
+    let secret = secret.expose_secret();
+    if secret.is_ascii() {
+        return Vec::new();
+    }
+    let in_json = |spell: fn(u16) -> String| {
+        let unit = |unit: u16| match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+            _ => spell(unit),
+        };
+        secret.encode_utf16().map(unit).collect::<String>()
+    };
+    let mut found =
+        vec![in_json(|unit| format!("\\u{unit:04x}")), in_json(|unit| format!("\\u{unit:04X}"))];
+    if let Ok(bytes) = to_cp932(secret) {
+        let in_address = |spell: fn(u8) -> String| {
+            let byte = |byte: &u8| {
+                if byte.is_ascii() { char::from(*byte).to_string() } else { spell(*byte) }
+            };
+            bytes.iter().map(byte).collect::<String>()
+        };
+        found.push(in_address(|byte| format!("%{byte:02X}")));
+        found.push(in_address(|byte| format!("%{byte:02x}")));
+    }
+    found.into_iter().map(SecretString::from).collect()
+}
+
+#[cfg(test)]
+mod tests;
