@@ -2,7 +2,7 @@
 //! to the audit log, and knows no clock: everything happens at a [`Now`] that the caller gives, and what
 //! is to be told or sent is handed out as [`Out`]. So every crossing of messages can be played in a test.
 //!
-//! Commands wait in one queue, because the broker takes one question at a time. A command is checked when
+//! Commands wait in one queue (`queue`), because the broker takes one question at a time. A command is checked when
 //! it comes (`submit`, `change`), and again when its turn has come.
 //!
 //! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
@@ -20,6 +20,7 @@ mod list_rows;
 mod lists;
 mod money;
 mod notices;
+mod queue;
 mod session;
 mod submit;
 mod tell;
@@ -37,11 +38,12 @@ use venues::web_broker::{Called, Masters};
 use crate::audit::AuditSink;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
 use crate::heard::Heard;
-use crate::limits::{JOBS_WAITING_MAX, ORDER_ANSWER_TIME, ORDERS_RESTORED_MAX};
+use crate::limits::ORDERS_RESTORED_MAX;
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
 use crate::restore::Restored;
 
+pub(crate) use queue::{Job, JobKind};
 pub use session::{LoginDone, LoginFailed};
 
 /// The venue's name on the wire.
@@ -125,35 +127,6 @@ pub enum SessionStand {
     Active,
     /// The broker has ended it; a login is needed.
     Frozen,
-}
-
-/// What waits for the broker.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) asked: Option<Asked>,
-    pub(crate) received: Duration,
-    pub(crate) kind: JobKind,
-    /// Nobody waits for its own end: the time of an answer is over, or it is a part of a cancel of many.
-    pub(crate) is_given_up: bool,
-}
-
-impl Job {
-    /// Whether it is a login, which is neither withdrawn nor ended by a freeze.
-    pub(crate) const fn is_login(&self) -> bool {
-        matches!(self.kind, JobKind::Login)
-    }
-}
-
-#[derive(Debug)]
-pub(crate) enum JobKind {
-    Login,
-    Submit(submit::SubmitJob),
-    Change(change::ChangeJob),
-    CancelAll { number: u64, targets: Vec<OrderKey> },
-    CancelRow(cancel_all::RowCancel),
-    List(lists::ListJob),
-    BuyingPower(money::BuyingPowerJob),
-    Positions(money::PositionsJob),
 }
 
 /// The job that the broker is asked for now.
@@ -278,34 +251,6 @@ impl Desk {
         self.password.held()
     }
 
-    /// Whether a command can wait for its turn.
-    fn has_room(&self) -> Result<(), Rejection> {
-        if self.queue.len() < JOBS_WAITING_MAX {
-            return Ok(());
-        }
-        let text = format!("TOO_MANY_WAITING: {JOBS_WAITING_MAX} commands wait for the broker");
-        Err(Rejection::new(ReasonCode::InternalError, text))
-    }
-
-    fn enqueue(&mut self, asked: Option<Asked>, kind: JobKind, now: Now) {
-        self.withdraw_after_sleep(now);
-        self.queue.push_back(Job { asked, received: now.mono, kind, is_given_up: false });
-        self.work(now);
-    }
-
-    /// Takes the next job, unless the broker is being asked.
-    fn work(&mut self, now: Now) {
-        self.withdraw_after_sleep(now);
-        while self.active.is_none() {
-            let Some(job) = self.queue.pop_front() else { return };
-            if now.mono.saturating_sub(job.received) >= ORDER_ANSWER_TIME && !job.is_login() {
-                self.withdraw(job, now);
-                continue;
-            }
-            self.begin(job, now);
-        }
-    }
-
     /// A job's turn has come: asks the broker, or ends the job.
     fn begin(&mut self, job: Job, now: Now) {
         if job.is_login() {
@@ -388,58 +333,6 @@ impl Desk {
         Duration::from_millis(200)
     }
 
-    /// Commands whose time of an answer is over: what has not been sent is withdrawn, what has been sent
-    /// goes on without anybody who waits (P23a).
-    fn give_up_waits(&mut self, now: Now) {
-        let is_late = |received: Duration| now.mono.saturating_sub(received) >= ORDER_ANSWER_TIME;
-        self.withdraw_all(|job| is_late(job.received), now);
-        if let Some(Active { job, .. }) = &mut self.active
-            && is_late(job.received)
-            && !job.is_given_up
-        {
-            job.is_given_up = true;
-            let asked = job.asked.clone();
-            // Its guard was asked and the order itself never will be: what the guard answers is dropped.
-            if let JobKind::Submit(submit) = &job.kind
-                && !submit.is_sent
-            {
-                let key = submit.key;
-                return self.refuse_submit(asked.as_ref(), key, &not_sent(), now);
-            }
-            if let Some(asked) = asked {
-                let seconds = ORDER_ANSWER_TIME.as_secs();
-                let text = format!(
-                    "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
-                );
-                self.tell_error(&asked, ReasonCode::InternalError.as_str(), text, None);
-            }
-        }
-    }
-
-    /// What waited while the machine slept is too old to be sent.
-    fn withdraw_after_sleep(&mut self, now: Now) {
-        if self.wall.has_slept(now) {
-            self.withdraw_all(|_| true, now);
-        }
-    }
-
-    /// Ends the jobs, logins apart, that are late and have not been sent.
-    fn withdraw_all(&mut self, is_late: impl Fn(&Job) -> bool, now: Now) {
-        let late = |job: &Job| is_late(job) && !job.is_login();
-        if self.queue.iter().any(late) {
-            let (out, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(late);
-            self.queue = kept.into();
-            for job in out {
-                self.withdraw(job, now);
-            }
-        }
-    }
-
-    /// A command that was not sent in time never will be.
-    fn withdraw(&mut self, job: Job, now: Now) {
-        self.refuse_job(job, &not_sent(), now);
-    }
-
     /// Ends a job of which nothing was sent.
     fn refuse_job(&mut self, job: Job, rejection: &Rejection, now: Now) {
         let Job { asked, kind, .. } = job;
@@ -503,12 +396,6 @@ impl Desk {
             (None, None) => None,
         }
     }
-}
-
-fn not_sent() -> Rejection {
-    let seconds = ORDER_ANSWER_TIME.as_secs();
-    let text = format!("NOT_SENT: the broker was busy for {seconds} s; nothing was sent");
-    Rejection::new(ReasonCode::InternalError, text)
 }
 
 impl std::fmt::Debug for Desk {

@@ -90,7 +90,7 @@ impl Desk {
             all.instrument_id.as_deref().map(symbol_of).transpose()?;
             self.check_session()?;
             self.password.check_lock(now.mono)?;
-            self.has_room()?;
+            self.has_room(asked.client)?;
             self.has_room_for_cancels()
         });
         if let Err(rejection) = may_go {

@@ -97,7 +97,7 @@ impl Desk {
         let may_go = checked.and_then(|checked| {
             self.check_session()?;
             self.password.check_lock(now.mono)?;
-            self.has_room()?;
+            self.has_room(asked.client)?;
             Ok(checked)
         });
         let (key, change) = match may_go {

@@ -63,7 +63,7 @@ impl Desk {
         let filter = self.rules.phase.check_change("GetOrderList");
         let filter = filter.and_then(|()| ListFilter::read(&list.filter)).and_then(|filter| {
             self.check_session()?;
-            self.has_room()?;
+            self.has_room(asked.client)?;
             Ok(filter)
         });
         match filter {
@@ -155,6 +155,7 @@ impl Desk {
             Purpose::Resync => self.resync.is_asked = false,
             Purpose::CancelAll(number) => self.cancel_all_listed(*number, now),
         }
+        self.serve_waiting_lists(list.sent_at);
         self.list_came(now);
         self.plan_resync(now);
     }

@@ -53,7 +53,7 @@ impl Desk {
             .and_then(|()| self.check_masters())
             .and_then(|()| self.check_open())
             .and_then(|()| self.password.check_lock(now.mono))
-            .and_then(|()| self.has_room());
+            .and_then(|()| self.has_room(asked.client));
         if let Err(rejection) = may_go {
             return self.tell_order_refused(&asked, id, &rejection, now);
         }

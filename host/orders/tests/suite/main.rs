@@ -18,6 +18,7 @@ mod log;
 mod money;
 mod numbers;
 mod pins;
+mod queue;
 mod reconciliation;
 mod resent;
 mod truth;

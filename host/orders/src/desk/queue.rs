@@ -1,0 +1,182 @@
+//! What waits for the broker, which takes one question at a time, and for how long.
+
+use std::time::Duration;
+
+use domain::{ReasonCode, Rejection};
+
+use super::lists::Purpose;
+use super::{Active, Asked, Desk, Now, cancel_all, change, lists, money, submit};
+use crate::book::OrderKey;
+use crate::limits::{JOBS_OF_CLIENT_MAX, JOBS_WAITING_MAX, ORDER_ANSWER_TIME};
+
+/// What waits for the broker.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) asked: Option<Asked>,
+    pub(crate) received: Duration,
+    pub(crate) kind: JobKind,
+    /// Nobody waits for its own end: the time of an answer is over, or it is a part of a cancel of many.
+    pub(crate) is_given_up: bool,
+}
+
+impl Job {
+    /// Whether it is a login, which is neither withdrawn nor ended by a freeze.
+    pub(crate) const fn is_login(&self) -> bool {
+        matches!(self.kind, JobKind::Login)
+    }
+
+    /// Whether a client only wants to know something: orders go first.
+    fn is_inquiry(&self) -> bool {
+        match &self.kind {
+            JobKind::List(list) => matches!(list.purpose, Purpose::Client(_)),
+            JobKind::BuyingPower(_) | JobKind::Positions(_) => true,
+            _ => false,
+        }
+    }
+
+    fn is_of(&self, client: u64) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.client == client)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum JobKind {
+    Login,
+    Submit(submit::SubmitJob),
+    Change(change::ChangeJob),
+    CancelAll { number: u64, targets: Vec<OrderKey> },
+    CancelRow(cancel_all::RowCancel),
+    List(lists::ListJob),
+    BuyingPower(money::BuyingPowerJob),
+    Positions(money::PositionsJob),
+}
+
+/// Why a command was not sent in its time.
+pub(super) fn not_sent() -> Rejection {
+    let seconds = ORDER_ANSWER_TIME.as_secs();
+    let text = format!(
+        "NOT_SENT: it waited for {seconds} s, because the broker was busy or the machine slept"
+    );
+    Rejection::new(ReasonCode::InternalError, text)
+}
+
+impl Desk {
+    /// Whether a command of a client can wait for its turn: one client leaves room for the others.
+    pub(crate) fn has_room(&self, client: u64) -> Result<(), Rejection> {
+        let of_client = self.queue.iter().filter(|job| job.is_of(client)).count();
+        let (limit, whose) = match self.queue.len() {
+            JOBS_WAITING_MAX.. => (JOBS_WAITING_MAX, "commands"),
+            _ if of_client >= JOBS_OF_CLIENT_MAX => (JOBS_OF_CLIENT_MAX, "commands of this client"),
+            _ => return Ok(()),
+        };
+        let text = format!("TOO_MANY_WAITING: {limit} {whose} wait for the broker");
+        Err(Rejection::new(ReasonCode::InternalError, text))
+    }
+
+    /// A job waits for its turn: what changes something before what only asks, else as it came.
+    pub(crate) fn enqueue(&mut self, asked: Option<Asked>, kind: JobKind, now: Now) {
+        self.withdraw_after_sleep(now);
+        let job = Job { asked, received: now.mono, kind, is_given_up: false };
+        let place = match job.is_inquiry() {
+            true => self.queue.len(),
+            false => {
+                let last = self.queue.iter().rposition(|waiting| !waiting.is_inquiry());
+                last.map_or(0, |last| last + 1)
+            }
+        };
+        self.queue.insert(place, job);
+        self.work(now);
+    }
+
+    /// Takes the next job, unless the broker is being asked.
+    pub(super) fn work(&mut self, now: Now) {
+        self.withdraw_after_sleep(now);
+        while self.active.is_none() {
+            let Some(job) = self.queue.pop_front() else { return };
+            if now.mono.saturating_sub(job.received) >= ORDER_ANSWER_TIME && !job.is_login() {
+                self.withdraw(job, now);
+                continue;
+            }
+            self.begin(job, now);
+        }
+    }
+
+    /// A list that was asked for at a time serves all clients who have waited for one since before.
+    pub(super) fn serve_waiting_lists(&mut self, sent_at: Duration) {
+        let is_served = |job: &Job| {
+            let is_list = matches!(&job.kind, JobKind::List(list) if matches!(list.purpose, Purpose::Client(_)));
+            is_list && job.received <= sent_at
+        };
+        if !self.queue.iter().any(is_served) {
+            return;
+        }
+        let (served, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(is_served);
+        self.queue = kept.into();
+        for job in served {
+            if let (Some(asked), JobKind::List(list)) = (job.asked, job.kind)
+                && let Purpose::Client(filter) = list.purpose
+            {
+                self.tell_list(asked.client, &asked.request_id, Some(&filter));
+            }
+        }
+    }
+
+    /// Commands whose time of an answer is over: what has not been sent is withdrawn, what has been sent
+    /// goes on without anybody who waits (P23a).
+    pub(super) fn give_up_waits(&mut self, now: Now) {
+        let is_late = |received: Duration| now.mono.saturating_sub(received) >= ORDER_ANSWER_TIME;
+        self.withdraw_all(|job| is_late(job.received), now);
+        if self.active.as_ref().is_some_and(|active| is_late(active.job.received)) {
+            self.give_up_active(now);
+        }
+    }
+
+    /// Nobody waits any more for the job that the broker is asked for.
+    fn give_up_active(&mut self, now: Now) {
+        if let Some(Active { job, .. }) = &mut self.active
+            && !job.is_given_up
+        {
+            job.is_given_up = true;
+            let asked = job.asked.clone();
+            // Its guard was asked and the order itself never will be: what the guard answers is dropped.
+            if let JobKind::Submit(submit) = &job.kind
+                && !submit.is_sent
+            {
+                let key = submit.key;
+                return self.refuse_submit(asked.as_ref(), key, &not_sent(), now);
+            }
+            if let Some(asked) = asked {
+                let seconds = ORDER_ANSWER_TIME.as_secs();
+                let text = format!(
+                    "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
+                );
+                self.tell_error(&asked, ReasonCode::InternalError.as_str(), text, None);
+            }
+        }
+    }
+
+    /// What waited while the machine slept is too old to be sent.
+    fn withdraw_after_sleep(&mut self, now: Now) {
+        if self.wall.has_slept(now) {
+            self.withdraw_all(|_| true, now);
+            self.give_up_active(now);
+        }
+    }
+
+    /// Ends the jobs, logins apart, that are late and have not been sent.
+    fn withdraw_all(&mut self, is_late: impl Fn(&Job) -> bool, now: Now) {
+        let late = |job: &Job| is_late(job) && !job.is_login();
+        if self.queue.iter().any(late) {
+            let (out, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(late);
+            self.queue = kept.into();
+            for job in out {
+                self.withdraw(job, now);
+            }
+        }
+    }
+
+    /// A command that was not sent in time never will be.
+    pub(super) fn withdraw(&mut self, job: Job, now: Now) {
+        self.refuse_job(job, &not_sent(), now);
+    }
+}

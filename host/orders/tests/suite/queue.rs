@@ -1,0 +1,57 @@
+//! Who waits for the broker, how many may, and who goes first.
+
+use ipc::{Event, GetOrderList, OrderListFilter};
+use orders::{Asked, DeskRules, Recipient};
+
+use crate::world::{World, limit_buy};
+
+fn world() -> World {
+    let mut world = World::ready(DeskRules::default(), false);
+    world.events();
+    world
+}
+
+fn list(world: &mut World, client: u64, request_id: &str) {
+    let asked = Asked { client, request_id: request_id.to_owned() };
+    let list = GetOrderList {
+        request_id: request_id.to_owned().try_into().unwrap(),
+        venue: "web_broker".to_owned(),
+        filter: OrderListFilter::default(),
+    };
+    let now = world.now();
+    world.desk.order_list(asked, &list, now);
+    world.collect();
+}
+
+/// One client that asks without end takes no turn of another's order or cancel, and costs the broker no list
+/// for each of its questions.
+#[test]
+fn a_client_that_floods_leaves_room_for_others() {
+    let mut world = world();
+    world.submit(&limit_buy("working", 100, "2500"));
+    world.answer_all();
+    world.events();
+    let sent = world.sent.len();
+    for number in 0..600 {
+        list(&mut world, 7, &format!("list-{number}"));
+    }
+    let told = std::mem::take(&mut world.told);
+    let why = "TOO_MANY_WAITING: 250 commands of this client";
+    let refused = told.iter().filter(|(_, event)| format!("{event:?}").contains(why));
+    // One is on its way.
+    assert_eq!(refused.count(), 600 - 251);
+    world.cancel(Some("working"), None);
+    world.submit(&limit_buy("next", 100, "2400"));
+    for _ in 0..4 {
+        world.answer();
+    }
+    let order: Vec<&str> = world.sent[sent..].iter().map(String::as_str).collect();
+    assert_eq!(order, ["list", "cancel", "CLMZanKaiKanougaku", "new", "list"]);
+    world.answer();
+    // The second list has served everybody who waited for one.
+    assert_eq!(world.sent.len(), sent + 5);
+    let lists = world.told.iter().filter(|(to, event)| {
+        matches!(event, Event::OrderListUpdated(_)) && *to == Recipient::Client(7)
+    });
+    assert_eq!(lists.count(), 251);
+}
