@@ -208,8 +208,9 @@ fn the_end_of_the_session_ends_each_cancel_of_many_once() {
         }
         world.answer_with(|id| answer(id, "2", vec![]));
         one_end(&world, &request_id, "OrderRejected", "SESSION_EXPIRED");
-        let told = world.told.iter().map(|(_, event)| crate::world::short(event));
-        assert_eq!(told.last().unwrap(), "OrderRejected SESSION_EXPIRED", "its parts come before");
+        let (_, last) = world.told.last().unwrap();
+        let last = crate::world::short(last);
+        assert_eq!(last, "OrderRejected SESSION_EXPIRED", "its parts come before");
         settle(&mut world, 160);
         one_end(&world, &request_id, "OrderRejected", "SESSION_EXPIRED");
     }
