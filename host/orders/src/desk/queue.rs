@@ -105,7 +105,7 @@ impl Desk {
     pub(super) fn serve_waiting_lists(&mut self, sent_at: Duration) {
         let is_served = |job: &Job| {
             let is_list = matches!(&job.kind, JobKind::List(list) if matches!(list.purpose, Purpose::Client(_)));
-            is_list && job.received <= sent_at
+            is_list && job.received < sent_at
         };
         if !self.queue.iter().any(is_served) {
             return;

@@ -1,5 +1,7 @@
 //! Who waits for the broker, how many may, and who goes first.
 
+use std::time::Duration;
+
 use ipc::{Event, GetOrderList, OrderListFilter};
 use orders::{Asked, DeskRules, Recipient};
 
@@ -43,6 +45,7 @@ fn a_client_that_floods_leaves_room_for_others() {
     world.cancel(Some("working"), None);
     world.submit(&limit_buy("next", 100, "2400"));
     for _ in 0..4 {
+        world.pass(Duration::from_millis(1));
         world.answer();
     }
     let order: Vec<&str> = world.sent[sent..].iter().map(String::as_str).collect();
