@@ -79,7 +79,9 @@ impl Desk {
             match &received.event {
                 // Of a cancel of many it may be about one of the orders, also one placed elsewhere.
                 Event::OrderRejected(rejected)
-                    if is_of_many && rejected.context.instrument_id.is_some() => {}
+                    if is_of_many
+                        && (rejected.client_order_id.is_some()
+                            || rejected.context.instrument_id.is_some()) => {}
                 Event::OrderRejected(rejected)
                     if rejected.reason_code == ReasonCode::SecondPasswordRequired =>
                 {
