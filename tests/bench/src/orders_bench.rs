@@ -128,7 +128,8 @@ fn path(name: &str) {
     desk.login(None, now(watch));
     if let Some(ticket) = ticket(&mut desk) {
         let account = "1".to_owned();
-        let done = LoginDone { account, changed: Vec::new(), masters: Some(masters()) };
+        let (changed, masters) = (Vec::new(), Some(masters()));
+        let done = LoginDone { account, has_margin: true, changed, is_open: None, masters };
         desk.login_ended(ticket, Ok(done), now(watch));
     }
     if let Some(ticket) = ticket(&mut desk) {

@@ -1,0 +1,388 @@
+//! One order: what the desk knows of it, and whether a row or a notice tells of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::order::OrderTrigger;
+use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow};
+use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, TsNanos};
+use ipc::Discrepancy;
+
+use crate::desk::Now;
+use crate::restore::RestoredOrder;
+
+/// The kind of tag by which an order settles a margin position with shares or cash.
+const CLOSE_ACTION: &str = "close_action=";
+
+/// A change or a cancel that the broker was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// The command's id.
+    pub(crate) request_id: Option<String>,
+    /// The order as the change wants it; none for a cancel.
+    pub(crate) wanted: Option<BrokerOrder>,
+    /// When it was sent.
+    pub(crate) sent: Now,
+    /// When the answer came, or was given up; none while it is awaited.
+    pub(crate) ended: Option<Duration>,
+}
+
+/// An order as the broker's newest list has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) status: OrderStatus,
+    pub(crate) filled: Quantity,
+    /// When the first list that had it so was asked for.
+    pub(crate) since: Duration,
+}
+
+/// How many transitions were tried that the state table does not have. What comes twice or too late is asked
+/// for before it is tried; so each of these is a mistake of the desk's own.
+#[derive(Debug, Default)]
+pub(crate) struct Illegal(u64);
+
+impl Illegal {
+    pub(crate) const fn count(&self) -> u64 {
+        self.0
+    }
+}
+
+/// One order.
+#[derive(Debug, Clone)]
+pub(crate) struct DeskOrder {
+    /// The caller's id; none for an order placed elsewhere.
+    pub(crate) client_order_id: Option<Arc<str>>,
+    pub(crate) request_key: u64,
+    /// The command that sent it.
+    pub(crate) request_id: Option<String>,
+    /// `7203.TSE`.
+    pub(crate) instrument_id: Arc<str>,
+    /// What it is now, prices as the broker has them. Of a restored order whose log line does not say it,
+    /// the time in force is unknown.
+    pub(crate) order: BrokerOrder,
+    /// Whether its times and prices are known.
+    pub(crate) is_whole: bool,
+    pub(crate) expire_time: Option<TsNanos>,
+    pub(crate) venue_order_id: Option<Arc<str>>,
+    pub(crate) business_day: Option<Arc<str>>,
+    pub(crate) status: OrderStatus,
+    /// Fills by their number.
+    pub(crate) fills: BTreeMap<Arc<str>, (Quantity, Price)>,
+    pub(crate) cumulative: u64,
+    /// Time of the submit, or of the broker's order, in milliseconds UTC.
+    pub(crate) ts_ms: u64,
+    /// Number of the request that sent it.
+    pub(crate) p_no: Option<u64>,
+    /// Its request has left, and no clear answer came: when that was.
+    pub(crate) unknown_since: Option<Duration>,
+    pub(crate) pending: Option<Pending>,
+    pub(crate) listed: Option<Listed>,
+    /// The newest list has rows that may be it, and leaves its number unknown (P19).
+    pub(crate) is_ambiguous: bool,
+    /// It counts as rejected because a change was refused, until a list tells of it (P26).
+    pub(crate) awaits_list: bool,
+    /// It was changed elsewhere then, and no list asked for since has told how.
+    pub(crate) changed_elsewhere: Option<Duration>,
+    /// The broker will not change it any more.
+    pub(crate) is_over: bool,
+    /// When its state or its fills changed last: a list that was asked for before knows less.
+    pub(crate) changed_at: Duration,
+    /// The last date in Japan on which a row or a notice told of it.
+    pub(crate) told_on: Option<JstDate>,
+    /// A list of a later day does not have it any more.
+    pub(crate) is_gone: bool,
+    /// What was told that does not fit.
+    pub(crate) told: BTreeSet<Discrepancy>,
+}
+
+impl DeskOrder {
+    /// An order that was made and not sent.
+    pub(crate) fn new(
+        client_order_id: Arc<str>,
+        request_key: u64,
+        instrument_id: Arc<str>,
+        order: BrokerOrder,
+        ts_ms: u64,
+    ) -> Self {
+        Self {
+            client_order_id: Some(client_order_id),
+            request_key,
+            request_id: None,
+            instrument_id,
+            order,
+            is_whole: true,
+            expire_time: None,
+            venue_order_id: None,
+            business_day: None,
+            status: OrderStatus::Initialized,
+            fills: BTreeMap::new(),
+            cumulative: 0,
+            ts_ms,
+            p_no: None,
+            unknown_since: None,
+            pending: None,
+            listed: None,
+            is_ambiguous: false,
+            awaits_list: false,
+            changed_elsewhere: None,
+            is_over: false,
+            changed_at: Duration::ZERO,
+            told_on: None,
+            is_gone: false,
+            told: BTreeSet::new(),
+        }
+    }
+
+    /// An order of the log; `started` is when the desk began, which is the latest that its sending can
+    /// have ended.
+    pub(crate) fn restored(from: RestoredOrder, started: Duration) -> Self {
+        let symbol = from.instrument_id.split('.').next().unwrap_or_default();
+        let order = BrokerOrder {
+            symbol: symbol.into(),
+            side: from.side,
+            order_type: from.order_type,
+            quantity: from.quantity,
+            price: from.price,
+            trigger_price: from.trigger_price,
+            time_in_force: from.time_in_force.unwrap_or(domain::TimeInForce::Day),
+            expire_date: from.expire_time.map(TsNanos::jst_date),
+            tags: Vec::new(),
+        };
+        let mut made = Self::new(
+            from.client_order_id,
+            from.request_key,
+            from.instrument_id,
+            order,
+            from.ts_ms,
+        );
+        made.is_whole = from.time_in_force.is_some();
+        made.expire_time = from.expire_time;
+        let is_known = from.venue_order_id.is_some();
+        made.status = if is_known { OrderStatus::Accepted } else { OrderStatus::Submitted };
+        made.venue_order_id = from.venue_order_id;
+        made.business_day = from.business_day;
+        made.unknown_since = (!is_known).then_some(started);
+        made
+    }
+
+    /// An order of the broker's list that was placed elsewhere.
+    pub(crate) fn foreign(row: &BrokerRow) -> Self {
+        let order = BrokerOrder {
+            symbol: Arc::clone(&row.symbol),
+            side: row.side,
+            order_type: row.order_type,
+            quantity: row.quantity,
+            price: row.price,
+            trigger_price: row.trigger_price,
+            time_in_force: row.time_in_force,
+            expire_date: row.expire_date,
+            tags: Vec::new(),
+        };
+        let instrument_id = format!("{}.TSE", row.symbol).into();
+        let mut made = Self::new("".into(), 0, instrument_id, order, row.time.millis());
+        made.client_order_id = None;
+        made.expire_time = row.expire_date.and_then(last_moment);
+        made.venue_order_id = Some(Arc::clone(&row.venue_order_id));
+        made.business_day.clone_from(&row.business_day);
+        made.status = OrderStatus::Accepted;
+        made
+    }
+
+    /// Shares still open.
+    pub(crate) fn leaves(&self) -> u64 {
+        self.order.quantity.shares().saturating_sub(self.cumulative)
+    }
+
+    pub(crate) const fn is_partly_filled(&self) -> bool {
+        self.cumulative > 0
+    }
+
+    /// Whether its request has left and its number is unknown.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.status == OrderStatus::Submitted && self.venue_order_id.is_none()
+    }
+
+    /// Whether a list can still say where it stands: not of an order of an earlier day, which the broker's
+    /// lists no longer have, nor of one that the newest list leaves in doubt.
+    pub(crate) fn is_findable(&self, today: JstDate) -> bool {
+        self.is_unknown() && !self.is_ambiguous && self.day() == today
+    }
+
+    /// The date in Japan on which it was placed.
+    pub(crate) fn day(&self) -> JstDate {
+        day_of(self.ts_ms)
+    }
+
+    /// Whether nothing more is expected of it: it may be forgotten when its last day is over (P23).
+    pub(crate) fn is_settled(&self) -> bool {
+        !self.awaits_list && (self.status.is_final() || self.is_over)
+    }
+
+    /// Whether the broker still has it after the day on which it was placed: it has a date of its own, or
+    /// was placed in the evening for a business day that is not over.
+    pub(crate) fn lives_on(&self, today: JstDate) -> bool {
+        let plain = |date: JstDate| date.to_string().replace('-', "");
+        let is_for_later = self.business_day.as_deref().is_some_and(|day| *day >= *plain(today));
+        is_for_later || self.order.expire_date.is_some_and(|last| last >= today)
+    }
+
+    /// Whether it is from the log and the broker has not told of it since.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.is_restored()
+            && self.venue_order_id.is_some()
+            && self.told_on.is_none()
+            && !self.is_settled()
+    }
+
+    /// The last date on which it was placed or told of: an order that lives on is of that day, too.
+    pub(crate) fn last_day(&self) -> JstDate {
+        self.told_on.map_or(self.day(), |told| told.max(self.day()))
+    }
+
+    /// Whether a row or a notice with its number tells of it. Where the business days of both are known
+    /// they decide; else the order must have been placed on the date that is seen, of which notices do not
+    /// tell: they may be of any order that was told of today. Only an order with a date of its own lives on
+    /// to other business days, up to the one on which it ends.
+    pub(crate) fn is_seen_as(&self, seen: Seen<'_>) -> bool {
+        let is_told_today = self.told_on == Some(seen.today);
+        let is_same_day = match (self.business_day.as_deref(), seen.day, seen.placed) {
+            (Some(known), Some(day), _) => known == day,
+            (_, _, Some(placed)) => self.day() == placed,
+            (_, _, None) => self.day() == seen.today || is_told_today,
+        };
+        let last = self.order.expire_date.filter(|_| is_told_today || !self.status.is_final());
+        // A row of it says when it was placed, and what is taken up now was placed now.
+        let may_live_on = !seen.is_new && seen.placed.is_none_or(|placed| placed == self.day());
+        let lives_on = may_live_on && last.is_some_and(|last| last >= seen.today);
+        self.has_looks_of(seen) && (is_same_day || lives_on)
+    }
+
+    /// Whether it is from the log: placed by this desk, in a process before.
+    pub(crate) fn is_restored(&self) -> bool {
+        self.client_order_id.is_some() && self.request_id.is_none()
+    }
+
+    /// Whether it is an order of that symbol and side: what has another one is another order.
+    pub(super) fn has_looks_of(&self, seen: Seen<'_>) -> bool {
+        let settles = close_action(&self.order.tags).is_some();
+        // The log does not tell the tags of an order.
+        let is_restored = self.is_restored();
+        let has_side = seen.side.is_none_or(|side| side == self.order.side);
+        (seen.symbol.is_empty() || *self.order.symbol == *seen.symbol)
+            && (has_side || settles || is_restored)
+    }
+
+    /// Moves it to its next state, at a time; tells whether the state table has that.
+    #[must_use]
+    pub(crate) fn take(
+        &mut self,
+        trigger: OrderTrigger,
+        now: Duration,
+        illegal: &mut Illegal,
+    ) -> bool {
+        match self.status.transition(trigger) {
+            Ok((next, _)) => {
+                self.status = next;
+                self.changed_at = now;
+                true
+            }
+            Err(error) => {
+                illegal.0 += 1;
+                tracing::error!(%error, id = self.client_order_id.as_deref(), "nothing is changed");
+                false
+            }
+        }
+    }
+
+    /// It works, or is filled, and counted as rejected because a change of it was refused.
+    pub(crate) fn found_working(&mut self, now: Duration, illegal: &mut Illegal) -> bool {
+        self.awaits_list = false;
+        let partly_filled = self.is_partly_filled();
+        if !self.take(OrderTrigger::FoundWorking { partly_filled }, now, illegal) {
+            return false;
+        }
+        // What filled it was told while it counted as rejected.
+        self.end_if_filled(now, illegal);
+        true
+    }
+
+    /// Ends an order of which nothing is left since it was changed: the fills were told before.
+    pub(crate) fn end_if_filled(&mut self, now: Duration, illegal: &mut Illegal) {
+        let is_filled = self.cumulative >= self.order.quantity.shares();
+        if is_filled && self.take(OrderTrigger::Fill { done: true }, now, illegal) {
+            self.is_over = true;
+        }
+    }
+
+    /// Notes how a list has it that was asked for at a time.
+    pub(crate) fn set_listed(&mut self, row: &BrokerRow, asked_at: Duration) {
+        let (status, filled) = (row.status, row.filled);
+        let same = self.listed.filter(|one| one.status == status && one.filled == filled);
+        let since = same.map_or(asked_at, |one| one.since);
+        self.listed = Some(Listed { status, filled, since });
+    }
+
+    /// Whether the broker's newest list has it as filled, and the desk knows it as working.
+    pub(crate) fn is_listed_as_filled(&self) -> bool {
+        let is_filled = self.listed.is_some_and(|row| row.status == OrderStatus::Filled);
+        is_filled && self.is_over && !self.status.is_final() && self.pending.is_none()
+    }
+
+    /// Ends an order that the list has as filled, and of whose fills notices have not told all: it is filled
+    /// by the broker's word, and no fill is made up.
+    pub(crate) fn end_as_listed(&mut self, now: Duration, illegal: &mut Illegal) {
+        if self.is_listed_as_filled() {
+            let _ = self.take(OrderTrigger::Fill { done: true }, now, illegal);
+        }
+    }
+}
+
+/// The tag by which an order settles a margin position.
+pub(crate) fn close_action(tags: &[String]) -> Option<&str> {
+    tags.iter().map(String::as_str).find(|tag| tag.starts_with(CLOSE_ACTION))
+}
+
+/// The date in Japan of a time in milliseconds UTC.
+pub(crate) fn day_of(ts_ms: u64) -> JstDate {
+    TsNanos::from_nanos(ts_ms.saturating_mul(1_000_000)).jst_date()
+}
+
+/// The last nanosecond of a date in Japan.
+pub(crate) fn last_moment(date: JstDate) -> Option<TsNanos> {
+    TsNanos::from_jst(date, domain::time::NANOS_PER_DAY - 1)
+}
+
+/// What a row or a notice says of when its order is from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    /// Its business day.
+    pub(crate) day: Option<&'a str>,
+    /// When it was placed.
+    pub(crate) placed: Option<JstDate>,
+    /// The date on which it is seen.
+    pub(crate) today: JstDate,
+    /// It is the answer to an order, which the broker did not have before.
+    pub(crate) is_new: bool,
+    /// `7203`; empty where it is not said.
+    pub(crate) symbol: &'a str,
+    /// Its side, where that tells orders apart: one that settles a margin position has a side of its own.
+    pub(crate) side: Option<OrderSide>,
+}
+
+impl<'a> Seen<'a> {
+    /// In a list that was read on a date.
+    pub(crate) fn row(row: &'a BrokerRow, today: JstDate) -> Self {
+        let placed = Some(row.time.jst_date());
+        let settles = close_action(&row.tags).is_some();
+        let side = (!settles).then_some(row.side);
+        let (day, is_new) = (row.business_day.as_deref(), false);
+        Self { day, placed, today, is_new, symbol: &row.symbol, side }
+    }
+
+    /// In a notice that came on a date.
+    pub(crate) fn notice(notice: &'a BrokerNotice, today: JstDate) -> Self {
+        let day = notice.business_day.as_deref();
+        Self { day, placed: None, today, is_new: false, symbol: &notice.symbol, side: None }
+    }
+}
