@@ -106,7 +106,7 @@ def test_a_script_sends_orders(engine, broker, password):
     assert code == 0 and (row["client_order_id"], row["price"]) == (sent["client_order_id"], "2720")
     code, told, _ = order(engine, "list")
     assert code == 0 and told.split("\n")[0].split() == [
-        "number", "id", "instrument", "side", "type", "shares", "filled", "price", "status"]
+        "number", "id", "instrument", "side", "type", "shares", "filled", "price", "trigger", "lasts", "status"]
     code, told, _ = order(engine, "cancel-all", "--side", "BUY", "--yes")
     assert (code, told) == (0, "1 cancelled, 0 still open\n")
     code, _, why = order(engine, "cancel", "--number", sent["venue_order_id"], "--yes")

@@ -7,6 +7,7 @@ use ipc::{Event, OrderListFilter, OrderListUpdated, OrderRecordWire};
 
 use super::{Desk, Recipient};
 use crate::book::Seen;
+use crate::check::symbol_of;
 use crate::limits::LIST_ROWS_TOLD_MAX;
 
 /// Which orders a client wants.
@@ -14,11 +15,13 @@ use crate::limits::LIST_ROWS_TOLD_MAX;
 pub(crate) struct ListFilter {
     status: Option<OrderStatus>,
     instrument_id: Option<String>,
+    /// Placed on this date; none: all that the broker lists today.
     date: Option<JstDate>,
 }
 
 impl ListFilter {
-    pub(crate) fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
+    /// Reads a filter on a date in Japan.
+    pub(crate) fn read(filter: &OrderListFilter, today: JstDate) -> Result<Self, Rejection> {
         let invalid = |text| Rejection::new(ReasonCode::ValidationError, text);
         let status = filter.status.as_deref().map(|text| {
             let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
@@ -32,10 +35,13 @@ impl ListFilter {
             let date = dashed.and_then(|text| text.parse().ok());
             date.ok_or_else(|| invalid(format!("DATE: `{shown}` is no date; write YYYYMMDD")))
         });
+        filter.instrument_id.as_deref().map(symbol_of).transpose()?;
+        let date = date.transpose()?;
         Ok(Self {
             status: status.transpose()?,
             instrument_id: filter.instrument_id.clone(),
-            date: date.transpose()?,
+            // All that the broker lists is of today: what was placed today, or works today.
+            date: date.filter(|date| *date != today),
         })
     }
 

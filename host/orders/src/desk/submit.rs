@@ -104,7 +104,13 @@ impl Desk {
             OrderStatus::Initialized => OrderStatus::Submitted,
             status => status,
         };
-        let text = "sent before, and the broker's answer is not known; read the order list";
+        let text = match order.is_ambiguous {
+            true => {
+                "sent before, the broker's answer is not known, and orders of its list may be this one: \
+                 look at the broker's own pages, and give a new order a new id"
+            }
+            false => "sent before, and the broker's answer is not known; read the order list",
+        };
         let result = SubmitOrderResult {
             request_id: asked.request_id.clone().into(),
             client_order_id: id.into(),
