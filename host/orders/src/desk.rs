@@ -9,12 +9,13 @@
 //! - `change`: changes and cancels; `cancel_all`: cancels of many;
 //! - `lists` and `notices`: what the broker tells by itself; what both mean for an order: `crate::reconcile`;
 //! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events;
-//!   `discrepancies`: events of what does not fit.
+//!   `discrepancies`: events of what does not fit; `given_up`: orders that a late list has.
 
 mod answers;
 mod cancel_all;
 mod change;
 mod discrepancies;
+mod given_up;
 mod guards;
 mod list_rows;
 mod lists;
@@ -167,6 +168,8 @@ pub struct Desk {
     /// Notices of orders that are not known yet, with the time of their coming.
     held: Vec<(Duration, BrokerNotice)>,
     heard: Heard,
+    /// Orders that were told as not at the broker.
+    given_up: VecDeque<DeskOrder>,
     pace: discrepancies::Pace,
     resync: lists::Resync,
     ready: session::Readiness,
@@ -219,6 +222,7 @@ impl Desk {
             unowned: Vec::new(),
             held: Vec::new(),
             heard: Heard::default(),
+            given_up: VecDeque::new(),
             pace: discrepancies::Pace::default(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),

@@ -178,7 +178,7 @@ pub(crate) struct Claims {
 }
 
 /// Whether a row may be an order whose number is unknown (P19).
-fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
+pub(crate) fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
     let is_in_time = row.time.millis().saturating_add(CLAIM_SLACK_MS) >= order.ts_ms;
     // A request that has left arrives soon or never.
     let is_soon = row.time.millis() <= order.ts_ms.saturating_add(CLAIM_LATEST_MS);

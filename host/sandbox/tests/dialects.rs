@@ -7,6 +7,9 @@
     reason = "a skipped test says so, and a measurement tells what it found"
 )]
 
+#[path = "dialects/operations.rs"]
+mod operations;
+
 use std::path::PathBuf;
 
 use domain::JstDate;
@@ -107,16 +110,11 @@ fn each_misbehaviour_is_a_fault_and_the_next_call_works() {
         ("control-in-reason", "has control characters"),
         ("reason-without-code", "does not begin with capitals"),
         ("small-reason", "does not begin with capitals"),
+        ("other-request", "`CLMKabuCancelOrderAll` where `CLMKabuNewOrder` is asked for"),
     ] {
         let kind = fault(tag);
         assert!(kind.to_string().contains(words), "{tag}: {kind}");
     }
-}
-
-#[test]
-fn a_plan_that_names_a_position_twice_is_a_fault() {
-    let fault = turns().plan(&order(&[])).unwrap_err();
-    assert!(fault.to_string().contains("names a position twice"), "{fault}");
 }
 
 #[test]

@@ -15,7 +15,11 @@ std::thread_local! {
 }
 
 fn request(fields: Vec<Field>) -> Request {
-    Request { id: "CLMTurn".to_owned(), fields, lists: Vec::new(), password_field: None }
+    named("CLMKabuNewOrder", fields)
+}
+
+fn named(id: &str, fields: Vec<Field>) -> Request {
+    Request { id: id.to_owned(), fields, lists: Vec::new(), password_field: None }
 }
 
 fn turn(order: &Order) -> Result<Request, Refusal> {
@@ -56,6 +60,7 @@ fn turn(order: &Order) -> Result<Request, Refusal> {
         "control-in-reason" => Err(refusal("CODE: one\nline")),
         "reason-without-code" => Err(refusal("no code here")),
         "small-reason" => Err(refusal("code: small letters")),
+        "other-request" => Ok(named("CLMKabuCancelOrderAll", Vec::new())),
         "counts" => Ok(request(vec![field("asked", asked.to_string())])),
         _ => Ok(request(vec![field("sSymbol", order.symbol.as_str())])),
     }
@@ -101,7 +106,8 @@ impl Dialect for Turns {
     }
 
     fn list_orders() -> Request {
-        request(Vec::new())
+        let password_field = Some("sSecondPassword".to_owned());
+        Request { password_field, ..named("CLMOrderList", Vec::new()) }
     }
 
     fn judge(answer: &Answer) -> Outcome {

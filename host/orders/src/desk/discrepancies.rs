@@ -99,7 +99,7 @@ impl Desk {
         }
     }
 
-    fn push_discrepancy(
+    pub(super) fn push_discrepancy(
         &mut self,
         client_order_id: Option<Text<'static>>,
         venue_order_id: Option<Text<'static>>,

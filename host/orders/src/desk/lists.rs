@@ -293,6 +293,7 @@ impl Desk {
             if self.has_held_notice_for(*key) {
                 continue;
             }
+            self.give_up(*key);
             self.reject(*key, None, &reconcile::not_at_broker(), now);
         }
         let in_doubt: BTreeSet<OrderKey> = claims.ambiguous.iter().map(|(key, _)| *key).collect();
@@ -310,6 +311,7 @@ impl Desk {
             if let Some(key) = self.book.add(DeskOrder::foreign(row)) {
                 listed.insert(key);
                 self.apply_foreign(key, row, now);
+                self.find_given_up(row, now);
             }
         }
         self.apply_absence(&listed, asked, now);

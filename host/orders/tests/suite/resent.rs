@@ -140,3 +140,29 @@ fn notices_of_before_a_start_decide_nothing_of_requests_after_it() {
         assert_eq!(world.events(), ["OrderRejected a VENUE_REJECTED"], "time {has_time}");
     }
 }
+
+/// The broker's list lags behind: the order was told as not there, and then it is.
+#[test]
+fn an_order_that_a_late_list_has_is_named() {
+    let mut world = world();
+    world.submit(&limit_buy("b", 200, "2500"));
+    world.lose(true);
+    for _ in 0..60 {
+        world.answer_with(|id| {
+            let mut answered = crate::broker::answer(id, "", vec![]);
+            answered.lists.insert("rows".to_owned(), Vec::new());
+            answered
+        });
+        world.pass(Duration::from_millis(200));
+    }
+    assert!(world.events().contains(&"OrderRejected b INTERNAL_ERROR".to_owned()));
+    for _ in 0..2 {
+        world.list(ipc::OrderListFilter::default());
+        world.answer_all();
+    }
+    let told = world.json("OrderDiscrepancy");
+    assert_eq!((&told["client_order_id"], &told["venue_order_id"]), (&"b".into(), &"1001".into()));
+    let told = world.events();
+    let named = told.iter().filter(|event| event.starts_with("OrderDiscrepancy b 1001 ended"));
+    assert_eq!(named.count(), 1, "{told:?}");
+}

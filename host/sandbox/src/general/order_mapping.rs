@@ -16,7 +16,7 @@ use super::HOST_BYTES_PER_BYTE;
 use super::order_mapping_bindings as bindings;
 use crate::state::State;
 use bindings::exports::kumiki::order_mapping::guest as wit;
-use from_guest::{Answered, Reader};
+use from_guest::{Answered, Operation, Reader};
 
 /// A dialect that can be instantiated.
 pub(crate) struct MappingReady(bindings::OrderMappingPre<State>);
@@ -77,7 +77,9 @@ impl Mapping {
         let allocations: Vec<_> = allocations.iter().map(to_guest::allocation).collect();
         let order = to_guest::order(order)?;
         let found = self.guest().call_new_order(&mut *store, &order, account, &allocations)?;
-        read(store, |reader| reader.answer_of(found, Reader::request))
+        read(store, |reader| {
+            reader.answer_of(found, |reader, found| reader.request(found, Operation::New))
+        })
     }
 
     pub(crate) fn modify_order(
@@ -86,7 +88,9 @@ impl Mapping {
         change: &BrokerChange,
     ) -> Result<Result<BrokerRequest, Rejection>> {
         let found = self.guest().call_modify_order(&mut *store, &to_guest::change(change)?)?;
-        read(store, |reader| reader.answer_of(found, Reader::request))
+        read(store, |reader| {
+            reader.answer_of(found, |reader, found| reader.request(found, Operation::Modify))
+        })
     }
 
     pub(crate) fn cancel_order(
@@ -96,17 +100,19 @@ impl Mapping {
         business_day: Option<&str>,
     ) -> Result<Result<BrokerRequest, Rejection>> {
         let found = self.guest().call_cancel_order(&mut *store, venue_order_id, business_day)?;
-        read(store, |reader| reader.answer_of(found, Reader::request))
+        read(store, |reader| {
+            reader.answer_of(found, |reader, found| reader.request(found, Operation::Cancel))
+        })
     }
 
     pub(crate) fn cancel_all(&self, store: &mut Store<State>) -> Result<BrokerRequest> {
         let found = self.guest().call_cancel_all(&mut *store)?;
-        read(store, |reader| reader.request(found))
+        read(store, |reader| reader.request(found, Operation::CancelAll))
     }
 
     pub(crate) fn list_orders(&self, store: &mut Store<State>) -> Result<BrokerRequest> {
         let found = self.guest().call_list_orders(&mut *store)?;
-        read(store, |reader| reader.request(found))
+        read(store, |reader| reader.request(found, Operation::List))
     }
 
     pub(crate) fn judge(

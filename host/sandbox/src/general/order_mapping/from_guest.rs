@@ -23,11 +23,43 @@ use super::super::to_guest::same_cases;
 use super::wit;
 use crate::formula::description;
 
+/// What a dialect is asked to make a request for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    New,
+    Modify,
+    Cancel,
+    CancelAll,
+    List,
+}
+
+impl Operation {
+    /// The broker's name of the request.
+    const fn id(self) -> &'static str {
+        match self {
+            Self::New => "CLMKabuNewOrder",
+            Self::Modify => "CLMKabuCorrectOrder",
+            Self::Cancel => "CLMKabuCancelOrder",
+            Self::CancelAll => "CLMKabuCancelOrderAll",
+            Self::List => "CLMOrderList",
+        }
+    }
+}
+
 /// A value that fits the contract, or what breaks it.
 pub(super) type Answered<T> = Result<T, FaultKind>;
+/// A name of the broker's, or why it is none.
+type Small = Result<Arc<str>, String>;
 
 /// Bytes of a name: of a request, a field, an order, a position or a fill.
 const NAME_BYTES_MAX: usize = 64;
+/// Bytes of an order's number, of an issue's code and of a fill's number, as the venue's own are: a longer word
+/// is none, and may be a secret of the session's.
+const NUMBER_BYTES_MAX: usize = 16;
+const ISSUE_BYTES_MAX: usize = 9;
+const FILL_BYTES_MAX: usize = 24;
+/// Bytes of what stands before the colon of a reason.
+const TAG_BYTES_MAX: usize = 24;
 /// What a record takes beside its texts.
 const RECORD_BYTES: usize = 16;
 /// Fields that the host adds to every request.
@@ -113,23 +145,34 @@ impl Reader {
         ))
     }
 
+    /// A name of the broker's: letters, digits, `-` and `.`. One that does not fit is the broker's mistake,
+    /// not the dialect's; the words on it do not repeat it.
+    fn small(&mut self, what: &str, text: String, bytes_max: usize) -> Answered<Small> {
+        let text = self.name(what, text)?;
+        let fits = text.len() <= bytes_max && !text.contains('_');
+        let none = || format!("{what} is not 1 to {bytes_max} letters, digits, `-` and `.`");
+        Ok(if fits { Ok(text.into()) } else { Err(none()) })
+    }
+
     fn names(&mut self, what: &str, texts: Vec<String>) -> Answered<Vec<String>> {
         within("names", texts.len(), DIALECT_REQUEST_ROWS_MAX)?;
         texts.into_iter().map(|text| self.name(what, text)).collect()
     }
 
-    /// A reason: what stands before the colon is capitals, digits and underscores only.
+    /// A reason: what stands before the colon is capitals, digits and underscores only. A code that is longer
+    /// than any is not shown.
     fn reason(&mut self, text: String) -> Answered<String> {
         let text = self.line("a reason", text)?;
-        let tag = text.split_once(':').map_or("", |(tag, _)| tag);
+        let (tag, words) = text.split_once(':').unwrap_or_default();
         let fits = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-        match !tag.is_empty() && tag.bytes().all(fits) {
-            // The same length as every other reason.
-            true => Ok(Rejection::new(ReasonCode::InternalError, text).text),
-            false => broken(format!(
+        if tag.is_empty() || !tag.bytes().all(fits) {
+            return broken(format!(
                 "the reason `{text}` does not begin with capitals, digits or underscores and a colon"
-            )),
+            ));
         }
+        let tag = if tag.len() > TAG_BYTES_MAX { "UNREADABLE_CODE" } else { tag };
+        // The same length as every other reason.
+        Ok(Rejection::new(ReasonCode::InternalError, format!("{tag}:{words}")).text)
     }
 
     /// A price above 0 in its shortest form.
@@ -204,10 +247,10 @@ impl Reader {
     pub(super) fn or_words<W, T>(
         &mut self,
         found: Result<W, String>,
-        read: impl FnOnce(&mut Self, W) -> Answered<T>,
+        read: impl FnOnce(&mut Self, W) -> Answered<Result<T, String>>,
     ) -> Answered<Result<T, String>> {
         match found {
-            Ok(found) => read(self, found).map(Ok),
+            Ok(found) => read(self, found),
             Err(text) => self.words(&text).map(Err),
         }
     }
@@ -262,8 +305,20 @@ impl Reader {
         Ok(fields)
     }
 
-    pub(super) fn request(&mut self, found: wit::Request) -> Answered<BrokerRequest> {
+    /// A request for one operation, under the broker's own name of it: no other one may be asked for in its
+    /// place.
+    pub(super) fn request(
+        &mut self,
+        found: wit::Request,
+        operation: Operation,
+    ) -> Answered<BrokerRequest> {
         let id = self.name("the request", found.id)?;
+        if id != operation.id() {
+            return broken(format!("it makes `{id}` where `{}` is asked for", operation.id()));
+        }
+        if found.password_field.is_some() && operation == Operation::List {
+            return broken("it wants the second password for a list");
+        }
         let fields = self.fields(found.fields)?;
         within("lists of a request", found.lists.len(), DIALECT_REQUEST_LISTS_MAX)?;
         let mut lists: Vec<FieldList> = Vec::with_capacity(found.lists.len());
@@ -320,7 +375,7 @@ impl Reader {
         })
     }
 
-    pub(super) fn row(&mut self, found: wit::OrderRow) -> Answered<BrokerRow> {
+    pub(super) fn row(&mut self, found: wit::OrderRow) -> Answered<Result<BrokerRow, String>> {
         let (quantity, filled, leaves) = (found.quantity, found.filled, found.leaves);
         let adds_up = filled.checked_add(leaves).is_some_and(|sum| sum <= quantity);
         if quantity == 0 || !adds_up {
@@ -328,10 +383,12 @@ impl Reader {
                 "{filled} shares filled and {leaves} open of an order for {quantity}"
             ));
         }
-        Ok(BrokerRow {
-            venue_order_id: self.name("the order", found.venue_order_id)?.into(),
+        let number = self.small("the order", found.venue_order_id, NUMBER_BYTES_MAX)?;
+        let symbol = self.small("the issue", found.symbol, ISSUE_BYTES_MAX)?;
+        let row = BrokerRow {
+            venue_order_id: number.clone().unwrap_or_default(),
             business_day: self.business_day(found.business_day)?,
-            symbol: self.name("the issue", found.symbol)?.into(),
+            symbol: symbol.clone().unwrap_or_default(),
             side: found.side.into(),
             order_type: found.order_type.into(),
             quantity: Quantity::new(quantity),
@@ -344,45 +401,53 @@ impl Reader {
             status: found.status.into(),
             time: self.time(&found.time)?,
             tags: self.tags("a tag", found.tags)?,
-        })
+        };
+        Ok(number.and(symbol).map(|_| row))
     }
 
-    pub(super) fn frame(&mut self, found: wit::Frame) -> Answered<BrokerFrame> {
-        Ok(match found {
+    pub(super) fn frame(&mut self, found: wit::Frame) -> Answered<Result<BrokerFrame, String>> {
+        Ok(Ok(match found {
             wit::Frame::KeepAlive => BrokerFrame::KeepAlive,
             wit::Frame::Ended(number) => BrokerFrame::Ended(self.words(&number)?),
-            wit::Frame::Order(notice) => BrokerFrame::Order(self.notice(notice)?),
+            wit::Frame::Order(notice) => {
+                return Ok(self.notice(notice)?.map(BrokerFrame::Order));
+            }
             wit::Frame::Venue(phase) => BrokerFrame::Venue(phase.into()),
             wit::Frame::Other => BrokerFrame::Other,
-        })
+        }))
     }
 
-    fn notice(&mut self, found: wit::Notice) -> Answered<BrokerNotice> {
+    fn notice(&mut self, found: wit::Notice) -> Answered<Result<BrokerNotice, String>> {
         let kind = NoticeKind::from(found.kind);
         if found.fill.is_some() != (kind == NoticeKind::Filled) {
             return broken("a fill goes with a notice of one, and with no other");
         }
-        Ok(BrokerNotice {
+        let number = self.small("the order", found.venue_order_id, NUMBER_BYTES_MAX)?;
+        let symbol = self.small("the issue", found.symbol, ISSUE_BYTES_MAX)?;
+        let fill = found.fill.map(|fill| self.fill(fill)).transpose()?.transpose();
+        let notice = BrokerNotice {
             kind,
-            venue_order_id: self.name("the order", found.venue_order_id)?.into(),
+            venue_order_id: number.clone().unwrap_or_default(),
             business_day: self.business_day(found.business_day)?,
-            symbol: self.name("the issue", found.symbol)?.into(),
+            symbol: symbol.clone().unwrap_or_default(),
             side: found.side.map(Into::into),
             quantity: found.quantity.map(Quantity::new),
-            fill: found.fill.map(|fill| self.fill(fill)).transpose()?,
+            fill: fill.clone().unwrap_or_default(),
             time: found.time.map(|text| self.time(&text)).transpose()?,
             reason: found.reason.map(|text| self.reason(text)).transpose()?,
-        })
+        };
+        Ok(number.and(symbol).and(fill).map(|_| notice))
     }
 
-    fn fill(&mut self, found: wit::Fill) -> Answered<BrokerFill> {
+    fn fill(&mut self, found: wit::Fill) -> Answered<Result<BrokerFill, String>> {
         if found.quantity == 0 {
             return broken("a fill of no shares");
         }
-        Ok(BrokerFill {
-            trade_id: self.name("the fill", found.trade_id)?.into(),
-            quantity: Quantity::new(found.quantity),
-            price: self.price(&found.price)?,
-        })
+        let trade_id = self.small("the fill", found.trade_id, FILL_BYTES_MAX)?;
+        let (quantity, price) = (Quantity::new(found.quantity), self.price(&found.price)?);
+        Ok(trade_id.map(|trade_id| BrokerFill { trade_id, quantity, price }))
     }
 }
+
+#[cfg(test)]
+mod tests;
