@@ -53,11 +53,12 @@ def test_the_account_of_an_engine_is_left_alone(tmp_path, broker):
     try:
         client = engine.client()
         client.ask("RequestVenueLogin", "VenueReady", venue="web_broker")
-        before = asked(broker)
+        before = len(asked(broker))
         source, report, told = update(tmp_path, broker, engine.config, *on)
         assert source["state"] == "given_up" and source["reason"].startswith("skipped, an engine"), source
         assert "skipped, an engine" in json.dumps(report["issues"]) + told
-        assert asked(broker) == before
+        # The engine's own lists come by themselves.
+        assert not {"CLMAuthLoginRequest", "CLMAuthLogoutRequest", HISTORY} & set(asked(broker)[before:])
         # Its session is the same still.
         client.ask("GetBuyingPower", "BuyingPowerUpdated", venue="web_broker")
         engine.process.send_signal(signal.SIGINT)
