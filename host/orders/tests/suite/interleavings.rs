@@ -156,10 +156,14 @@ impl Run {
                 if let Some(number) = self.some_number()
                     && self.is_in_turn
                 {
-                    // Brokers take fewer shares, and never more.
-                    let shares = self.world.broker.orders[&number].order.quantity.shares();
+                    // Brokers take fewer shares, and never more; and what was placed elsewhere stays larger
+                    // than orders of the desk.
+                    let order = &self.world.broker.orders[&number];
+                    let shares = order.order.quantity.shares();
                     let fewer = (1 + self.random.below(5)) * 100;
-                    self.world.broker.change_elsewhere(&number, fewer.min(shares));
+                    if order.by_desk {
+                        self.world.broker.change_elsewhere(&number, fewer.min(shares));
+                    }
                 }
             }
             _ => self.world.pass(Duration::from_millis(1 + self.random.below(3_000))),
