@@ -86,6 +86,13 @@ impl Book {
         })
     }
 
+    /// Whether a number may be taken by the broker for another order than the one of a key, which may work.
+    pub(crate) fn is_number_of_another(&self, number: &str, key: Option<OrderKey>) -> bool {
+        let same = self.by_number.get(number).into_iter().flatten();
+        let mut others = same.filter(|other| Some(**other) != key);
+        others.any(|other| self.orders.get(other).is_some_and(|order| !order.is_settled()))
+    }
+
     /// The order that a person means by a number: the newest that is not over, else the newest.
     pub(crate) fn by_number_alone(&self, number: &str) -> Option<OrderKey> {
         let known = self.by_number.get(number)?;

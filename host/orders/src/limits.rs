@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Commands that wait for the broker: one is asked after the other, and a person can have no use for
 /// more. Further ones are refused.
 pub const JOBS_WAITING_MAX: usize = 1_000;
-/// Those of one client.
+/// Those of one client. Questions and what changes something are counted apart.
 pub const JOBS_OF_CLIENT_MAX: usize = 250;
 
 /// Time from the receipt of a command to its answer (specification 2, "Limits").

@@ -78,7 +78,8 @@ impl fmt::Display for IssueCode {
 /// | W2 | it is asked | the run logs in once, at the first question, and out at its end; the report says that a login ends other sessions of the user |
 /// | W3 | an engine, or another run, holds the lock of the account, which is in the config folder | it is skipped for the whole run, nothing is sent, and the report says so |
 /// | W4 | the login fails, or the session ends during the run (`p_errno` 2), as by another login | it is given up for the run: it never logs in a second time |
-/// | W5 | no clear answer, or `p_errno` -2 or -3 | asked again, three times in all: a question changes nothing at the broker |
+/// | W5 | `p_errno` -2 or -3: it is busy | asked three times in all, with pauses |
+/// | W6 | no clear answer, or one of another issue, or of none | not asked again; the next source is asked |
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
 )]

@@ -178,7 +178,7 @@ impl Desk {
     /// Queues a part of a cancel of many: its time counts from the receipt of the whole, and it has no end
     /// of its own.
     fn enqueue_part(&mut self, asked: Asked, received: Duration, kind: JobKind, now: Now) {
-        self.queue.push_back(Job { asked: Some(asked), received, kind, is_given_up: true });
+        self.put_in_queue(Job { asked: Some(asked), received, kind, is_given_up: true });
         self.work(now);
     }
 
@@ -258,7 +258,9 @@ impl Desk {
         }
         let made = self.may_use(&password, now).and_then(|()| {
             let made = self.mapping.cancel_order(&row.venue_order_id, row.business_day.as_deref());
-            made.map_err(|fault| fault_of(&fault))?
+            let request = made.map_err(|fault| fault_of(&fault))??;
+            self.check_names(&request, &row.venue_order_id, row.business_day.as_deref(), None)?;
+            Ok(request)
         });
         match made {
             Ok(request) => self.send(job, request, Some(password.value)),

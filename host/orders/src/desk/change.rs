@@ -247,15 +247,16 @@ impl Desk {
             return Err(Rejection::new(ReasonCode::VenueRejected, text));
         }
         let business_day = order.business_day.clone();
-        match &job.change {
+        let day = business_day.clone();
+        let (request, wanted) = match &job.change {
             Change::Cancel => {
                 let made = self.mapping.cancel_order(&number, business_day.as_deref());
-                Ok((made.map_err(|fault| fault_of(&fault))??, None))
+                (made.map_err(|fault| fault_of(&fault))??, None)
             }
             Change::Modify(change) => {
                 let (wanted, _) = self.wanted(order, *change, now)?;
                 let change = BrokerChange {
-                    venue_order_id: number,
+                    venue_order_id: Arc::clone(&number),
                     business_day,
                     order_type: wanted.order_type,
                     quantity: change.quantity.map(|_| wanted.quantity),
@@ -264,9 +265,31 @@ impl Desk {
                     expire_date: change.expire_time.and(wanted.expire_date),
                 };
                 let made = self.mapping.modify_order(&change);
-                Ok((made.map_err(|fault| fault_of(&fault))??, Some(wanted)))
+                (made.map_err(|fault| fault_of(&fault))??, Some(wanted))
             }
+        };
+        self.check_names(&request, &number, day.as_deref(), Some(job.key))?;
+        Ok((request, wanted))
+    }
+
+    /// Whether a request names its order: numbers are unique on one day only, and a dialect may send them
+    /// without the day.
+    pub(super) fn check_names(
+        &self,
+        request: &BrokerRequest,
+        number: &str,
+        day: Option<&str>,
+        key: Option<OrderKey>,
+    ) -> Result<(), Rejection> {
+        let has_day = request.fields.iter().any(|field| Some(field.value.as_str()) == day);
+        if has_day || !self.book.is_number_of_another(number, key) {
+            return Ok(());
         }
+        let text = format!(
+            "NUMBER_OF_TWO: another order has number {number} on another day, and the broker is asked by the \
+             number alone; use the broker's own pages"
+        );
+        Err(Rejection::new(ReasonCode::OrderStatusUnknown, text))
     }
 
     pub(crate) fn change_answered(&mut self, job: Job, called: Called, now: Now) {

@@ -65,7 +65,7 @@ impl Desk {
             .and_then(|()| ListFilter::read(&list.filter, now.wall.jst_date()))
             .and_then(|filter| {
                 self.check_session()?;
-                self.has_room(asked.client)?;
+                self.has_room_to_ask(asked.client)?;
                 Ok(filter)
             });
         match filter {

@@ -36,7 +36,7 @@ impl Desk {
     }
 
     fn ask_money(&mut self, asked: Asked, kind: JobKind, now: Now) {
-        match self.check_session().and_then(|()| self.has_room(asked.client)) {
+        match self.check_session().and_then(|()| self.has_room_to_ask(asked.client)) {
             Ok(()) => self.enqueue(Some(asked), kind, now),
             Err(rejection) => {
                 self.tell_error(&asked, rejection.code.as_str(), rejection.text, None);

@@ -193,7 +193,9 @@ impl Desk {
                 None => {}
             }
             let is_unlisted = listed_at.is_some_and(|listed| listed >= came + settle);
-            if is_unlisted && !is_submitting && !has_unknown {
+            // It may be of an order whose number is unknown, but keeps that from being judged for so long only.
+            let may_be_unknown = has_unknown && now.mono.saturating_sub(came) < ORDER_ANSWER_TIME;
+            if is_unlisted && !is_submitting && !may_be_unknown {
                 let text =
                     format!("a notice ({:?}) tells of an order that no list has", notice.kind);
                 let kind = Discrepancy::NoticeWithoutOrder;
@@ -318,7 +320,12 @@ impl Desk {
     /// A fill: counted and told once, whatever the order's state is.
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
-        if let Some(known) = order.fills.get(&fill.trade_id) {
+        // Numbers of fills may begin again on another day.
+        let id = match &notice.business_day {
+            Some(day) => format!("{day} {}", fill.trade_id).into(),
+            None => Arc::clone(&fill.trade_id),
+        };
+        if let Some(known) = order.fills.get(&id) {
             if *known != (fill.quantity, fill.price) {
                 let text =
                     format!("fill {} was told with other shares or another price", fill.trade_id);
@@ -330,7 +337,7 @@ impl Desk {
             let text = format!("more than {FILLS_PER_ORDER_MAX} fills");
             return self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
-        order.fills.insert(Arc::clone(&fill.trade_id), (fill.quantity, fill.price));
+        order.fills.insert(id, (fill.quantity, fill.price));
         order.cumulative = order.cumulative.saturating_add(fill.quantity.shares());
         let asked = order.order.quantity.shares();
         let is_over = order.cumulative > asked;

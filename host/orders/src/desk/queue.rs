@@ -1,5 +1,6 @@
 //! What waits for the broker, which takes one question at a time, and for how long.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::{ReasonCode, Rejection};
@@ -61,10 +62,21 @@ pub(super) fn not_sent() -> Rejection {
 }
 
 impl Desk {
-    /// Whether a command of a client can wait for its turn: one client leaves room for the others.
+    /// Whether an order, a change or a cancel of a client can wait for its turn: one client leaves room for
+    /// the others, and questions take no room of orders.
     pub(crate) fn has_room(&self, client: u64) -> Result<(), Rejection> {
-        let of_client = self.queue.iter().filter(|job| job.is_of(client)).count();
-        let (limit, whose) = match self.queue.len() {
+        self.has_room_for(client, false)
+    }
+
+    /// Whether a question of a client can wait for its turn.
+    pub(crate) fn has_room_to_ask(&self, client: u64) -> Result<(), Rejection> {
+        self.has_room_for(client, true)
+    }
+
+    fn has_room_for(&self, client: u64, is_inquiry: bool) -> Result<(), Rejection> {
+        let alike = || self.queue.iter().filter(|job| job.is_inquiry() == is_inquiry);
+        let of_client = alike().filter(|job| job.is_of(client)).count();
+        let (limit, whose) = match alike().count() {
             JOBS_WAITING_MAX.. => (JOBS_WAITING_MAX, "commands"),
             _ if of_client >= JOBS_OF_CLIENT_MAX => (JOBS_OF_CLIENT_MAX, "commands of this client"),
             _ => return Ok(()),
@@ -76,7 +88,12 @@ impl Desk {
     /// A job waits for its turn: what changes something before what only asks, else as it came.
     pub(crate) fn enqueue(&mut self, asked: Option<Asked>, kind: JobKind, now: Now) {
         self.withdraw_after_sleep(now);
-        let job = Job { asked, received: now.mono, kind, is_given_up: false };
+        self.put_in_queue(Job { asked, received: now.mono, kind, is_given_up: false });
+        self.work(now);
+    }
+
+    /// Puts a job behind those of its kind.
+    pub(super) fn put_in_queue(&mut self, job: Job) {
         let place = match job.is_inquiry() {
             true => self.queue.len(),
             false => {
@@ -85,7 +102,6 @@ impl Desk {
             }
         };
         self.queue.insert(place, job);
-        self.work(now);
     }
 
     /// Takes the next job, unless the broker is being asked.
@@ -103,9 +119,14 @@ impl Desk {
 
     /// A list that was asked for at a time serves all clients who have waited for one since before.
     pub(super) fn serve_waiting_lists(&mut self, sent_at: Duration) {
+        // A client whose orders wait still wants to see them in its list.
+        let waiting = self.queue.iter().filter(|job| !job.is_inquiry());
+        let has_orders: BTreeSet<u64> =
+            waiting.filter_map(|job| job.asked.as_ref().map(|asked| asked.client)).collect();
         let is_served = |job: &Job| {
-            let is_list = matches!(&job.kind, JobKind::List(list) if matches!(list.purpose, Purpose::Client(_)));
-            is_list && job.received < sent_at
+            let is_behind = job.asked.as_ref().is_some_and(|one| has_orders.contains(&one.client));
+            let JobKind::List(list) = &job.kind else { return false };
+            matches!(list.purpose, Purpose::Client(_)) && job.received < sent_at && !is_behind
         };
         if !self.queue.iter().any(is_served) {
             return;

@@ -259,3 +259,20 @@ fn an_order_that_settles_a_position_is_found_by_its_row_whatever_its_side() {
         }
     }
 }
+
+/// A notice of a number that no list has keeps a lost order from being judged for so long only, and is told.
+#[test]
+fn a_notice_of_nobodys_order_leaves_no_order_unknown_for_ever() {
+    let mut world = world();
+    lost(&mut world, &limit_buy("a", 100, "2500"));
+    world.connect();
+    let fields = [("symbol", "7203")].map(|(name, value)| Field::new(name, value)).to_vec();
+    world.broker.tell("accepted", "29999999", fields);
+    world.deliver_all();
+    for _ in 0..6 {
+        settle(&mut world);
+    }
+    let told = world.events();
+    assert!(told.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{told:?}");
+    assert!(told.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{told:?}");
+}

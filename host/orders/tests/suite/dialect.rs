@@ -209,12 +209,17 @@ impl OrderMapping for PlainDialect {
     }
 }
 
+/// The business day, where a test tells one.
+fn day_of(fields: &[Field]) -> Option<std::sync::Arc<str>> {
+    Some(named(fields, "day")).filter(|day| !day.is_empty()).map(Into::into)
+}
+
 fn read_row(row: &[Field]) -> Option<BrokerRow> {
     let made = order(row)?;
     let shares = |name| Some(Quantity::new(named(row, name).parse().ok()?));
     Some(BrokerRow {
         venue_order_id: named(row, "number").into(),
-        business_day: None,
+        business_day: day_of(row),
         symbol: made.symbol,
         side: made.side,
         order_type: made.order_type,
@@ -257,7 +262,7 @@ fn read_frame(fields: &[Field]) -> Option<BrokerFrame> {
     Some(BrokerFrame::Order(BrokerNotice {
         kind,
         venue_order_id: named(fields, "number").into(),
-        business_day: None,
+        business_day: day_of(fields),
         symbol: named(fields, "symbol").into(),
         side: None,
         quantity: None,

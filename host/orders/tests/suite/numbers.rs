@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use domain::TimeInForce;
+use domain::order_mapping::Field;
 use ipc::SubmitOrderRequest;
 use orders::DeskRules;
 
-use crate::world::{World, limit_buy, masters};
+use crate::world::{InFlight, World, limit_buy, masters};
 
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -90,4 +91,68 @@ fn an_order_with_a_date_of_its_own_outlives_a_list_without_it() {
     world.submit(&dated("g"));
     assert_eq!(world.json("SubmitOrderResult")["outcome"], "IdempotentReplay");
     assert_eq!(world.sent.iter().filter(|sent| sent.as_str() == "new").count(), 1);
+}
+
+/// Both work, and the list tells them apart by their days; a request that does not would hit either.
+#[test]
+fn a_request_by_number_alone_is_not_sent_where_two_orders_have_it() {
+    let mut world = World::ready(DeskRules::default(), false);
+    world.submit(&dated("old"));
+    world.answer_all();
+    let old = world.broker.orders.remove("1000").unwrap();
+    world.broker.notices.clear();
+    world.pass(4 * DAY);
+    world.password("0000");
+    world.submit(&limit_buy("new", 100, "2400"));
+    world.answer_all();
+    world.events();
+    world.list(ipc::OrderListFilter::default());
+    let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take() else {
+        panic!("no list was asked for")
+    };
+    let mut answered = world.broker.take(&request, world.wall);
+    let rows = answered.lists.get_mut("rows").unwrap();
+    rows[0].push(Field::new("day", "20261124"));
+    let new = std::mem::replace(world.broker.orders.get_mut("1000").unwrap(), old);
+    let mut carried = world.broker.take(&request, world.wall).lists["rows"][0].clone();
+    carried.push(Field::new("day", "20261120"));
+    rows.push(carried);
+    world.broker.orders.insert("1000".to_owned(), new);
+    world.give(ticket, sent_p_no, Ok(answered));
+    let listed = world.json("OrderListUpdated")["orders"].clone();
+    let ids: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|row| row["client_order_id"].as_str())
+        .collect();
+    assert_eq!(ids, ["new", "old"]);
+    world.events();
+    for id in ["old", "new"] {
+        world.cancel(Some(id), None);
+        assert_eq!(world.events(), [format!("OrderRejected {id} ORDER_STATUS_UNKNOWN")]);
+    }
+    world.modify("old", None, Some("2490"));
+    assert_eq!(world.events(), ["OrderRejected old ORDER_STATUS_UNKNOWN"]);
+    assert!(!world.sent.iter().any(|sent| sent == "cancel" || sent == "modify"));
+}
+
+/// Fills are numbered anew on each day.
+#[test]
+fn fills_of_two_days_with_one_number_are_two() {
+    let mut world = World::ready(DeskRules::default(), false);
+    world.submit(&SubmitOrderRequest { quantity: "300".to_owned(), ..dated("g") });
+    world.answer_all();
+    world.events();
+    for (day, event) in [("20261120", "x1"), ("20261124", "x2"), ("20261120", "x1")] {
+        let more = [("symbol", "7203"), ("trade", "1"), ("quantity", "100"), ("price", "2500")];
+        let mut fields: Vec<Field> =
+            more.iter().map(|(name, value)| Field::new(*name, *value)).collect();
+        fields.extend([Field::new("day", day), Field::new("again", event)]);
+        world.broker.tell("filled", "1000", fields);
+        world.deliver_all();
+        world.pass(4 * DAY);
+    }
+    let filled = world.told.iter().filter(|(_, event)| matches!(event, ipc::Event::OrderFilled(_)));
+    assert_eq!(filled.count(), 2);
 }

@@ -126,7 +126,8 @@ impl WebBrokerSource {
         Ok(network.complete(self.session()?.call_price(request))?)
     }
 
-    /// Asks until there is an answer, as often as that makes sense: nothing changes at the broker by it.
+    /// Asks, and again where the broker says that it is busy. What has no clear answer is not sent again
+    /// (specification 4, P7).
     fn ask(&mut self, code: IssueCode) -> Result<Answered, SourceError> {
         let fields = [("sIssueCode", code.as_str()), ("sSizyouC", MARKET)];
         let fields = fields.map(|(name, value)| Field::new(name, value)).to_vec();
@@ -141,10 +142,10 @@ impl WebBrokerSource {
                 Err(CallFailure::NotLoggedIn) => {
                     return Err(SourceError::Closed("not logged in".to_owned()));
                 }
-                Err(failure) if is_last => {
+                Err(failure) => {
                     return Err(SourceError::Malformed(words(&failure.to_string(), SHOWN_CHARS)));
                 }
-                Ok(_) | Err(_) => {}
+                Ok(_) => {}
             }
             self.network.pause(pause)?;
             pause *= 2;
@@ -238,7 +239,7 @@ fn rows(answered: &Answered, code: IssueCode) -> Result<Vec<DailyRow>, SourceErr
         return Err(malformed(format!("no list {}", LISTS[0])));
     };
     let of = cell(&answer.fields, "sIssueCode").unwrap_or_default();
-    if !of.is_empty() && of != code.as_str() {
+    if of != code.as_str() && !list.is_empty() {
         let of = words(of, SHOWN_CHARS);
         return Err(malformed(format!("asked for {code}, found {of}")));
     }

@@ -218,10 +218,9 @@ fn a_login_that_fails_ends_the_source() {
     }
 }
 
-/// W5: a question is asked again, with a new number, where its answer is lost; and no answer to another
-/// question is taken for it.
+/// W6: what has no clear answer is not asked again, and no answer to another question is taken for it.
 #[test]
-fn questions_without_a_clear_answer_are_asked_again() {
+fn a_question_is_sent_once() {
     let world = World::answering(&history(&[row("20260105", "2300")]));
     let wrong = ResponseTemplate::new(502);
     let of_other = shift_jis(&json!({ "p_no": "1", "p_errno": "0" }));
@@ -229,8 +228,15 @@ fn questions_without_a_clear_answer_are_asked_again() {
     let second = Mock::given(path(PATH)).respond_with(of_other).up_to_n_times(1).with_priority(2);
     world.server.add(first);
     world.server.add(second);
-    assert_eq!(world.ask().unwrap().rows.len(), 1);
-    assert_eq!(world.asked().len(), 1 + 3 + 1);
+    let mut source = world.source();
+    let mut ask = || source.issue(code("130A"), date("2026-01-05"), date("2026-01-06"));
+    for part in ["HTTP status 502", "the number of another request"] {
+        let error = ask().unwrap_err();
+        assert_eq!(error.reach(), Reach::Request);
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    assert_eq!(ask().unwrap().rows.len(), 1);
+    assert_eq!(world.asked().len(), 1 + 3);
 }
 
 #[test]
@@ -279,7 +285,9 @@ fn wrong_answers_are_refused() {
     };
     let mut without = row("20260105", "2300");
     without.as_object_mut().unwrap().remove("pDPP");
-    let mut of_other = history(&[]);
+    let mut of_other = history(&[row("20260105", "2300")]);
+    let mut of_none = of_other.clone();
+    of_none.as_object_mut().unwrap().remove("sIssueCode");
     of_other["sIssueCode"] = json!("7203");
     for (body, part) in [
         (changed("pDPP", json!({})), "row 2: pDPP: `{}` is not a decimal number"),
@@ -291,6 +299,7 @@ fn wrong_answers_are_refused() {
         (changed("sDate", json!("20260104")), "two rows of 130A on 2026-01-04"),
         (history(&[without]), "row 1: pDPP is missing"),
         (of_other, "asked for 130A, found 7203"),
+        (of_none, "asked for 130A, found "),
         (json!({ "p_errno": "0" }), "no list aCLMMfdsMarketPriceHistory"),
         (json!([]), "no JSON object"),
     ] {

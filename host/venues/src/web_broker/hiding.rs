@@ -16,6 +16,9 @@ const CODES_OF_FRAMES: [&str; 3] = ["p_errno", "p_EXRC", "p_EPRC"];
 /// Words of a frame.
 const WORDS_OF_FRAMES: [&str; 1] = ["p_err"];
 
+/// Characters of the longest number that the broker has as a code, with its sign.
+const NUMBER_CHARS_MAX: usize = 6;
+
 /// What is hidden. Nothing shows it.
 #[derive(Debug, Clone, Default)]
 pub struct Hidden(Secrets);
@@ -42,8 +45,10 @@ impl Hidden {
     fn code(&self, code: &mut String) {
         let is_code = code.len() <= CODE_CHARS_MAX
             && code.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-');
-        // `0` and nothing are no secret, whatever a password is.
-        if !is_code || (!matches!(code.as_str(), "" | "0") && self.0.stands_in(code)) {
+        // Short numbers are the broker's own codes, whatever a password is: they say what became of a request.
+        let is_number = code.len() <= NUMBER_CHARS_MAX
+            && code.bytes().all(|letter| letter.is_ascii_digit() || letter == b'-');
+        if !is_code || (!is_number && self.0.stands_in(code)) {
             UNREADABLE_CODE.clone_into(code);
         }
     }

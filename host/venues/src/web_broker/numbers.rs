@@ -34,7 +34,11 @@ pub enum NumbersError {
         cause: io::Error,
     },
     /// Another process has it.
-    #[error("another process uses the file of the request numbers, {}", .0.display())]
+    #[error(
+        "the account is in use: another engine, or a run of `kumiki update`, holds the file of the request \
+         numbers, {}",
+        .0.display()
+    )]
     Taken(PathBuf),
     /// It is another user's.
     #[error("the file of the request numbers, {}, is another user's", .0.display())]

@@ -35,6 +35,12 @@ fn a_code_is_short_and_no_secret_or_is_not_shown() {
     let mut shown = "0".to_owned();
     Hidden::password("0").code(&mut shown);
     assert_eq!(shown, "0", "that all went well is no secret");
+    // What became of a request is read from it, whatever somebody has as a password.
+    for code in ["2", "-62", "11701"] {
+        let mut shown = code.to_owned();
+        Hidden::password(code).code(&mut shown);
+        assert_eq!(shown, code);
+    }
 }
 
 #[test]
