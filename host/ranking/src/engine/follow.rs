@@ -242,29 +242,34 @@ impl Shared {
             return;
         }
         drop(refused);
-        let refusal = match Snapshot::open(&self.data, number, &self.options) {
+        // Why one is refused is known before what is used changes, and forgotten before: who reads both reads
+        // what is used first.
+        let refuse = |refusal: Option<(Published, String)>| {
+            *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+        };
+        match Snapshot::open(&self.data, number, &self.options) {
             Ok(snapshot) => {
                 if let Some(found) = self.generation_with_its_files() {
                     snapshot.take_name(&found.generation);
                 }
+                refuse(None);
                 self.put_current(Some(snapshot));
                 tracing::info!(snapshot = number, "a newer snapshot is used");
-                None
             }
             Err(error) => {
                 let (cause, error) = (cause(&error), error.for_operator());
-                if used.is_some_and(|used| published.is_changed_in_place(&used)) {
-                    self.put_current(None);
-                }
                 tracing::error!(
                     snapshot = number,
                     cause,
                     "the published snapshot cannot be used: {error}"
                 );
-                Some((published, error))
+                let is_changed = used.is_some_and(|used| published.is_changed_in_place(&used));
+                refuse(Some((published, error)));
+                if is_changed {
+                    self.put_current(None);
+                }
             }
-        };
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+        }
     }
 
     fn put_current(&self, snapshot: Option<Snapshot>) {

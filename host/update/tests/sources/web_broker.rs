@@ -301,7 +301,7 @@ fn wrong_answers_are_refused() {
         (of_other, "asked for 130A, found 7203"),
         (of_none, "asked for 130A, found "),
         (json!({ "p_errno": "0" }), "no list aCLMMfdsMarketPriceHistory"),
-        (json!([]), "no JSON object"),
+        (json!([]), "no JSON record"),
     ] {
         let error = ask(&body).unwrap_err();
         assert!(matches!(error, SourceError::Malformed(_)), "{body}: {error}");
