@@ -26,6 +26,21 @@ def program():
     return target / "release" / ("kumiki.exe" if os.name == "nt" else "kumiki")
 
 
+@pytest.fixture
+def world(tmp_path):
+    """Makes worlds of a broker, an engine and a client, which end with the test."""
+    from live_world import World  # It needs what this file makes ready.
+    worlds = []
+
+    def world(*arguments, **how):
+        worlds.append(World(tmp_path / f"world-{len(worlds)}", *arguments, **how))
+        return worlds[-1]
+
+    yield world
+    for one in worlds:
+        one.close()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def temporary_files(tmp_path_factory):
     """Temporary files of programs lie in pytest's own folder, where those of a run that was killed are removed."""

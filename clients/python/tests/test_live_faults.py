@@ -17,19 +17,6 @@ FORMS = [SPEC, VENDOR]
 ALL = "CLMKabuCancelOrderAll"
 
 
-@pytest.fixture
-def world(tmp_path):
-    worlds = []
-
-    def world(*arguments, **how):
-        worlds.append(World(tmp_path / f"world-{len(worlds)}", *arguments, **how))
-        return worlds[-1]
-
-    yield world
-    for one in worlds:
-        one.close()
-
-
 @pytest.fixture(scope="module", params=FORMS)
 def shared(tmp_path_factory, request):
     """One of each dialect for all tests that need no engine of their own; each takes ids of its own."""

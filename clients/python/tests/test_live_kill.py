@@ -11,7 +11,7 @@ import time
 import pytest
 
 pytest.register_assert_rewrite("live_world")
-from live_world import CANCEL, CORRECT, NEW, ROOT, SPEC, VENDOR, World, check_log  # noqa: E402
+from live_world import CANCEL, CORRECT, NEW, ROOT, SPEC, VENDOR, check_log  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
@@ -23,19 +23,6 @@ POINTS = (
 LATE = POINTS[POINTS.index("sending"):]
 #: At these the log has the order.
 LOGGED = POINTS[POINTS.index("submit_line_unsynced"):]
-
-
-@pytest.fixture
-def world(tmp_path):
-    worlds = []
-
-    def world(*arguments, **how):
-        worlds.append(World(tmp_path / f"world-{len(worlds)}", *arguments, **how))
-        return worlds[-1]
-
-    yield world
-    for one in worlds:
-        one.close()
 
 
 def log_of(one):

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 pytest.register_assert_rewrite("live_world")
-from live_world import CANCEL, CORRECT, LIST, NEW, SPEC, VENDOR, World, days_ahead  # noqa: E402
+from live_world import CANCEL, CORRECT, LIST, NEW, SPEC, VENDOR, days_ahead  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 FORMS = [SPEC, VENDOR]
@@ -16,19 +16,6 @@ STOP = {"order_type": "STOP_MARKET", "price": None, "trigger_price": "2900"}
 FUNARI = {"time_in_force": "AT_THE_CLOSE", "tags": ["close_strategy=funari"]}
 #: What guards ask for.
 GUARDS = ("CLMZanKaiKanougaku", "CLMZanShinkiKanoIjiritu", "CLMZanUriKanousuu", "CLMShinyouTategyokuList")
-
-
-@pytest.fixture
-def world(tmp_path):
-    worlds = []
-
-    def world(*arguments, **how):
-        worlds.append(World(tmp_path / f"world-{len(worlds)}", *arguments, **how))
-        return worlds[-1]
-
-    yield world
-    for one in worlds:
-        one.close()
 
 
 @pytest.fixture(params=FORMS)

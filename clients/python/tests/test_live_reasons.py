@@ -21,19 +21,6 @@ MARKET = {"order_type": "MARKET", "price": None}
 STOP = {"order_type": "STOP_MARKET", "price": None, "trigger_price": "2900"}
 
 
-@pytest.fixture
-def world(tmp_path):
-    worlds = []
-
-    def world(*arguments, **how):
-        worlds.append(World(tmp_path / f"world-{len(worlds)}", *arguments, **how))
-        return worlds[-1]
-
-    yield world
-    for one in worlds:
-        one.close()
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """One for all tests that leave it as it was: logged in, with the second password, and without any order."""

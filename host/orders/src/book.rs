@@ -77,20 +77,26 @@ impl Book {
     pub(crate) fn has_twin_number(&self, key: OrderKey) -> bool {
         let Some(order) = self.orders.get(&key) else { return false };
         let Some(number) = &order.venue_order_id else { return false };
-        let same = self.by_number.get(number).into_iter().flatten().filter(|other| **other != key);
-        let mut same = same.filter_map(|other| self.orders.get(other));
-        same.any(|other| {
+        self.others_of_number(number, Some(key)).any(|other| {
             let days = (&order.business_day, &other.business_day);
-            let is_told_apart = matches!(days, (Some(day), Some(other)) if day != other);
-            !other.is_settled() && !is_told_apart
+            !matches!(days, (Some(day), Some(other)) if day != other)
         })
     }
 
     /// Whether a number may be taken by the broker for another order than the one of a key, which may work.
     pub(crate) fn is_number_of_another(&self, number: &str, key: Option<OrderKey>) -> bool {
+        self.others_of_number(number, key).next().is_some()
+    }
+
+    /// Orders of a number that may work, but for the one of a key.
+    fn others_of_number(
+        &self,
+        number: &str,
+        key: Option<OrderKey>,
+    ) -> impl Iterator<Item = &DeskOrder> {
         let same = self.by_number.get(number).into_iter().flatten();
-        let mut others = same.filter(|other| Some(**other) != key);
-        others.any(|other| self.orders.get(other).is_some_and(|order| !order.is_settled()))
+        let others = same.filter(move |other| Some(**other) != key);
+        others.filter_map(|other| self.orders.get(other)).filter(|order| !order.is_settled())
     }
 
     /// The order that a person means by a number: the newest that is not over, else the newest.

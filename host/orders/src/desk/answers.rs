@@ -179,7 +179,7 @@ impl Desk {
             // The order was refused when its time was over.
             return;
         }
-        let is_late = now.mono.saturating_sub(job.received) >= crate::limits::ORDER_ANSWER_TIME;
+        let is_late = job.is_late(now);
         match judged {
             Ok(()) if is_late => self.withdraw(job, now),
             Ok(()) => self.continue_submit(job, now),

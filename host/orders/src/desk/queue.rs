@@ -26,6 +26,11 @@ impl Job {
         matches!(self.kind, JobKind::Login)
     }
 
+    /// Whether the time of its answer is over.
+    pub(crate) fn is_late(&self, now: Now) -> bool {
+        now.mono.saturating_sub(self.received) >= ORDER_ANSWER_TIME
+    }
+
     /// Whether a client only wants to know something: orders go first.
     fn is_inquiry(&self) -> bool {
         match &self.kind {
@@ -109,7 +114,7 @@ impl Desk {
         self.withdraw_after_sleep(now);
         while self.active.is_none() {
             let Some(job) = self.queue.pop_front() else { return };
-            if now.mono.saturating_sub(job.received) >= ORDER_ANSWER_TIME && !job.is_login() {
+            if job.is_late(now) && !job.is_login() {
                 self.withdraw(job, now);
                 continue;
             }
@@ -128,12 +133,7 @@ impl Desk {
             let JobKind::List(list) = &job.kind else { return false };
             matches!(list.purpose, Purpose::Client(_)) && job.received < sent_at && !is_behind
         };
-        if !self.queue.iter().any(is_served) {
-            return;
-        }
-        let (served, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(is_served);
-        self.queue = kept.into();
-        for job in served {
+        for job in self.take_waiting(is_served) {
             if let (Some(asked), JobKind::List(list)) = (job.asked, job.kind)
                 && let Purpose::Client(filter) = list.purpose
             {
@@ -145,9 +145,8 @@ impl Desk {
     /// Commands whose time of an answer is over: what has not been sent is withdrawn, what has been sent
     /// goes on without anybody who waits (P23a).
     pub(super) fn give_up_waits(&mut self, now: Now) {
-        let is_late = |received: Duration| now.mono.saturating_sub(received) >= ORDER_ANSWER_TIME;
-        self.withdraw_all(|job| is_late(job.received), now);
-        if self.active.as_ref().is_some_and(|active| is_late(active.job.received)) {
+        self.withdraw_all(|job| job.is_late(now), now);
+        if self.active.as_ref().is_some_and(|active| active.job.is_late(now)) {
             self.give_up_active(now);
         }
     }
@@ -186,14 +185,19 @@ impl Desk {
 
     /// Ends the jobs, logins apart, that are late and have not been sent.
     fn withdraw_all(&mut self, is_late: impl Fn(&Job) -> bool, now: Now) {
-        let late = |job: &Job| is_late(job) && !job.is_login();
-        if self.queue.iter().any(late) {
-            let (out, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(late);
-            self.queue = kept.into();
-            for job in out {
-                self.withdraw(job, now);
-            }
+        for job in self.take_waiting(|job| is_late(job) && !job.is_login()) {
+            self.withdraw(job, now);
         }
+    }
+
+    /// Takes jobs out of the queue; the others keep their order.
+    fn take_waiting(&mut self, is_taken: impl Fn(&Job) -> bool) -> Vec<Job> {
+        if !self.queue.iter().any(&is_taken) {
+            return Vec::new();
+        }
+        let (taken, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(is_taken);
+        self.queue = kept.into();
+        taken
     }
 
     /// A command that was not sent in time never will be.

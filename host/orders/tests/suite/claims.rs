@@ -140,9 +140,7 @@ fn an_order_that_a_lost_one_cannot_have_become_is_no_reason_to_doubt() {
 /// The same before the desk began: it knows nothing of what was there, but when it was placed.
 fn lost_after_login(world: &mut World) {
     world.disconnect();
-    let now = world.now();
-    world.desk.login(None, now);
-    world.collect();
+    world.login_again();
     world.answer();
     world.password("0000");
     // The list is not answered before the order.
@@ -228,9 +226,7 @@ fn an_order_that_settles_a_position_is_found_by_its_row_whatever_its_side() {
             }
             if restarts {
                 world.restart(false);
-                let now = world.now();
-                world.desk.login(None, now);
-                world.collect();
+                world.login_again();
                 world.answer();
             }
             for _ in 0..60 {

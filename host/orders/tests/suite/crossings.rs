@@ -108,9 +108,7 @@ fn an_order_that_was_changed_before_a_restart_has_the_shares_of_the_list() {
         world.restart(true);
         world.broker.fill("1000", filled);
         world.told.clear();
-        let now = world.now();
-        world.desk.login(None, now);
-        world.collect();
+        world.login_again();
         // The login, and not its list.
         world.answer();
         world.connect();

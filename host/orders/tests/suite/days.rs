@@ -165,9 +165,7 @@ fn no_order_of_notices_and_list_makes_a_difference_to_an_order_of_an_earlier_day
             world.broker.fill("1000", 50);
             world.broker.end("1000", OrderStatus::Canceled);
         }
-        let now = world.now();
-        world.desk.login(None, now);
-        world.collect();
+        world.login_again();
         world.answer();
         world.connect();
         world

@@ -72,9 +72,7 @@ fn a_venue_is_ready_after_masters_list_and_stream() {
     world.connect();
     assert_eq!(world.events(), ["VenueReady", "VenueReady"]);
     world.answer_all();
-    let now = world.now();
-    world.desk.login(None, now);
-    world.collect();
+    world.login_again();
     world.login_fails();
     assert_eq!(world.events(), ["VenueLoginStarted", "VenueError login_failed"]);
 }

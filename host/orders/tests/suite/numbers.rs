@@ -44,9 +44,7 @@ fn an_order_of_another_day_has_no_claim_on_todays_number() {
         if restarts {
             world.restart(false);
         }
-        let now = world.now();
-        world.desk.login(None, now);
-        world.collect();
+        world.login_again();
         world.answer();
         world.password("0000");
         world.events();
@@ -78,9 +76,7 @@ fn an_order_with_a_date_of_its_own_outlives_a_list_without_it() {
     let hidden = std::mem::take(&mut world.broker.orders);
     world.pass(3 * DAY);
     world.restart(false);
-    let now = world.now();
-    world.desk.login(None, now);
-    world.collect();
+    world.login_again();
     settle(&mut world);
     world.pass(Duration::from_secs(120));
     settle(&mut world);

@@ -129,9 +129,7 @@ fn a_restart_finds_working_orders_and_tells_the_same() {
         world
     };
     let finish = |mut world: World, stream_first: bool| {
-        let now = world.now();
-        world.desk.login(None, now);
-        world.collect();
+        world.login_again();
         if stream_first {
             world.answer();
             world.connect();

@@ -68,9 +68,7 @@ fn the_last_word_says_whether_the_venue_is_open() {
     assert_eq!(order(&mut world, "b"), ["OrderRejected b MARKET_CLOSED"]);
     world.is_open = Some(true);
     world.streamed = world.broker.notices.len();
-    let now = world.now();
-    world.desk.login(None, now);
-    world.collect();
+    world.login_again();
     world.answer_all();
     world.password("0000");
     assert_eq!(order(&mut world, "b"), ["OrderSubmitted b"]);

@@ -396,7 +396,7 @@ impl World {
         self.answer_all();
     }
 
-    /// A person asks for a login, whatever is under way.
+    /// Somebody asks for a login, whatever is under way.
     pub(crate) fn login_again(&mut self) {
         let now = self.now();
         self.desk.login(None, now);
