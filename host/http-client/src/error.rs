@@ -53,7 +53,8 @@ pub enum HttpError {
 }
 
 /// A server's words for a message: one line, not too long, nothing unprintable.
-pub(crate) fn one_line(text: &str, characters_max: usize) -> String {
+#[must_use]
+pub fn one_line(text: &str, characters_max: usize) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut line: String = words
         .chars()

@@ -21,7 +21,7 @@ mod stream;
 
 pub use address::{checked_address, is_loopback};
 pub use client::{HttpClient, secret_header};
-pub use error::HttpError;
+pub use error::{HttpError, one_line};
 pub use network::Network;
 pub use one_attempt::{AttemptError, AttemptStream, OneAttempt};
 pub use pace::Slowed;

@@ -7,9 +7,8 @@ use std::time::Duration;
 use domain::JstDate;
 use domain::clock::Stopwatch;
 use domain::order_mapping::{BrokerRequest, Field, field};
-use domain::text::on_one_line;
 use http_client::limits::{SHOWN_CHARS, TRIES};
-use http_client::{Network, RequestPolicy};
+use http_client::{Network, RequestPolicy, one_line};
 use secrecy::SecretString;
 use venues::web_broker::{
     Answered, CallFailure, Called, NumbersError, Transport, TransportError, WebBrokerConfig,
@@ -108,7 +107,8 @@ impl WebBrokerSource {
             tracing::warn!("{SHARED}");
             self.is_news = true;
             let login = self.network.complete(transport.login(&access.user, &access.password))?;
-            login.map_err(|error| SourceError::Closed(words(&error.to_string(), SHOWN_CHARS)))?;
+            login
+                .map_err(|error| SourceError::Closed(one_line(&error.to_string(), SHOWN_CHARS)))?;
             self.session = Some(transport);
         }
         // There is one now.
@@ -132,25 +132,28 @@ impl WebBrokerSource {
         let fields = [("sIssueCode", code.as_str()), ("sSizyouC", MARKET)];
         let fields = fields.map(|(name, value)| Field::new(name, value)).to_vec();
         let request = BrokerRequest { id: HISTORY.to_owned(), fields, ..Default::default() };
-        let mut pause = self.back_off;
-        for tries in 1.. {
-            let is_last = tries >= TRIES;
+        let (mut tries, mut pause) = (1, self.back_off);
+        loop {
             match self.call(&request)?.result {
-                Ok(answered) if is_last || !BUSY.contains(&answered.answer.errno.as_str()) => {
+                Ok(answered)
+                    if tries == TRIES || !BUSY.contains(&answered.answer.errno.as_str()) =>
+                {
                     return Ok(answered);
                 }
+                Ok(_) => {}
                 Err(CallFailure::NotLoggedIn) => {
                     return Err(SourceError::Closed("not logged in".to_owned()));
                 }
                 Err(failure) => {
-                    return Err(SourceError::Malformed(words(&failure.to_string(), SHOWN_CHARS)));
+                    return Err(SourceError::Malformed(one_line(
+                        &failure.to_string(),
+                        SHOWN_CHARS,
+                    )));
                 }
-                Ok(_) => {}
             }
             self.network.pause(pause)?;
-            pause *= 2;
+            (tries, pause) = (tries + 1, pause * 2);
         }
-        Err(SourceError::NoSuchCall("answer"))
     }
 }
 
@@ -195,15 +198,10 @@ impl Drop for WebBrokerSource {
     }
 }
 
-/// Words of the service on one line, cut.
-fn words(text: &str, chars_max: usize) -> String {
-    on_one_line(text).chars().take(chars_max).collect()
-}
-
 /// What the service says against a request, in its status 200.
 fn refusal(answered: &Answered) -> Option<SourceError> {
     let answer = &answered.answer;
-    let shown = words(&answer.error_text, SHOWN_CHARS);
+    let shown = one_line(&answer.error_text, SHOWN_CHARS);
     match answer.errno.trim() {
         "" | "1" => {}
         "2" => {
@@ -216,7 +214,7 @@ fn refusal(answered: &Answered) -> Option<SourceError> {
         }
         number => {
             // An answer of this kind tells nothing about other issues.
-            let number = words(number, DATE_SHOWN_CHARS);
+            let number = one_line(number, DATE_SHOWN_CHARS);
             return Some(SourceError::Busy { what: format!("p_errno {number}: {shown}") });
         }
     }
@@ -224,8 +222,8 @@ fn refusal(answered: &Answered) -> Option<SourceError> {
     if matches!(result, "" | "0") {
         return None;
     }
-    let shown = words(field(&answer.fields, "sResultText").unwrap_or_default(), SHOWN_CHARS);
-    let result = words(result, DATE_SHOWN_CHARS);
+    let shown = one_line(field(&answer.fields, "sResultText").unwrap_or_default(), SHOWN_CHARS);
+    let result = one_line(result, DATE_SHOWN_CHARS);
     Some(SourceError::Busy { what: format!("sResultCode {result}: {shown}") })
 }
 
@@ -240,7 +238,7 @@ fn rows(answered: &Answered, code: IssueCode) -> Result<Vec<DailyRow>, SourceErr
     };
     let of = cell(&answer.fields, "sIssueCode").unwrap_or_default();
     if of != code.as_str() && !list.is_empty() {
-        let of = words(of, SHOWN_CHARS);
+        let of = one_line(of, SHOWN_CHARS);
         return Err(malformed(format!("asked for {code}, found {of}")));
     }
     if list.len() > ANSWER_ROWS_MAX {
@@ -272,7 +270,7 @@ fn read(row: &[Field], code: IssueCode) -> Result<DailyRow, String> {
     };
     Ok(DailyRow {
         date: compact_date(date)
-            .ok_or_else(|| format!("`{}` is no date", words(date, DATE_SHOWN_CHARS)))?,
+            .ok_or_else(|| format!("`{}` is no date", one_line(date, DATE_SHOWN_CHARS)))?,
         code,
         open: price_of("pDOP")?,
         high: price_of("pDHP")?,
