@@ -14,6 +14,7 @@ pub mod digest;
 pub mod event;
 pub mod fault;
 pub mod formula;
+pub mod gateway_mapping;
 pub mod guest_limit;
 pub mod holidays;
 pub mod instrument;

@@ -46,6 +46,7 @@ use crate::restore::Restored;
 
 pub(crate) use queue::{Job, JobKind};
 pub use session::{LoginDone, LoginFailed};
+pub use venues::Recipient;
 
 /// The venue's name on the wire.
 pub const VENUE: &str = "web_broker";
@@ -66,15 +67,6 @@ pub struct Asked {
     pub client: u64,
     /// The command's id.
     pub request_id: String,
-}
-
-/// Who is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recipient {
-    /// Every client.
-    All,
-    /// One client.
-    Client(u64),
 }
 
 /// What is to be done outside.

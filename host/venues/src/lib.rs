@@ -5,4 +5,14 @@
 //! **Invariants:** no request is ever sent twice; no address, password or request number is in an
 //! error, an event or a `Debug` text; what a broker sends is read within limits and trusted in nothing.
 
+pub mod local_broker;
 pub mod web_broker;
+
+/// Whom an event is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Recipient {
+    /// Every client.
+    All,
+    /// One client, by its number.
+    Client(u64),
+}

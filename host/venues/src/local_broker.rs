@@ -1,0 +1,16 @@
+//! The local gateway: a program of the broker's on this machine that is asked over HTTP and pushes boards
+//! over a WebSocket (specification 1; specification 4, P43 to P60). It is only read: no path here leads to
+//! an endpoint for orders.
+
+pub mod config;
+pub mod service;
+
+pub use config::{ConfigError, ForcedLogout, KeepAlive, LocalBrokerConfig};
+pub use service::{AskPassword, Busy, MarketData, NoPassword, Service, ServiceError, Setup, Told};
+
+/// The venue's name on the wire (specification 1, "Identifiers").
+pub const VENUE: &str = "local_broker";
+/// Its market as clients know it (specification 1, "Identifiers").
+pub const EXCHANGE: &str = "LocalBrokerStock";
+/// Symbols that the gateway pushes at once (specification 1, "Limits").
+pub const REGISTER_MAX: usize = 50;

@@ -1,0 +1,269 @@
+//! `[local_broker]` of `kumiki.toml`, already typed, and where the gateway may be (specification 4, P43, P44).
+
+use std::time::Duration;
+
+use domain::TsNanos;
+use domain::time::NANOS_PER_MINUTE;
+use http_client::{Url, is_loopback};
+use thiserror::Error;
+
+/// The port for tries (specification 1, "What the service does").
+pub const VERIFICATION_PORT: u16 = 18_081;
+/// The port of the real market.
+pub const PRODUCTION_PORT: u16 = 18_080;
+
+/// How a push connection is known to live (specification 4, P43).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum KeepAlive {
+    /// It is pinged.
+    #[default]
+    Ping,
+    /// In the exchange's sessions something comes within a time.
+    ReadTimeout,
+}
+
+/// When the gateway logs everybody out, in minutes of the Japanese day (specification 4, P43).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForcedLogout {
+    from: u16,
+    to: u16,
+}
+
+impl Default for ForcedLogout {
+    fn default() -> Self {
+        Self { from: 5 * 60, to: 6 * 60 + 30 }
+    }
+}
+
+impl ForcedLogout {
+    /// Reads `05:00-06:30`; a window may go over midnight.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let minutes = |text: &str| {
+            let (hours, minutes) = text.split_once(':')?;
+            let is_number =
+                |text: &str| text.len() == 2 && text.bytes().all(|b| b.is_ascii_digit());
+            if !is_number(hours) || !is_number(minutes) {
+                return None;
+            }
+            let (hours, minutes) = (hours.parse::<u16>().ok()?, minutes.parse::<u16>().ok()?);
+            (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
+        };
+        let (from, to) = text.split_once('-')?;
+        let window = Self { from: minutes(from)?, to: minutes(to)? };
+        (window.from != window.to).then_some(window)
+    }
+
+    /// Whether a time is in it; its end is not.
+    #[must_use]
+    pub fn contains(self, time: TsNanos) -> bool {
+        let minute = time.jst_nanos_of_day() / NANOS_PER_MINUTE;
+        let (from, to) = (u64::from(self.from), u64::from(self.to));
+        if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to }
+    }
+}
+
+/// Where the gateway is and how it is spoken to (specification 4, P43, P44).
+#[derive(Debug, Clone)]
+pub struct LocalBrokerConfig {
+    /// `base_url`: scheme, host and port; `None`: this machine, port 18081, or 18080 in production.
+    pub base_url: Option<String>,
+    /// `LOCALBROKER_ALLOW_PROD` is `1`.
+    pub production_allowed: bool,
+    /// `LOCALBROKER_ENV` is `prod`.
+    pub production_wanted: bool,
+    /// `keepalive`
+    pub keep_alive: KeepAlive,
+    /// `read_timeout_secs`
+    pub read_timeout: Duration,
+    /// `forced_logout`
+    pub forced_logout: ForcedLogout,
+    /// `retry_wait_ms`: between tries to get a token, or after a refused connection.
+    pub retry_wait: Duration,
+    /// `reconnect_base_ms`: before the first try to open the stream again; it doubles.
+    pub reconnect_base: Duration,
+    /// `request_timeout_ms`
+    pub request_timeout: Duration,
+    /// `login_at_start`
+    pub login_at_start: bool,
+}
+
+impl Default for LocalBrokerConfig {
+    fn default() -> Self {
+        Self {
+            base_url: None,
+            production_allowed: false,
+            production_wanted: false,
+            keep_alive: KeepAlive::default(),
+            read_timeout: Duration::from_secs(120),
+            forced_logout: ForcedLogout::default(),
+            retry_wait: Duration::from_secs(5),
+            reconnect_base: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(5),
+            login_at_start: false,
+        }
+    }
+}
+
+/// Why the gateway cannot be asked there.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// The production environment is asked for, and not allowed.
+    #[error(
+        "LOCALBROKER_ENV=prod asks for the real market; set LOCALBROKER_ALLOW_PROD=1 too, or take it away"
+    )]
+    ProductionNotAllowed,
+    /// The address is that of the production environment.
+    #[error(
+        "port {PRODUCTION_PORT} is the real market's; set LOCALBROKER_ALLOW_PROD=1 and \
+         LOCALBROKER_ENV=prod to use it, or take port {VERIFICATION_PORT}"
+    )]
+    ProductionPort,
+    /// The address is none that may be used.
+    #[error(
+        "base_url {0}; it is like http://127.0.0.1:{VERIFICATION_PORT}, on this machine, without a path"
+    )]
+    Address(String),
+}
+
+/// Where the gateway is, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Host without brackets.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Whether it is the real market's (specification 1, "Capabilities entry").
+    pub is_production: bool,
+}
+
+impl Endpoint {
+    /// Checks where the gateway may be.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub fn of(config: &LocalBrokerConfig) -> Result<Self, ConfigError> {
+        if config.production_wanted && !config.production_allowed {
+            return Err(ConfigError::ProductionNotAllowed);
+        }
+        let is_production = config.production_wanted && config.production_allowed;
+        let usual = if is_production { PRODUCTION_PORT } else { VERIFICATION_PORT };
+        let Some(text) = &config.base_url else {
+            return Ok(Self { host: "localhost".to_owned(), port: usual, is_production });
+        };
+        let wrong = |what: &str| Err(ConfigError::Address(what.to_owned()));
+        let Ok(url) = Url::parse(text) else { return wrong("is no address") };
+        if url.scheme() != "http" {
+            return wrong("does not begin with http://");
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return wrong("holds a name or a password");
+        }
+        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+            return wrong("has a path");
+        }
+        if !is_loopback(&url) {
+            return wrong("is not on this machine");
+        }
+        // The parser leaves the scheme's own port out.
+        let has_port = text.trim_end_matches('/').ends_with(":80");
+        let port = url.port().or_else(|| has_port.then_some(80)).unwrap_or(usual);
+        if port == PRODUCTION_PORT && !is_production {
+            return Err(ConfigError::ProductionPort);
+        }
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        Ok(Self { host, port, is_production })
+    }
+
+    /// The host as an address has it.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::JstDate;
+
+    use super::*;
+
+    fn endpoint(
+        base_url: Option<&str>,
+        allowed: bool,
+        wanted: bool,
+    ) -> Result<Endpoint, ConfigError> {
+        Endpoint::of(&LocalBrokerConfig {
+            base_url: base_url.map(str::to_owned),
+            production_allowed: allowed,
+            production_wanted: wanted,
+            ..LocalBrokerConfig::default()
+        })
+    }
+
+    /// P44: both variables together, or no production at all.
+    #[test]
+    fn p44_production_takes_both_variables() {
+        assert_eq!(endpoint(None, false, true), Err(ConfigError::ProductionNotAllowed));
+        for (allowed, port, is_production) in
+            [(false, VERIFICATION_PORT, false), (true, VERIFICATION_PORT, false)]
+        {
+            let found = endpoint(None, allowed, false).unwrap();
+            assert_eq!((found.port, found.is_production), (port, is_production));
+        }
+        let found = endpoint(None, true, true).unwrap();
+        assert_eq!((found.port, found.is_production), (PRODUCTION_PORT, true));
+        for (allowed, wanted) in [(false, false), (true, false)] {
+            let found = endpoint(Some("http://127.0.0.1:18080"), allowed, wanted);
+            assert_eq!(found, Err(ConfigError::ProductionPort));
+        }
+        assert!(endpoint(Some("http://127.0.0.1:18080"), true, true).unwrap().is_production);
+    }
+
+    /// P43: scheme, host and port of this machine, and nothing else.
+    #[test]
+    fn p43_the_address_is_of_this_machine_and_has_no_path() {
+        for (text, host, port) in [
+            ("http://127.0.0.1:9", "127.0.0.1", 9),
+            ("http://127.9.8.7:80/", "127.9.8.7", 80),
+            ("http://localhost", "localhost", VERIFICATION_PORT),
+            ("http://[::1]:7", "::1", 7),
+        ] {
+            let found = endpoint(Some(text), false, false).unwrap();
+            assert_eq!((found.host.as_str(), found.port), (host, port), "{text}");
+        }
+        for (text, why) in [
+            ("https://127.0.0.1", "http://"),
+            ("http://192.168.0.2:18081", "not on this machine"),
+            ("http://127.0.0.1.example.com", "not on this machine"),
+            ("http://127.0.0.1:1/kabusapi", "has a path"),
+            ("http://127.0.0.1:1/?a", "has a path"),
+            ("http://me:word@127.0.0.1:1", "holds a name"),
+            ("127.0.0.1:1", "no address"),
+        ] {
+            let told = endpoint(Some(text), false, false).unwrap_err().to_string();
+            assert!(told.contains(why) && !told.contains("word@"), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn p43_the_window_of_the_forced_logout() {
+        let at = |hour: u64, minute: u64| {
+            let date = JstDate::from_ymd_opt(2026, 11, 24).unwrap();
+            TsNanos::from_jst(date, (hour * 60 + minute) * NANOS_PER_MINUTE).unwrap()
+        };
+        let usual = ForcedLogout::default();
+        assert_eq!(ForcedLogout::parse("05:00-06:30"), Some(usual));
+        let inside = [(4, 59), (5, 0), (6, 29), (6, 30)].map(|(h, m)| usual.contains(at(h, m)));
+        assert_eq!(inside, [false, true, true, false]);
+        let night = ForcedLogout::parse("23:30-00:15").unwrap();
+        let inside = [(23, 29), (23, 30), (0, 0), (0, 15)].map(|(h, m)| night.contains(at(h, m)));
+        assert_eq!(inside, [false, true, true, false]);
+        for wrong in
+            ["", "5:00-6:30", "05:00", "05:00-05:00", "24:00-01:00", "05:60-06:00", "+5:00-06:00"]
+        {
+            assert_eq!(ForcedLogout::parse(wrong), None, "{wrong}");
+        }
+    }
+}
