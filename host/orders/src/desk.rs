@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
-use domain::{ReasonCode, Rejection, TsNanos};
+use domain::{ReasonCode, Rejection};
 use ipc::{Event, Secret};
 use venues::web_broker::{Called, Masters};
 
@@ -46,28 +46,10 @@ use crate::restore::Restored;
 
 pub(crate) use queue::{Job, JobKind};
 pub use session::{LoginDone, LoginFailed};
-pub use venues::Recipient;
+pub use venues::{Asked, Now, Recipient};
 
 /// The venue's name on the wire.
 pub const VENUE: &str = "web_broker";
-
-/// An instant: of the monotonic clock since the start of the program, and of the wall clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Now {
-    /// Time since the program began.
-    pub mono: Duration,
-    /// UTC.
-    pub wall: TsNanos,
-}
-
-/// Who asked for something, and by which command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// The client.
-    pub client: u64,
-    /// The command's id.
-    pub request_id: String,
-}
 
 /// What is to be done outside.
 #[derive(Debug)]

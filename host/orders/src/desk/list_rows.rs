@@ -2,55 +2,22 @@
 //! 2, `OrderRecordWire`, `OrderListFilter`).
 
 use domain::order_mapping::BrokerRow;
-use domain::{JstDate, OrderStatus, ReasonCode, Rejection, TsNanos};
+use domain::{JstDate, OrderStatus, Rejection, TsNanos};
 use ipc::{Event, OrderListFilter, OrderListUpdated, OrderRecordWire};
+use venues::ListFilter;
 
 use super::{Desk, Recipient};
 use crate::book::Seen;
 use crate::check::symbol_of;
 use crate::limits::LIST_ROWS_TOLD_MAX;
 
-/// Which orders a client wants.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ListFilter {
-    status: Option<OrderStatus>,
-    instrument_id: Option<String>,
-    /// Placed on this date; none: all that the broker lists today.
-    date: Option<JstDate>,
-}
-
-impl ListFilter {
-    /// Reads a filter on a date in Japan.
-    pub(crate) fn read(filter: &OrderListFilter, today: JstDate) -> Result<Self, Rejection> {
-        let invalid = |text| Rejection::new(ReasonCode::ValidationError, text);
-        let status = filter.status.as_deref().map(|text| {
-            let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
-            let shown: String = text.chars().take(32).collect();
-            known.copied().ok_or_else(|| invalid(format!("STATUS: `{shown}` is no order status")))
-        });
-        let date = filter.date.as_deref().map(|text| {
-            let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
-            let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
-            let shown: String = text.chars().take(32).collect();
-            let date = dashed.and_then(|text| text.parse().ok());
-            date.ok_or_else(|| invalid(format!("DATE: `{shown}` is no date; write YYYYMMDD")))
-        });
-        filter.instrument_id.as_deref().map(symbol_of).transpose()?;
-        let date = date.transpose()?;
-        Ok(Self {
-            status: status.transpose()?,
-            instrument_id: filter.instrument_id.clone(),
-            // All that the broker lists is of today: what was placed today, or works today.
-            date: date.filter(|date| *date != today),
-        })
-    }
-
-    fn takes(&self, row: &OrderRecordWire<'_>) -> bool {
-        let day = crate::book::day_of(row.ts_event_ms);
-        self.status.is_none_or(|status| status == row.status)
-            && self.instrument_id.as_deref().is_none_or(|id| id == row.instrument_id)
-            && self.date.is_none_or(|date| date == day)
-    }
+/// Reads a filter on a date in Japan. All that the broker lists is of today: what was placed today, or works
+/// today.
+pub(crate) fn read_filter(filter: &OrderListFilter, today: JstDate) -> Result<ListFilter, Rejection> {
+    let mut read = ListFilter::read(filter)?;
+    filter.instrument_id.as_deref().map(symbol_of).transpose()?;
+    read.date = read.date.filter(|date| *date != today);
+    Ok(read)
 }
 
 impl Desk {

@@ -10,7 +10,7 @@ use ipc::{Discrepancy, GetOrderList};
 use venues::web_broker::{Answered, Called};
 
 use super::answers::{Ended, expired};
-use super::list_rows::ListFilter;
+use super::list_rows::read_filter;
 use super::submit::fault_of;
 use super::{Asked, Desk, Job, JobKind, Now, SessionStand};
 use crate::book::{DeskOrder, OrderKey, Seen};
@@ -24,7 +24,7 @@ const ROWS_PER_CALL: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A client wants it.
-    Client(ListFilter),
+    Client(venues::ListFilter),
     /// The desk wants to know where its orders stand.
     Resync,
     /// A cancel of many waits for it.
@@ -62,7 +62,7 @@ impl Desk {
     pub fn order_list(&mut self, asked: Asked, list: &GetOrderList, now: Now) {
         let filter = self.rules.phase.check_change("GetOrderList");
         let filter = filter
-            .and_then(|()| ListFilter::read(&list.filter, now.wall.jst_date()))
+            .and_then(|()| read_filter(&list.filter, now.wall.jst_date()))
             .and_then(|filter| {
                 self.check_session()?;
                 self.has_room_to_ask(asked.client)?;

@@ -1,0 +1,434 @@
+//! The venue without input or output: commands, answers, frames and time go in, and what is to be done
+//! outside comes out, in order. Time is given, so that a day of outages is a test of milliseconds.
+//!
+//! | what happens | what follows |
+//! |---|---|
+//! | a request cannot be made, or is not answered in time | an outage begins: one request is tried again every `retry_wait`, all others wait; after three retries the gateway is down (P46) |
+//! | an answer that cannot be read, or a status of 500 and above | that request is made again, three times, then its command fails; the gateway is there (P46) |
+//! | the token is not taken | one request for a new one with the password in memory, which all wait for; a second refusal is `token_expired` (P47) |
+//! | too many requests | pauses of 1, 2 and 4 s, then `rate_limited` (P48) |
+//! | the stream ends | opened again after 5, 10, 20, 40 and 80 s; registrations come first; then the gateway is down, and tried every 80 s (P49) |
+//! | the gateway is down and the stream opens | the venue is ready again, with the password in memory (P46) |
+
+mod reads;
+mod session;
+mod stream;
+mod symbols;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use domain::gateway_mapping::{GatewayErrorKind, GatewayMapping, GatewayRefusal};
+use domain::order_mapping::MappingFault;
+use domain::text::on_one_line;
+use http_client::{Secrets, one_line};
+use ipc::{Event, GetVenueState, VenueError, VenueState, error_code};
+use secrecy::SecretString;
+
+use self::reads::Read;
+use self::session::{Login, Outage, Renewal};
+use self::stream::Stream;
+use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
+use super::feed::Feed;
+use super::lanes::{Call, Lanes};
+use super::lifecycle::{Lifecycle, State};
+use super::limits::{
+    CALLS_WAITING_MAX, RATE_PAUSES, RETRIES, SHORT_ANSWER_BYTES_MAX, WORDS_CHARS_MAX,
+};
+use super::register_set::RegisterSet;
+use super::request::{Answer, NoAnswer, Question, Request};
+use super::{NoPassword, VENUE};
+use crate::{Asked, Now, Recipient};
+
+/// What is to be done outside.
+#[derive(Debug)]
+pub enum Out {
+    /// Somebody is to be told.
+    Tell(Recipient, Box<Event<'static>>),
+    /// The gateway is to be asked; the answer comes back with [`Gateway::answered`] and the same ticket.
+    Ask {
+        /// Names the question.
+        ticket: u64,
+        /// The question.
+        request: Request,
+    },
+    /// The user is to be asked for the password; it comes back with [`Gateway::password`].
+    AskPassword,
+    /// The stream is to be opened, in the place of one that is open.
+    OpenPush {
+        /// Names the connection.
+        connection: u64,
+    },
+    /// The stream is to be closed.
+    ClosePush,
+    /// The stream is to be pinged.
+    Ping,
+}
+
+/// How the gateway is dealt with.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// Where it is, for people.
+    pub place: String,
+    /// How a stream is known to live.
+    pub keep_alive: KeepAlive,
+    /// See [`KeepAlive::ReadTimeout`].
+    pub read_timeout: Duration,
+    /// When the gateway logs everybody out.
+    pub forced_logout: ForcedLogout,
+    /// Between tries to ask.
+    pub retry_wait: Duration,
+    /// Before the first try to open the stream again.
+    pub reconnect_base: Duration,
+}
+
+impl Rules {
+    /// Those of a configuration, for a gateway at `place`.
+    #[must_use]
+    pub fn of(config: &LocalBrokerConfig, place: String) -> Self {
+        Self {
+            place,
+            keep_alive: config.keep_alive,
+            read_timeout: config.read_timeout,
+            forced_logout: config.forced_logout,
+            retry_wait: config.retry_wait,
+            reconnect_base: config.reconnect_base,
+        }
+    }
+}
+
+/// What a request is for.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Symbols are registered, before the stream is opened.
+    BeforeOpening,
+    /// Symbols are registered, and then frames are trusted.
+    AfterOpening,
+    /// Symbols are registered that somebody asked for, or that the gateway has lost.
+    Register,
+    /// Symbols are taken out.
+    Unregister,
+    /// A client wants to know something.
+    Read(Asked, Read),
+}
+
+/// The venue.
+pub struct Gateway {
+    rules: Rules,
+    mapping: Box<dyn GatewayMapping>,
+    life: Lifecycle,
+    password: Option<SecretString>,
+    token: Option<SecretString>,
+    secrets: Secrets,
+    login: Option<Login>,
+    renewal: Option<Renewal>,
+    outage: Option<Outage>,
+    lanes: Lanes<Job>,
+    tickets: u64,
+    set: RegisterSet,
+    /// Clients that wait for the registration of a symbol.
+    subscribers: BTreeMap<String, Vec<Asked>>,
+    /// Symbols that are to be registered, with the time and how often it was tried in vain.
+    to_register: BTreeMap<String, symbols::Due>,
+    to_unregister: Vec<String>,
+    /// Names of issues, as frames have told them.
+    names: BTreeMap<String, String>,
+    feed: Feed,
+    stream: Stream,
+    out: VecDeque<Out>,
+}
+
+impl Gateway {
+    /// A venue that nobody has logged in at.
+    #[must_use]
+    pub fn new(rules: Rules, mapping: Box<dyn GatewayMapping>, now: Now) -> Self {
+        Self {
+            rules,
+            mapping,
+            life: Lifecycle::new(now.wall),
+            password: None,
+            token: None,
+            secrets: Secrets::default(),
+            login: None,
+            renewal: None,
+            outage: None,
+            lanes: Lanes::new(),
+            tickets: 0,
+            set: RegisterSet::default(),
+            subscribers: BTreeMap::new(),
+            to_register: BTreeMap::new(),
+            to_unregister: Vec::new(),
+            names: BTreeMap::new(),
+            feed: Feed::default(),
+            stream: Stream::default(),
+            out: VecDeque::new(),
+        }
+    }
+
+    /// What is to be done, since this was asked last.
+    pub fn take_out(&mut self) -> VecDeque<Out> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Where the connection stands.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.life.state()
+    }
+
+    /// The symbols that are, or are to be, registered.
+    pub fn symbols(&self) -> impl Iterator<Item = &str> {
+        self.set.symbols()
+    }
+
+    /// Time goes on: what is due is done.
+    pub fn tick(&mut self, now: Now) {
+        self.tick_session(now);
+        self.tick_stream(now);
+        self.drive(now);
+    }
+
+    /// Sends what waits and may be sent.
+    fn drive(&mut self, now: Now) {
+        if !self.state().is_ready() && !self.is_healing() {
+            return;
+        }
+        self.register_due(now);
+        if self.renewal.is_some() {
+            return;
+        }
+        let Some(token) = self.token.clone() else { return };
+        // In an outage one request is tried at a time, when its time has come.
+        if let Some(outage) = &self.outage
+            && (outage.next > now.mono || self.lanes.all().iter().any(|lane| lane.sent.is_some()))
+        {
+            return;
+        }
+        let one_only = self.outage.is_some();
+        for lane in self.lanes.all() {
+            let ticket = self.tickets + 1;
+            if let Some(question) = lane.send(ticket, now.mono) {
+                self.tickets = ticket;
+                let request = Request { question: question.clone(), secret: token.clone() };
+                self.out.push_back(Out::Ask { ticket, request });
+                if one_only {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Puts a request behind those that wait.
+    fn enqueue(&mut self, job: Job, question: Question) {
+        self.lanes.of(&question).waiting.push_back(Call::new(job, question));
+    }
+
+    /// The gateway's answer to a request, or why there is none.
+    pub fn answered(&mut self, ticket: u64, came: Result<Answer, NoAnswer>, now: Now) {
+        if self.token_answered(ticket, &came, now) {
+            return;
+        }
+        let Some(sent) = self.lanes.take_sent(ticket) else { return };
+        let (at, call) = (sent.at, sent.call);
+        match came {
+            Err(NoAnswer::Unreachable(why)) => self.unreachable(at, call, &why, now),
+            Err(NoAnswer::Unreadable(why)) => self.try_again(call, &why, now),
+            Ok(answer) => {
+                self.outage = None;
+                match answer.status {
+                    200 => self.told(call, &answer.body, now),
+                    500.. => {
+                        let why = format!("the gateway answers HTTP status {}", answer.status);
+                        self.try_again(call, &why, now);
+                    }
+                    status => {
+                        let refusal = self.refusal(status, &answer.body);
+                        self.refused(call, refusal, now);
+                    }
+                }
+            }
+        }
+        self.drive(now);
+    }
+
+    /// What an answer with another status means.
+    fn refusal(&mut self, status: u16, body: &str) -> GatewayRefusal {
+        let shown = if body.len() <= SHORT_ANSWER_BYTES_MAX { body } else { "" };
+        let refusal = self.mapping.classify(status, shown).unwrap_or_else(|fault| {
+            fault_of(&fault);
+            GatewayRefusal {
+                kind: GatewayErrorKind::Other,
+                code: None,
+                message: "the dialect failed at it".to_owned(),
+            }
+        });
+        let words = self.words(&refusal.message);
+        let message = match (refusal.code, words.is_empty()) {
+            (Some(code), false) => format!("HTTP status {status}, code {code}: {words}"),
+            (Some(code), true) => format!("HTTP status {status}, code {code}"),
+            (None, false) => format!("HTTP status {status}: {words}"),
+            (None, true) => format!("HTTP status {status}"),
+        };
+        GatewayRefusal { message, ..refusal }
+    }
+
+    /// The gateway's words on one line, cut and free of secrets.
+    fn words(&self, text: &str) -> String {
+        one_line(&self.secrets.redacted(text), WORDS_CHARS_MAX)
+    }
+
+    /// The gateway refuses a request.
+    fn refused(&mut self, mut call: Call<Job>, refusal: GatewayRefusal, now: Now) {
+        match refusal.kind {
+            GatewayErrorKind::TokenExpired if call.has_new_token => {
+                self.lanes.of(&call.question).waiting.push_front(call);
+                self.token_expired(&refusal.message, now);
+            }
+            GatewayErrorKind::TokenExpired => {
+                call.has_new_token = true;
+                self.lanes.of(&call.question).waiting.push_front(call);
+                self.renew_token(now);
+            }
+            GatewayErrorKind::RateLimited => match RATE_PAUSES.get(call.slowed) {
+                Some(pause) => {
+                    call.slowed += 1;
+                    call.not_before = now.mono + *pause;
+                    self.lanes.of(&call.question).waiting.push_front(call);
+                }
+                None => self.failed(call, error_code::RATE_LIMITED, &refusal.message, now),
+            },
+            GatewayErrorKind::RegisterFull => {
+                self.failed(call, error_code::REGISTER_FULL, &refusal.message, now);
+            }
+            GatewayErrorKind::Other => {
+                self.failed(call, error_code::GATEWAY_ERROR, &refusal.message, now);
+            }
+        }
+    }
+
+    /// Makes a request again whose answer could not be used; its command fails after some tries.
+    fn try_again(&mut self, mut call: Call<Job>, why: &str, now: Now) {
+        call.failures += 1;
+        if call.failures > RETRIES {
+            let why = format!("{why}, {} times in a row", call.failures);
+            return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
+        }
+        tracing::warn!(question = ?call.question, why, "the local broker is asked again");
+        call.not_before = now.mono + self.rules.retry_wait;
+        self.lanes.of(&call.question).waiting.push_front(call);
+    }
+
+    /// A request has come to nothing.
+    fn failed(&mut self, call: Call<Job>, code: &'static str, why: &str, now: Now) {
+        match call.job {
+            Job::Read(asked, read) => {
+                self.read_failed(read);
+                self.tell_error(&asked, code, why);
+            }
+            job => self.registration_failed(job, call.question, code, why, now),
+        }
+    }
+
+    /// An answer of status 200.
+    fn told(&mut self, call: Call<Job>, body: &str, now: Now) {
+        let done = match &call.job {
+            Job::Read(asked, read) => self.read_done(asked.clone(), read.clone(), body, now),
+            _ => self.registration_done(&call, body, now),
+        };
+        if let Err(why) = done {
+            self.try_again(call, &why, now);
+        }
+    }
+
+    /// Tells where the venue stands.
+    pub fn venue_state(&mut self, client: u64, asked: &GetVenueState) {
+        let state = self.state();
+        let event = Event::VenueState(VenueState {
+            request_id: asked.request_id.as_text().into_owned().into(),
+            venue: VENUE.into(),
+            state: state.wire(),
+            push: state.push(),
+            code: self.life.code().map(Into::into),
+            since_ms: self.life.since_ms(),
+        });
+        self.tell(Recipient::Client(client), event);
+    }
+
+    fn tell(&mut self, to: Recipient, event: Event<'static>) {
+        self.out.push_back(Out::Tell(to, Box::new(event)));
+    }
+
+    /// Tells a client that its command failed.
+    fn tell_error(&mut self, asked: &Asked, code: &'static str, message: &str) {
+        let error = ipc::Error {
+            request_id: Some(asked.request_id.clone().into()),
+            code: code.into(),
+            message: message.to_owned().into(),
+            venue_order_id: None,
+        };
+        self.tell(Recipient::Client(asked.client), Event::Error(error));
+    }
+
+    /// Tells everybody that the venue cannot be used (specification 1, "Events").
+    fn venue_error(&mut self, code: &'static str, message: String, now: Now) {
+        self.life.fail(code);
+        let is_expected = code == error_code::LOCAL_APP_DOWN
+            && self.rules.forced_logout.contains(now.wall);
+        if is_expected {
+            tracing::info!(code, message, "the local broker");
+        } else {
+            tracing::error!(code, message, "the local broker");
+        }
+        let event = VenueError { venue: VENUE.into(), code: code.into(), message: message.into() };
+        self.tell(Recipient::All, Event::VenueError(event));
+    }
+
+    /// Why a client's command cannot be done in the present state.
+    fn why_not_ready(&self) -> Option<(&'static str, String)> {
+        let place = &self.rules.place;
+        match self.state() {
+            State::Ready(_) => None,
+            State::AppDown => Some((
+                error_code::LOCAL_APP_DOWN,
+                format!("the gateway at {place} cannot be reached; start it and log in there"),
+            )),
+            State::LoggingIn(_) => Some((
+                error_code::TOKEN_EXPIRED,
+                "the login at the gateway is under way; wait for VenueReady".to_owned(),
+            )),
+            State::Disconnected | State::TokenExpired => Some((
+                error_code::TOKEN_EXPIRED,
+                "nobody is logged in at the gateway; send RequestVenueLogin".to_owned(),
+            )),
+        }
+    }
+
+    /// Whether one more request may wait; tells the client else.
+    fn has_room(&mut self, asked: &Asked) -> bool {
+        let has_room = self.lanes.waiting() < CALLS_WAITING_MAX;
+        if !has_room {
+            let why = format!(
+                "{CALLS_WAITING_MAX} requests wait for the gateway already; wait for their answers"
+            );
+            self.tell_error(asked, error_code::RATE_LIMITED, &why);
+        }
+        has_room
+    }
+
+    /// Somebody asks for the password, or gave none.
+    pub fn password(&mut self, given: Result<SecretString, NoPassword>, now: Now) {
+        self.password_given(given, now);
+        self.drive(now);
+    }
+}
+
+/// A dialect has failed.
+fn fault_of(fault: &MappingFault) {
+    tracing::error!(fault = %on_one_line(&fault.to_string()), "the local broker's dialect failed");
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gateway").field("life", &self.life).finish_non_exhaustive()
+    }
+}

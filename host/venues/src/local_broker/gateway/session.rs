@@ -1,0 +1,333 @@
+//! Login, token and outages (specification 1, "Authentication", "States and transitions"; specification 4,
+//! P45 to P47).
+
+use std::time::Duration;
+
+use domain::gateway_mapping::GatewayErrorKind;
+use ipc::{Event, VenueLoginCancelled, VenueLoginStarted, VenueReady, error_code};
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use super::super::VENUE;
+use super::super::lanes::Call;
+use super::super::lifecycle::{State, Trigger};
+use super::super::limits::{RETRIES, TOKEN_CHARS_MAX};
+use super::super::request::{Answer, NoAnswer, Question, Request};
+use super::super::service::NoPassword;
+use super::{Gateway, Job, Out};
+use crate::{Asked, Now, Recipient};
+
+/// A login that is under way.
+#[derive(Debug)]
+pub(crate) struct Login {
+    /// The commands that asked, with their clients; none where it began by itself.
+    asked: Vec<Option<Asked>>,
+}
+
+/// The request for a token, with the password in memory.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    ticket: Option<u64>,
+    failures: u32,
+    next: Duration,
+}
+
+/// The gateway cannot be reached: which requests wait, and until when.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    /// Tries that have failed after the first one.
+    retries: u32,
+    /// When that was written down: what was sent before says nothing more.
+    since: Duration,
+    pub(super) next: Duration,
+}
+
+/// The official answer to the request for a token.
+#[derive(Deserialize)]
+struct TokenAnswer {
+    #[serde(rename = "ResultCode")]
+    result_code: i64,
+    #[serde(rename = "Token")]
+    token: Option<SecretString>,
+}
+
+/// What came of a request for a token.
+enum Came {
+    Token(SecretString),
+    /// The gateway says no; whether to the token of a session that it has ended.
+    Refused {
+        why: String,
+        is_expired: bool,
+    },
+    /// Nothing that decides.
+    Nothing(String),
+}
+
+impl Gateway {
+    /// Logs in; a second command joins a login that is under way (P45).
+    pub fn login(&mut self, asked: Option<Asked>, now: Now) {
+        match (self.state(), &mut self.login) {
+            (State::Ready(_), _) => {
+                if let Some(asked) = asked {
+                    let event = ready(Some(&asked));
+                    self.tell(Recipient::Client(asked.client), event);
+                }
+                return;
+            }
+            (_, Some(login)) => return login.asked.push(asked),
+            _ => {}
+        }
+        // After a refused token only the user can tell that the password is still right.
+        if self.state() == State::TokenExpired {
+            self.password = None;
+        }
+        self.life.step(Trigger::LoginAsked, now.wall);
+        let request_id = asked.as_ref().map(|asked| asked.request_id.clone().into());
+        self.login = Some(Login { asked: vec![asked] });
+        let started = VenueLoginStarted { venue: VENUE.into(), request_id };
+        self.tell(Recipient::All, Event::VenueLoginStarted(started));
+        if self.password.is_some() {
+            self.renewal = Some(Renewal { ticket: None, failures: 0, next: now.mono });
+            self.ask_token(now);
+        } else {
+            self.renewal = None;
+            self.out.push_back(Out::AskPassword);
+        }
+    }
+
+    /// The password that a login waits for, or why there is none (P50).
+    pub(super) fn password_given(&mut self, given: Result<SecretString, NoPassword>, now: Now) {
+        if self.login.is_none() || self.renewal.is_some() {
+            return;
+        }
+        match given {
+            Ok(password) => {
+                self.secrets.hide(&password);
+                self.password = Some(password);
+                self.renewal = Some(Renewal { ticket: None, failures: 0, next: now.mono });
+                self.ask_token(now);
+            }
+            Err(NoPassword { why }) => {
+                tracing::info!(why, "no login at the local broker");
+                self.life.step(Trigger::LoginCancelled, now.wall);
+                for asked in self.login.take().map(|login| login.asked).unwrap_or_default() {
+                    let request_id = asked.map(|asked| asked.request_id.into());
+                    let event = VenueLoginCancelled { venue: VENUE.into(), request_id };
+                    self.tell(Recipient::All, Event::VenueLoginCancelled(event));
+                }
+            }
+        }
+    }
+
+    /// Asks for a new token; everything else waits for it (P47).
+    pub(super) fn renew_token(&mut self, now: Now) {
+        if self.renewal.is_some() {
+            return;
+        }
+        if self.password.is_none() {
+            return self.token_expired("there is no password in memory", now);
+        }
+        tracing::info!("the local broker's token is no longer taken; a new one is asked for");
+        self.renewal = Some(Renewal { ticket: None, failures: 0, next: now.mono });
+        self.ask_token(now);
+    }
+
+    fn ask_token(&mut self, now: Now) {
+        let Some(renewal) = &mut self.renewal else { return };
+        let Some(password) = &self.password else { return };
+        if renewal.ticket.is_some() || renewal.next > now.mono {
+            return;
+        }
+        self.tickets += 1;
+        renewal.ticket = Some(self.tickets);
+        let request = Request { question: Question::Token, secret: password.clone() };
+        self.out.push_back(Out::Ask { ticket: self.tickets, request });
+    }
+
+    /// Takes the answer to a request for a token. Tells whether it was one.
+    pub(super) fn token_answered(
+        &mut self,
+        ticket: u64,
+        came: &Result<Answer, NoAnswer>,
+        now: Now,
+    ) -> bool {
+        if self.renewal.as_ref().and_then(|renewal| renewal.ticket) != Some(ticket) {
+            return false;
+        }
+        match self.read_token(came) {
+            Came::Token(token) => self.has_token(token, now),
+            Came::Refused { why, is_expired } => self.no_token(&why, is_expired, now),
+            Came::Nothing(why) => {
+                let Some(renewal) = &mut self.renewal else { return true };
+                renewal.failures += 1;
+                (renewal.ticket, renewal.next) = (None, now.mono + self.rules.retry_wait);
+                if renewal.failures > RETRIES {
+                    self.app_down(&why, now);
+                } else {
+                    tracing::warn!(why, "the local broker gives no token; it is asked again");
+                }
+            }
+        }
+        self.drive(now);
+        true
+    }
+
+    fn read_token(&mut self, came: &Result<Answer, NoAnswer>) -> Came {
+        let answer = match came {
+            Err(NoAnswer::Unreachable(why) | NoAnswer::Unreadable(why)) => {
+                return Came::Nothing(why.clone());
+            }
+            Ok(answer) => answer,
+        };
+        match answer.status {
+            200 => {
+                let Ok(read) = serde_json::from_str::<TokenAnswer>(&answer.body) else {
+                    return Came::Nothing("the answer to the request for a token is none".into());
+                };
+                match read {
+                    TokenAnswer { result_code: 0, token: Some(token) } if is_token(&token) => {
+                        Came::Token(token)
+                    }
+                    TokenAnswer { result_code: 0, .. } => {
+                        Came::Nothing("the answer to the request for a token has none".into())
+                    }
+                    TokenAnswer { result_code, .. } => {
+                        let why = format!("ResultCode {result_code}");
+                        Came::Refused { why, is_expired: false }
+                    }
+                }
+            }
+            500.. => Came::Nothing(format!("the gateway answers HTTP status {}", answer.status)),
+            status => {
+                let refusal = self.refusal(status, &answer.body);
+                match refusal.kind {
+                    GatewayErrorKind::RateLimited => Came::Nothing(refusal.message),
+                    kind => Came::Refused {
+                        why: refusal.message,
+                        is_expired: kind == GatewayErrorKind::TokenExpired,
+                    },
+                }
+            }
+        }
+    }
+
+    fn has_token(&mut self, token: SecretString, now: Now) {
+        self.renewal = None;
+        self.outage = None;
+        self.secrets.hide(&token);
+        self.token = Some(token);
+        let Some(login) = self.login.take() else { return };
+        self.life.step(Trigger::TokenObtained, now.wall);
+        self.feed.begin_session(now.wall);
+        for asked in login.asked {
+            let event = ready(asked.as_ref());
+            self.tell(Recipient::All, event);
+        }
+        self.begin_stream(now);
+    }
+
+    /// The gateway gives no token.
+    fn no_token(&mut self, why: &str, is_expired: bool, now: Now) {
+        self.renewal = None;
+        let Some(_) = self.login.as_ref() else {
+            return self.token_expired(why, now);
+        };
+        if is_expired {
+            return self.token_expired(why, now);
+        }
+        self.login = None;
+        self.password = None;
+        self.life.step(Trigger::LoginRefused, now.wall);
+        let message = format!(
+            "the gateway at {} refuses the login ({why}); check the API password in its settings and log in again",
+            self.rules.place
+        );
+        self.venue_error(error_code::LOGIN_FAILED, message, now);
+    }
+
+    /// The token is dead and there is no new one (specification 1, "States and transitions").
+    pub(super) fn token_expired(&mut self, why: &str, now: Now) {
+        self.life.step(Trigger::TokenRefused, now.wall);
+        let message = format!(
+            "the gateway at {} takes our token no longer ({why}); see that it is logged in, and log in again",
+            self.rules.place
+        );
+        self.end_session(error_code::TOKEN_EXPIRED, &message, now);
+        self.token = None;
+        self.venue_error(error_code::TOKEN_EXPIRED, message, now);
+    }
+
+    /// The gateway cannot be reached, however often it was tried.
+    pub(super) fn app_down(&mut self, why: &str, now: Now) {
+        if !self.life.step(Trigger::Unreachable, now.wall) && self.state() != State::AppDown {
+            return;
+        }
+        let message = format!(
+            "the gateway at {} cannot be reached ({why}); start it and log in there",
+            self.rules.place
+        );
+        self.end_session(error_code::LOCAL_APP_DOWN, &message, now);
+        self.venue_error(error_code::LOCAL_APP_DOWN, message, now);
+        self.try_silently_later(now);
+    }
+
+    /// Everything that waits fails, and nothing is under way any more.
+    fn end_session(&mut self, code: &'static str, message: &str, now: Now) {
+        (self.renewal, self.outage, self.login) = (None, None, None);
+        self.close_stream();
+        for call in self.lanes.clear() {
+            self.given_up(call, code, message);
+        }
+        self.give_up_subscribers(code, message);
+        let _ = now;
+    }
+
+    fn given_up(&mut self, call: Call<Job>, code: &'static str, message: &str) {
+        // Registrations are made anew with the next stream.
+        if let Job::Read(asked, read) = call.job {
+            self.read_failed(read);
+            self.tell_error(&asked, code, message);
+        }
+    }
+
+    /// A request could not be made, or nothing came in time.
+    pub(super) fn unreachable(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
+        if matches!(call.job, Job::BeforeOpening) {
+            // One of the stream's tries has failed, and nobody else waits for it.
+            return self.stream_lost(why, now);
+        }
+        self.lanes.of(&call.question).waiting.push_front(call);
+        let next = now.mono + self.rules.retry_wait;
+        match &mut self.outage {
+            None => {
+                tracing::warn!(why, "the local broker cannot be reached; it is tried again");
+                self.outage = Some(Outage { retries: 0, since: now.mono, next });
+            }
+            // It says no more than what is known.
+            Some(outage) if sent < outage.since => {}
+            Some(outage) => {
+                outage.retries += 1;
+                (outage.since, outage.next) = (now.mono, next);
+                if outage.retries >= RETRIES {
+                    self.app_down(why, now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn tick_session(&mut self, now: Now) {
+        self.ask_token(now);
+    }
+}
+
+fn ready(asked: Option<&Asked>) -> Event<'static> {
+    let request_id = asked.map(|asked| asked.request_id.clone().into());
+    Event::VenueReady(VenueReady { venue: VENUE.into(), request_id })
+}
+
+/// Whether a text can stand in a header.
+fn is_token(token: &SecretString) -> bool {
+    use secrecy::ExposeSecret as _;
+    let token = token.expose_secret();
+    (1..=TOKEN_CHARS_MAX).contains(&token.len()) && token.bytes().all(|b| b.is_ascii_graphic())
+}

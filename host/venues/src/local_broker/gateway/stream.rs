@@ -1,0 +1,306 @@
+//! The stream of boards: when it is opened, when its frames are trusted, and when it counts as dead
+//! (specification 1, "States and transitions"; specification 4, P43, P47, P49, P52, P53).
+
+use std::time::Duration;
+
+use domain::TsNanos;
+use domain::gateway_mapping::GatewayBoard;
+use domain::session::{self, TradingHours};
+use ipc::{Event, VenueReady};
+
+use super::super::VENUE;
+use super::super::config::KeepAlive;
+use super::super::feed::{Dropped, FrameOut};
+use super::super::lanes::Call;
+use super::super::lifecycle::{State, Trigger};
+use super::super::limits::{FRAME_BYTES_MAX, NAME_CHARS_MAX, PING_EVERY, PING_TIME, RECONNECTS};
+use super::super::request::Question;
+use super::{Gateway, Job, Out, fault_of};
+use crate::{Now, Recipient};
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Stand {
+    /// There is none.
+    #[default]
+    Closed,
+    /// Symbols are registered first.
+    Registering,
+    /// It is being opened.
+    Opening,
+    /// It is open, and symbols are registered again.
+    Checking,
+    /// Its frames count.
+    Trusted,
+}
+
+/// The stream.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    stand: Stand,
+    /// Names the present connection; what others tell does not count.
+    connection: u64,
+    /// Which try to open it again this is; 0 is the first connection.
+    attempt: u32,
+    next: Option<Duration>,
+    /// Whether a valid frame has come over the present connection.
+    has_frame: bool,
+    last_frame: Option<Now>,
+    ping: Option<Duration>,
+    pong: Option<Duration>,
+    is_logged_out: bool,
+}
+
+impl Gateway {
+    /// Opens the stream after a login.
+    pub(super) fn begin_stream(&mut self, now: Now) {
+        self.close_stream();
+        self.stream.attempt = 0;
+        self.open_stream(now);
+    }
+
+    /// Whether the gateway was down and its stream is open again.
+    pub(super) const fn is_healing(&self) -> bool {
+        matches!((self.life.state(), self.stream.stand), (State::AppDown, Stand::Checking))
+    }
+
+    fn open_stream(&mut self, now: Now) {
+        self.stream.next = None;
+        self.stream.connection += 1;
+        (self.stream.has_frame, self.stream.pong) = (false, None);
+        let symbols = self.all_symbols();
+        if symbols.is_empty() || self.state() == State::AppDown {
+            return self.connect();
+        }
+        self.stream.stand = Stand::Registering;
+        let call = Call::new(Job::BeforeOpening, Question::Register(symbols));
+        self.lanes.information.waiting.push_front(call);
+        self.drive(now);
+    }
+
+    fn connect(&mut self) {
+        self.stream.stand = Stand::Opening;
+        self.out.push_back(Out::OpenPush { connection: self.stream.connection });
+    }
+
+    /// The symbols are registered: the stream may be opened.
+    pub(super) fn may_open(&mut self) {
+        if self.stream.stand == Stand::Registering {
+            self.connect();
+        }
+    }
+
+    /// The stream is open. Its frames count once the symbols are registered again (P49).
+    pub fn push_opened(&mut self, connection: u64, now: Now) {
+        if connection != self.stream.connection || self.stream.stand != Stand::Opening {
+            return;
+        }
+        self.stream.stand = Stand::Checking;
+        (self.stream.ping, self.stream.pong) = (Some(now.mono + PING_EVERY), None);
+        if self.token.is_none() {
+            self.renew_token(now);
+            if self.stream.stand != Stand::Checking {
+                return;
+            }
+        }
+        let symbols = self.all_symbols();
+        if !symbols.is_empty() {
+            let call = Call::new(Job::AfterOpening, Question::Register(symbols));
+            self.lanes.information.waiting.push_front(call);
+        }
+        self.trust_if_registered(now);
+        self.drive(now);
+    }
+
+    /// Trusts a stream that has nothing to wait for.
+    pub(super) fn trust_if_registered(&mut self, now: Now) {
+        let is_registering = |job: &Job| matches!(job, Job::AfterOpening);
+        let lane = &self.lanes.information;
+        let waits = lane.waiting.iter().any(|call| is_registering(&call.job))
+            || lane.sent.as_ref().is_some_and(|sent| is_registering(&sent.call.job));
+        if self.stream.stand == Stand::Checking && !waits && self.token.is_some() {
+            self.trust(now);
+        }
+    }
+
+    fn trust(&mut self, now: Now) {
+        self.stream.stand = Stand::Trusted;
+        let was_down = self.state() == State::AppDown;
+        self.life.step(Trigger::PushOpened, now.wall);
+        self.feed.gap();
+        if was_down {
+            tracing::info!("the local broker is back");
+            let event = VenueReady { venue: VENUE.into(), request_id: None };
+            self.tell(Recipient::All, Event::VenueReady(event));
+        }
+    }
+
+    /// The stream has ended, or could not be opened.
+    pub fn push_closed(&mut self, connection: u64, why: &str, now: Now) {
+        if connection == self.stream.connection && self.stream.stand != Stand::Closed {
+            self.stream_lost(why, now);
+            self.drive(now);
+        }
+    }
+
+    pub(super) fn stream_lost(&mut self, why: &str, now: Now) {
+        let is_silent = self.state() == State::AppDown;
+        self.close_stream();
+        if is_silent {
+            return self.try_silently_later(now);
+        }
+        if self.stream.has_frame {
+            self.stream.attempt = 0;
+        }
+        let failed = self.stream.attempt;
+        tracing::warn!(why, failed, "the local broker's stream is down");
+        if !self.life.step(Trigger::PushLost(failed), now.wall) {
+            return;
+        }
+        if self.state() == State::AppDown {
+            return self.app_down(why, now);
+        }
+        self.stream.next = Some(now.mono + self.rules.reconnect_base * 2_u32.pow(failed));
+        self.stream.attempt += 1;
+    }
+
+    /// While the gateway is down it is tried without a word (P49).
+    pub(super) fn try_silently_later(&mut self, now: Now) {
+        let pause = self.rules.reconnect_base * 2_u32.pow(RECONNECTS - 1);
+        self.stream.next = Some(now.mono + pause);
+    }
+
+    pub(super) fn close_stream(&mut self) {
+        if matches!(self.stream.stand, Stand::Opening | Stand::Checking | Stand::Trusted) {
+            self.out.push_back(Out::ClosePush);
+        }
+        let is_streams = |job: &Job| matches!(job, Job::BeforeOpening | Job::AfterOpening);
+        self.lanes.information.waiting.retain(|call| !is_streams(&call.job));
+        (self.stream.stand, self.stream.next) = (Stand::Closed, None);
+        // What the old connection still tells is nobody's.
+        self.stream.connection += 1;
+        (self.stream.ping, self.stream.pong) = (None, None);
+    }
+
+    pub(super) fn tick_stream(&mut self, now: Now) {
+        let may_try = self.state().is_ready() || self.state() == State::AppDown;
+        if may_try && self.stream.next.is_some_and(|next| next <= now.mono) {
+            self.open_stream(now);
+        }
+        if matches!(self.stream.stand, Stand::Checking | Stand::Trusted) {
+            match self.rules.keep_alive {
+                KeepAlive::Ping => self.keep_alive_by_pings(now),
+                KeepAlive::ReadTimeout => self.keep_alive_by_frames(now),
+            }
+        }
+        let is_logged_out = self.rules.forced_logout.contains(now.wall);
+        if self.stream.is_logged_out && !is_logged_out && self.stream.stand == Stand::Trusted {
+            // A gateway that has logged out says so here, and a new token is asked for.
+            self.feed.gap();
+            self.register_all_again(now);
+        }
+        self.stream.is_logged_out = is_logged_out;
+        self.feed.tell_dropped(now.mono);
+    }
+
+    fn keep_alive_by_pings(&mut self, now: Now) {
+        if self.stream.pong.is_some_and(|due| due <= now.mono) {
+            let why = format!("nothing came within {} s of a ping", PING_TIME.as_secs());
+            return self.stream_lost(&why, now);
+        }
+        if self.stream.ping.is_some_and(|due| due <= now.mono) {
+            self.out.push_back(Out::Ping);
+            self.stream.ping = Some(now.mono + PING_EVERY);
+            self.stream.pong = Some(now.mono + PING_TIME);
+        }
+    }
+
+    /// In the exchange's sessions, from the first frame of a session on, silence is a fault (P43).
+    fn keep_alive_by_frames(&mut self, now: Now) {
+        let (Some(last), Some(began)) = (self.stream.last_frame, session_began(now.wall)) else {
+            return;
+        };
+        let silence = now.mono.saturating_sub(last.mono);
+        if last.wall >= began && silence > self.rules.read_timeout {
+            // Of the next connection a frame is waited for first.
+            self.stream.last_frame = None;
+            let why = format!("nothing came for {} s", silence.as_secs());
+            self.stream_lost(&why, now);
+        }
+    }
+
+    /// A pong: the connection lives.
+    pub fn push_lives(&mut self, connection: u64) {
+        if connection == self.stream.connection {
+            self.stream.pong = None;
+        }
+    }
+
+    /// A frame. What it becomes goes to all clients that are subscribed, in the order of frames.
+    pub fn frame(&mut self, connection: u64, message: &[u8], now: Now) -> Option<FrameOut<'_>> {
+        if connection != self.stream.connection {
+            return None;
+        }
+        self.stream.pong = None;
+        if self.stream.stand != Stand::Trusted || !self.state().is_ready() {
+            self.feed.dropped(Dropped::Untrusted);
+            return None;
+        }
+        if self.rules.forced_logout.contains(now.wall) {
+            self.feed.dropped(Dropped::LoggedOut);
+            return None;
+        }
+        let board = self.read_board(message)?;
+        self.stream.has_frame = true;
+        self.stream.last_frame = Some(now);
+        self.learn_name(&board);
+        let is_subscribed = self.set.is_subscribed(&board.symbol);
+        self.feed.frame(board, is_subscribed, now.wall)
+    }
+
+    fn read_board(&mut self, message: &[u8]) -> Option<GatewayBoard> {
+        let text = std::str::from_utf8(message).ok().filter(|text| text.len() <= FRAME_BYTES_MAX);
+        let Some(text) = text else {
+            let (bytes, limit) = (message.len(), FRAME_BYTES_MAX);
+            self.feed.malformed(|| format!("{bytes} bytes that are no UTF-8, or more than {limit}"));
+            return None;
+        };
+        match self.mapping.read_board(text) {
+            Ok(Ok(board)) => Some(board),
+            Ok(Err(why)) => {
+                let why = self.words(&why);
+                self.feed.malformed(|| why);
+                None
+            }
+            Err(fault) => {
+                if self.feed.malformed(|| "the dialect failed".to_owned()) {
+                    fault_of(&fault);
+                }
+                None
+            }
+        }
+    }
+
+    fn learn_name(&mut self, board: &GatewayBoard) {
+        let Some(name) = &board.name else { return };
+        let is_known = self.names.get(&board.symbol).is_some_and(|known| known == name);
+        if !is_known && self.set.is_subscribed(&board.symbol) {
+            let name: String = self.secrets.redacted(name).chars().take(NAME_CHARS_MAX).collect();
+            self.names.insert(board.symbol.clone(), name);
+        }
+    }
+}
+
+/// When the exchange's session of a time began; none where it has none.
+fn session_began(time: TsNanos) -> Option<TsNanos> {
+    let date = time.jst_date();
+    if !session::is_weekday(date) {
+        return None;
+    }
+    let hours = TradingHours::of(date);
+    let sessions = [
+        (hours.morning_open, hours.morning_close),
+        (hours.afternoon_open, session::close_after(time)),
+    ];
+    sessions.into_iter().find(|(open, close)| (*open..*close).contains(&time)).map(|(open, _)| open)
+}

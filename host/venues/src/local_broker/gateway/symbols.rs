@@ -1,0 +1,332 @@
+//! Subscriptions and the register set: what clients want, what the gateway has, and how the one becomes the
+//! other (specification 1, "States and transitions"; specification 4, P51, P52).
+
+use std::time::Duration;
+
+use ipc::{
+    Event, Subscribe, Subscribed, SubscriptionEvicted, TickerInfo, Unsubscribe, Unsubscribed,
+    error_code,
+};
+use serde::Deserialize;
+
+use super::super::keys::symbol_of;
+use super::super::lanes::Call;
+use super::super::lifecycle::State;
+use super::super::limits::{REGISTER_BATCH_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX};
+use super::super::register_set::Registered;
+use super::super::request::Question;
+use super::super::{EXCHANGE, REGISTER_MAX, VENUE};
+use super::{Gateway, Job};
+use crate::{Asked, Now, Recipient};
+
+/// A symbol that is to be registered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Due {
+    at: Duration,
+    /// Times that the gateway has left it out.
+    tries: u32,
+    /// In a request of its own, because one with others was refused.
+    is_single: bool,
+    /// It is on its way.
+    is_sent: bool,
+}
+
+impl Due {
+    const fn at(at: Duration) -> Self {
+        Self { at, tries: 0, is_single: false, is_sent: false }
+    }
+}
+
+/// The official answer to a registration: the whole list.
+#[derive(Deserialize)]
+struct RegisterAnswer {
+    #[serde(rename = "RegistList")]
+    list: Vec<RegisteredRow>,
+}
+
+#[derive(Deserialize)]
+struct RegisteredRow {
+    #[serde(rename = "Symbol")]
+    symbol: String,
+    #[serde(rename = "Exchange")]
+    exchange: i64,
+}
+
+/// What a full register set says to whoever wants one more (specification 1, "Endpoints", rule 1).
+fn full(foreign: usize) -> String {
+    let others = match foreign {
+        0 => String::new(),
+        count => format!(", {count} of them by other programs"),
+    };
+    format!(
+        "the register set is full: {REGISTER_MAX} symbols are registered{others}; unsubscribe one, \
+         or send EvictLru"
+    )
+}
+
+impl Gateway {
+    /// Subscribes a client (P51).
+    pub fn subscribe(&mut self, asked: Asked, command: &Subscribe, now: Now) {
+        let symbol = match symbol_of(&command.ticker) {
+            Ok(symbol) => symbol.to_owned(),
+            Err(why) => return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why),
+        };
+        if self.state() == State::AppDown
+            && let Some((code, why)) = self.why_not_ready()
+        {
+            return self.tell_error(&asked, code, &why);
+        }
+        let waiting = self.subscribers.get(&symbol).map_or(0, Vec::len);
+        if waiting >= SUBSCRIBERS_WAITING_MAX {
+            let why = format!("{waiting} commands wait for the registration of {symbol} already");
+            return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
+        }
+        match self.set.register(asked.client, &symbol) {
+            Registered::Full => {
+                let why = full(self.set.foreign());
+                self.tell_error(&asked, error_code::REGISTER_FULL, &why);
+            }
+            Registered::New if self.state().is_ready() => {
+                self.to_unregister.retain(|leaving| *leaving != symbol);
+                self.to_register.insert(symbol.clone(), Due::at(now.mono));
+                self.subscribers.entry(symbol).or_default().push(asked);
+            }
+            Registered::Known if self.subscribers.contains_key(&symbol) => {
+                self.subscribers.entry(symbol).or_default().push(asked);
+            }
+            // Before a login it is remembered.
+            Registered::New | Registered::Known => self.tell_subscribed(&asked, &symbol),
+        }
+        self.drive(now);
+    }
+
+    /// Releases a client's subscription; without one it is answered all the same.
+    pub fn unsubscribe(&mut self, asked: &Asked, command: &Unsubscribe, now: Now) {
+        let symbol = match symbol_of(&command.ticker) {
+            Ok(symbol) => symbol.to_owned(),
+            Err(why) => return self.tell_error(asked, error_code::VALIDATION_ERROR, &why),
+        };
+        // What waits for the same registration is answered first.
+        if let Some(waiting) = self.subscribers.get_mut(&symbol) {
+            waiting.retain(|waiting| waiting.client != asked.client);
+        }
+        if self.set.release(asked.client, &symbol) {
+            self.no_longer_wanted(symbol.clone());
+        }
+        let event = Event::Unsubscribed(Unsubscribed {
+            request_id: asked.request_id.clone().into(),
+            venue: VENUE.into(),
+            ticker: symbol.into(),
+        });
+        self.tell(Recipient::Client(asked.client), event);
+        self.drive(now);
+    }
+
+    /// A client is gone, and with it its subscriptions.
+    pub fn client_left(&mut self, client: u64, now: Now) {
+        for waiting in self.subscribers.values_mut() {
+            waiting.retain(|waiting| waiting.client != client);
+        }
+        for symbol in self.set.client_left(client) {
+            self.no_longer_wanted(symbol);
+        }
+        self.drive(now);
+    }
+
+    fn no_longer_wanted(&mut self, symbol: String) {
+        self.feed.forget(&symbol);
+        self.names.remove(&symbol);
+        self.subscribers.remove(&symbol);
+        self.to_register.remove(&symbol);
+        self.to_unregister.push(symbol);
+    }
+
+    /// Takes out the symbol that was used longest ago (specification 1, "States and transitions").
+    pub fn evict_lru(&mut self, asked: &Asked, now: Now) {
+        let Some(symbol) = self.set.evict_lru() else {
+            let why = "nothing is registered that could be taken out";
+            return self.tell_error(asked, error_code::VALIDATION_ERROR, why);
+        };
+        let waiting = self.subscribers.remove(&symbol).unwrap_or_default();
+        for asked in waiting {
+            let why = format!("{symbol} was taken out of the register set");
+            self.tell_error(&asked, error_code::REGISTER_FULL, &why);
+        }
+        self.no_longer_wanted(symbol.clone());
+        let event = SubscriptionEvicted { symbol: symbol.into() };
+        self.tell(Recipient::All, Event::SubscriptionEvicted(event));
+        self.drive(now);
+    }
+
+    fn tell_subscribed(&mut self, asked: &Asked, symbol: &str) {
+        let event = Event::Subscribed(Subscribed {
+            request_id: asked.request_id.clone().into(),
+            venue: VENUE.into(),
+            ticker: symbol.to_owned().into(),
+            ticker_info: TickerInfo {
+                symbol: symbol.to_owned().into(),
+                exchange: EXCHANGE.into(),
+                market_kind: "Stock".into(),
+                display_name_ja: self.names.get(symbol).cloned().map(Into::into),
+            },
+        });
+        self.tell(Recipient::Client(asked.client), event);
+    }
+
+    pub(super) fn all_symbols(&self) -> Vec<String> {
+        self.set.symbols().map(str::to_owned).collect()
+    }
+
+    /// Asks for the registration of all symbols, to see whether the gateway still has them.
+    pub(super) fn register_all_again(&mut self, now: Now) {
+        for symbol in self.all_symbols() {
+            self.to_register.entry(symbol).or_insert(Due::at(now.mono));
+        }
+    }
+
+    /// Registers one symbol, beside what is registered.
+    pub(super) fn register_also(&mut self, symbol: &str, now: Now) {
+        self.to_register.entry(symbol.to_owned()).or_insert(Due::at(now.mono));
+    }
+
+    /// Puts registrations that are due before the gateway: those that come together in one request, and what
+    /// leaves before what comes.
+    pub(super) fn register_due(&mut self, now: Now) {
+        let is_open = |call: &Call<Job>| matches!(call.job, Job::Register | Job::Unregister);
+        if self.lanes.information.waiting.iter().any(is_open) {
+            return;
+        }
+        let mut leaving = std::mem::take(&mut self.to_unregister);
+        leaving.retain(|symbol| !self.set.contains(symbol));
+        leaving.sort();
+        leaving.dedup();
+        for batch in leaving.chunks(REGISTER_BATCH_MAX) {
+            self.enqueue(Job::Unregister, Question::Unregister(batch.to_vec()));
+        }
+        let due = self.to_register.iter_mut().filter(|(_, due)| !due.is_sent && due.at <= now.mono);
+        let (mut together, mut single) = (Vec::new(), Vec::new());
+        for (symbol, due) in due {
+            due.is_sent = true;
+            if due.is_single { &mut single } else { &mut together }.push(symbol.clone());
+        }
+        for batch in together.chunks(REGISTER_BATCH_MAX) {
+            self.enqueue(Job::Register, Question::Register(batch.to_vec()));
+        }
+        for symbol in single {
+            self.enqueue(Job::Register, Question::Register(vec![symbol]));
+        }
+    }
+
+    /// The gateway has answered a registration with its whole list (P52).
+    pub(super) fn registration_done(
+        &mut self,
+        call: &Call<Job>,
+        body: &str,
+        now: Now,
+    ) -> Result<(), String> {
+        let read: RegisterAnswer = serde_json::from_str(body)
+            .map_err(|_| "the answer to a registration has no RegistList".to_owned())?;
+        let list: Vec<(String, i64)> =
+            read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect();
+        let found = self.set.apply_list(&list);
+        match (&call.job, &call.question) {
+            (Job::Register, Question::Register(symbols)) => {
+                for symbol in symbols {
+                    self.registered(symbol, !found.missing.contains(symbol), now);
+                }
+            }
+            (Job::BeforeOpening, _) => self.may_open(),
+            (Job::AfterOpening, Question::Register(symbols)) => {
+                for symbol in symbols.iter().filter(|symbol| !found.missing.contains(*symbol)) {
+                    self.registered(symbol, true, now);
+                }
+                self.trust_if_registered(now);
+            }
+            _ => {}
+        }
+        for symbol in found.missing {
+            let again = Due { at: now.mono + self.rules.retry_wait, ..Due::at(now.mono) };
+            self.to_register.entry(symbol).or_insert(again);
+        }
+        self.to_unregister.extend(found.stale);
+        Ok(())
+    }
+
+    /// What the gateway's list says of a symbol that was to be registered.
+    fn registered(&mut self, symbol: &str, is_listed: bool, now: Now) {
+        let due = self.to_register.remove(symbol);
+        if is_listed {
+            for asked in self.subscribers.remove(symbol).unwrap_or_default() {
+                self.tell_subscribed(&asked, symbol);
+            }
+            return;
+        }
+        let tries = due.map_or(0, |due| due.tries) + 1;
+        if tries <= RETRIES && self.set.contains(symbol) {
+            let at = now.mono + self.rules.retry_wait;
+            self.to_register.insert(symbol.to_owned(), Due { tries, ..Due::at(at) });
+            return;
+        }
+        let why = format!("the gateway leaves {symbol} out of its list, {tries} times in a row");
+        self.not_registered(symbol, error_code::GATEWAY_ERROR, &why);
+    }
+
+    /// The gateway refuses a registration.
+    pub(super) fn registration_failed(
+        &mut self,
+        job: Job,
+        question: Question,
+        code: &'static str,
+        why: &str,
+        now: Now,
+    ) {
+        tracing::warn!(?question, code, why, "the local broker refuses a registration");
+        let Question::Register(symbols) = question else { return };
+        // One symbol that is refused keeps no other one out.
+        let one_by_one = symbols.len() > 1;
+        for symbol in symbols {
+            if one_by_one || !matches!(job, Job::Register) {
+                let due = Due { is_single: true, ..Due::at(now.mono) };
+                self.to_register.insert(symbol, due);
+            } else {
+                self.to_register.remove(&symbol);
+                self.not_registered(&symbol, code, why);
+            }
+        }
+        match job {
+            Job::BeforeOpening => self.may_open(),
+            Job::AfterOpening => self.trust_if_registered(now),
+            _ => {}
+        }
+    }
+
+    /// A symbol cannot be registered: whoever waits for it is told. Whoever had it before keeps it, and it is
+    /// registered again with the next stream.
+    fn not_registered(&mut self, symbol: &str, code: &'static str, why: &str) {
+        let waiting = self.subscribers.remove(symbol).unwrap_or_default();
+        if waiting.is_empty() {
+            tracing::error!(symbol, code, why, "a symbol of the local broker is not registered");
+        }
+        for asked in waiting {
+            self.tell_error(&asked, code, why);
+            if self.set.release(asked.client, symbol) {
+                self.no_longer_wanted(symbol.to_owned());
+            }
+        }
+    }
+
+    /// Whoever waits for a registration is told that it does not come.
+    pub(super) fn give_up_subscribers(&mut self, code: &'static str, why: &str) {
+        for (symbol, waiting) in std::mem::take(&mut self.subscribers) {
+            for asked in waiting {
+                self.tell_error(&asked, code, why);
+                if self.set.release(asked.client, &symbol) {
+                    self.no_longer_wanted(symbol.clone());
+                }
+            }
+        }
+        // All that is left is registered with the next stream.
+        self.to_register.clear();
+        self.to_unregister.clear();
+    }
+}

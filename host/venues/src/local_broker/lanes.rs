@@ -1,0 +1,192 @@
+//! Requests that wait for the gateway: one after the other in each class, no faster than its limit
+//! (specification 1, "Limits"; specification 4, P48).
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::clock::FakeRelativeClock;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+
+use super::limits::{BALANCE_CALLS_PER_SECOND, INFORMATION_CALLS_PER_SECOND, ORDER_CALLS_PER_SECOND};
+use super::request::{Class, Question};
+
+/// A token bucket whose time is given. It holds one token and gets them evenly, so that no second sees
+/// more than the limit, wherever it begins: one that saves up for a second lets twice as many through.
+#[derive(Debug)]
+struct Bucket {
+    limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock>,
+    clock: FakeRelativeClock,
+    told: Duration,
+}
+
+impl Bucket {
+    fn new(per_second: u32) -> Self {
+        let clock = FakeRelativeClock::default();
+        let per_second = NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN);
+        let quota = Quota::per_second(per_second).allow_burst(NonZeroU32::MIN);
+        let limiter = RateLimiter::direct_with_clock(quota, clock.clone());
+        Self { limiter, clock, told: Duration::ZERO }
+    }
+
+    /// Takes a token, where there is one.
+    fn take(&mut self, now: Duration) -> bool {
+        self.clock.advance(now.saturating_sub(self.told));
+        self.told = self.told.max(now);
+        self.limiter.check().is_ok()
+    }
+}
+
+/// A request that waits, or is on its way.
+#[derive(Debug)]
+pub(crate) struct Call<J> {
+    /// What it is for.
+    pub(crate) job: J,
+    /// What is asked.
+    pub(crate) question: Question,
+    /// Answers that said that there were too many requests.
+    pub(crate) slowed: usize,
+    /// Answers that could not be used.
+    pub(crate) failures: u32,
+    /// Whether it was refused with a token that was renewed for it.
+    pub(crate) has_new_token: bool,
+    /// Not before then.
+    pub(crate) not_before: Duration,
+}
+
+impl<J> Call<J> {
+    pub(crate) const fn new(job: J, question: Question) -> Self {
+        let (slowed, failures, has_new_token) = (0, 0, false);
+        Self { job, question, slowed, failures, has_new_token, not_before: Duration::ZERO }
+    }
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(crate) struct Sent<J> {
+    pub(crate) ticket: u64,
+    pub(crate) at: Duration,
+    pub(crate) call: Call<J>,
+}
+
+/// The requests of one class.
+#[derive(Debug)]
+pub(crate) struct Lane<J> {
+    bucket: Bucket,
+    pub(crate) waiting: VecDeque<Call<J>>,
+    pub(crate) sent: Option<Sent<J>>,
+}
+
+impl<J> Lane<J> {
+    fn new(per_second: u32) -> Self {
+        Self { bucket: Bucket::new(per_second), waiting: VecDeque::new(), sent: None }
+    }
+
+    /// Sends the first one that waits, where it is due and the limit allows it.
+    pub(crate) fn send(&mut self, ticket: u64, now: Duration) -> Option<&Question> {
+        let is_due = self.waiting.front().is_some_and(|call| call.not_before <= now);
+        if self.sent.is_some() || !is_due || !self.bucket.take(now) {
+            return None;
+        }
+        let call = self.waiting.pop_front()?;
+        Some(&self.sent.insert(Sent { ticket, at: now, call }).call.question)
+    }
+}
+
+/// All of them. Of orders there are none in this phase; their class has its limit all the same.
+#[derive(Debug)]
+pub(crate) struct Lanes<J> {
+    pub(crate) balance: Lane<J>,
+    pub(crate) information: Lane<J>,
+}
+
+impl<J> Lanes<J> {
+    pub(crate) fn new() -> Self {
+        const { assert!(ORDER_CALLS_PER_SECOND < INFORMATION_CALLS_PER_SECOND) };
+        Self {
+            balance: Lane::new(BALANCE_CALLS_PER_SECOND),
+            information: Lane::new(INFORMATION_CALLS_PER_SECOND),
+        }
+    }
+
+    /// The lane of a question.
+    pub(crate) const fn of(&mut self, question: &Question) -> &mut Lane<J> {
+        match question.class() {
+            Class::Balance => &mut self.balance,
+            Class::Token | Class::Information => &mut self.information,
+        }
+    }
+
+    /// Both.
+    pub(crate) const fn all(&mut self) -> [&mut Lane<J>; 2] {
+        [&mut self.information, &mut self.balance]
+    }
+
+    /// Requests that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.balance.waiting.len() + self.information.waiting.len()
+    }
+
+    /// The request of a ticket, which is on its way no more.
+    pub(crate) fn take_sent(&mut self, ticket: u64) -> Option<Sent<J>> {
+        let mut lanes = self.all().into_iter();
+        let is_of = |lane: &&mut Lane<J>| lane.sent.as_ref().is_some_and(|s| s.ticket == ticket);
+        lanes.find(is_of)?.sent.take()
+    }
+
+    /// Takes out everything that waits or is on its way.
+    pub(crate) fn clear(&mut self) -> Vec<Call<J>> {
+        let mut calls = Vec::new();
+        for lane in self.all() {
+            calls.extend(lane.sent.take().map(|sent| sent.call));
+            calls.extend(lane.waiting.drain(..));
+        }
+        calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P48: whichever second is looked at, no more than the limit leaves in it.
+    #[test]
+    fn p48_no_second_has_more_than_the_limit() {
+        let mut lanes = Lanes::new();
+        for number in 0..40 {
+            lanes.information.waiting.push_back(Call::new(number, Question::Orders));
+            lanes.balance.waiting.push_back(Call::new(number, Question::Cash));
+        }
+        let mut left: Vec<(Duration, u64)> = Vec::new();
+        for ms in (0..5_000).step_by(7) {
+            let now = Duration::from_millis(ms);
+            for (number, lane) in lanes.all().into_iter().enumerate() {
+                if lane.send(number as u64, now).is_some() {
+                    left.push((now, number as u64));
+                    lane.sent = None;
+                }
+            }
+        }
+        assert_eq!(left.len(), 80, "all of them leave in about four seconds");
+        for (first, lane) in &left {
+            let second = *first..*first + Duration::from_secs(1);
+            let within = left.iter().filter(|(at, of)| of == lane && second.contains(at)).count();
+            assert!(within <= 10, "{within} in the second from {first:?}");
+        }
+    }
+
+    #[test]
+    fn one_request_of_a_class_is_on_its_way_at_a_time() {
+        let mut lanes = Lanes::new();
+        lanes.of(&Question::Orders).waiting.push_back(Call::new(1, Question::Orders));
+        lanes.of(&Question::Positions).waiting.push_back(Call::new(2, Question::Positions));
+        let second = Duration::from_secs(1);
+        assert_eq!(lanes.information.send(7, second), Some(&Question::Orders));
+        assert_eq!(lanes.information.send(8, second * 9), None);
+        assert_eq!(lanes.take_sent(8).map(|sent| sent.call.job), None);
+        assert_eq!(lanes.take_sent(7).map(|sent| sent.call.job), Some(1));
+        assert_eq!(lanes.information.send(8, second * 9), Some(&Question::Positions));
+        assert_eq!((lanes.waiting(), lanes.clear().len()), (0, 1));
+    }
+}

@@ -1,0 +1,266 @@
+//! Where the connection to the gateway stands, and every step from there (specification 1, "States and
+//! transitions"; specification 4, P45 to P49).
+
+use std::borrow::Cow;
+
+use domain::TsNanos;
+use ipc::VenueLifecycle;
+
+use super::limits::RECONNECTS;
+
+/// Where the stream of boards stands, once somebody is logged in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Push {
+    /// It is opened for the first time.
+    Connecting,
+    /// It is open.
+    Streaming,
+    /// It is to be opened again, and which try that is.
+    Reconnecting(u32),
+}
+
+/// Where the connection stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Nobody has logged in.
+    Disconnected,
+    /// A login is under way, and where it began.
+    LoggingIn(Origin),
+    /// There is a token.
+    Ready(Push),
+    /// The gateway takes the token no longer, and gave no new one.
+    TokenExpired,
+    /// The gateway cannot be reached.
+    AppDown,
+}
+
+/// Where a login began: a person who gives it up is there again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// [`State::Disconnected`]
+    Disconnected,
+    /// [`State::TokenExpired`]
+    TokenExpired,
+    /// [`State::AppDown`]
+    AppDown,
+}
+
+impl Origin {
+    const fn state(self) -> State {
+        match self {
+            Self::Disconnected => State::Disconnected,
+            Self::TokenExpired => State::TokenExpired,
+            Self::AppDown => State::AppDown,
+        }
+    }
+}
+
+/// What happens to the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// A login begins.
+    LoginAsked,
+    /// Nobody gave a password.
+    LoginCancelled,
+    /// The gateway refuses the password.
+    LoginRefused,
+    /// A login has given a token.
+    TokenObtained,
+    /// The gateway takes no token, and gives none.
+    TokenRefused,
+    /// The gateway cannot be reached, however often it is tried.
+    Unreachable,
+    /// The stream is open.
+    PushOpened,
+    /// The stream has ended, or could not be opened: that many tries in a row have failed by now, and none
+    /// where there was a valid frame.
+    PushLost(u32),
+}
+
+impl State {
+    /// The state after something happened; `None` where that means nothing in this state.
+    #[must_use]
+    pub const fn after(self, trigger: Trigger) -> Option<Self> {
+        use Trigger as T;
+        match (self, trigger) {
+            (Self::Disconnected, T::LoginAsked) => Some(Self::LoggingIn(Origin::Disconnected)),
+            (Self::TokenExpired, T::LoginAsked) => Some(Self::LoggingIn(Origin::TokenExpired)),
+            (Self::AppDown, T::LoginAsked) => Some(Self::LoggingIn(Origin::AppDown)),
+            (Self::LoggingIn(origin), T::LoginCancelled) => Some(origin.state()),
+            (Self::LoggingIn(_), T::LoginRefused) => Some(Self::Disconnected),
+            (Self::LoggingIn(_), T::TokenObtained) => Some(Self::Ready(Push::Connecting)),
+            (Self::LoggingIn(_) | Self::Ready(_) | Self::AppDown, T::TokenRefused) => {
+                Some(Self::TokenExpired)
+            }
+            (Self::LoggingIn(_) | Self::Ready(_), T::Unreachable) => Some(Self::AppDown),
+            (Self::Ready(_) | Self::AppDown, T::PushOpened) => Some(Self::Ready(Push::Streaming)),
+            (Self::Ready(_), T::PushLost(failures)) => Some(if failures >= RECONNECTS {
+                Self::AppDown
+            } else {
+                Self::Ready(Push::Reconnecting(failures + 1))
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether there is a token.
+    #[must_use]
+    pub const fn is_ready(self) -> bool {
+        matches!(self, Self::Ready(_))
+    }
+
+    /// The state as clients know it.
+    #[must_use]
+    pub const fn wire(self) -> VenueLifecycle {
+        match self {
+            Self::Disconnected => VenueLifecycle::Disconnected,
+            Self::LoggingIn(_) => VenueLifecycle::LoggingIn,
+            Self::Ready(_) => VenueLifecycle::Ready,
+            Self::TokenExpired => VenueLifecycle::TokenExpired,
+            Self::AppDown => VenueLifecycle::AppDown,
+        }
+    }
+
+    /// The stream's state as clients know it.
+    #[must_use]
+    pub fn push(self) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Ready(Push::Connecting) => Some("Connecting".into()),
+            Self::Ready(Push::Streaming) => Some("Streaming".into()),
+            Self::Ready(Push::Reconnecting(attempt)) => {
+                Some(format!("Reconnecting {attempt}").into())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The state, since when, and what was wrong last.
+#[derive(Debug, Clone, Copy)]
+pub struct Lifecycle {
+    state: State,
+    since: TsNanos,
+    code: Option<&'static str>,
+}
+
+impl Lifecycle {
+    /// Nobody has logged in.
+    #[must_use]
+    pub const fn new(now: TsNanos) -> Self {
+        Self { state: State::Disconnected, since: now, code: None }
+    }
+
+    /// Where the connection stands.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Since when, in milliseconds UTC.
+    #[must_use]
+    pub const fn since_ms(&self) -> u64 {
+        self.since.millis()
+    }
+
+    /// The code of what is wrong; none where nothing is.
+    #[must_use]
+    pub const fn code(&self) -> Option<&'static str> {
+        self.code
+    }
+
+    /// Something happened. Tells whether it meant anything in the present state.
+    pub fn step(&mut self, trigger: Trigger, now: TsNanos) -> bool {
+        let Some(next) = self.state.after(trigger) else { return false };
+        if next != self.state {
+            tracing::debug!(from = ?self.state, to = ?next, ?trigger, "the local broker's state");
+            (self.state, self.since) = (next, now);
+        }
+        if next.is_ready() {
+            self.code = None;
+        }
+        true
+    }
+
+    /// Says what is wrong.
+    pub const fn fail(&mut self, code: &'static str) {
+        self.code = Some(code);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRIGGERS: [Trigger; 9] = [
+        Trigger::LoginAsked,
+        Trigger::LoginCancelled,
+        Trigger::LoginRefused,
+        Trigger::TokenObtained,
+        Trigger::TokenRefused,
+        Trigger::Unreachable,
+        Trigger::PushOpened,
+        Trigger::PushLost(0),
+        Trigger::PushLost(5),
+    ];
+
+    /// The whole table, written down a second time as the states that follow; `.` is no step.
+    #[test]
+    fn every_state_and_trigger() {
+        let table = [
+            (State::Disconnected, "LoggingIn . . . . . . . ."),
+            (
+                State::LoggingIn(Origin::Disconnected),
+                ". Disconnected Disconnected Connecting TokenExpired AppDown . . .",
+            ),
+            (
+                State::LoggingIn(Origin::TokenExpired),
+                ". TokenExpired Disconnected Connecting TokenExpired AppDown . . .",
+            ),
+            (
+                State::LoggingIn(Origin::AppDown),
+                ". AppDown Disconnected Connecting TokenExpired AppDown . . .",
+            ),
+            (
+                State::Ready(Push::Connecting),
+                ". . . . TokenExpired AppDown Streaming Reconnecting1 AppDown",
+            ),
+            (
+                State::Ready(Push::Streaming),
+                ". . . . TokenExpired AppDown Streaming Reconnecting1 AppDown",
+            ),
+            (
+                State::Ready(Push::Reconnecting(3)),
+                ". . . . TokenExpired AppDown Streaming Reconnecting1 AppDown",
+            ),
+            (State::TokenExpired, "LoggingIn . . . . . . . ."),
+            (State::AppDown, "LoggingIn . . . TokenExpired . Streaming . ."),
+        ];
+        for (state, expected) in table {
+            let found = TRIGGERS.map(|trigger| match state.after(trigger) {
+                None => ".".to_owned(),
+                Some(State::Ready(Push::Reconnecting(attempt))) => format!("Reconnecting{attempt}"),
+                Some(State::Ready(push)) => format!("{push:?}"),
+                Some(State::LoggingIn(_)) => "LoggingIn".to_owned(),
+                Some(other) => format!("{other:?}"),
+            });
+            assert_eq!(found.join(" "), expected, "{state:?}");
+        }
+    }
+
+    /// P45: what a late client learns.
+    #[test]
+    fn p45_the_state_has_a_time_and_a_code_until_it_is_ready_again() {
+        let at = |seconds: u64| TsNanos::from_nanos(seconds * 1_000_000_000);
+        let mut life = Lifecycle::new(at(1));
+        assert!(life.step(Trigger::LoginAsked, at(2)) && !life.step(Trigger::PushOpened, at(3)));
+        assert!(life.step(Trigger::Unreachable, at(4)));
+        life.fail("local_app_down");
+        assert_eq!((life.since_ms(), life.code()), (4_000, Some("local_app_down")));
+        assert!(life.step(Trigger::LoginAsked, at(5)));
+        assert_eq!(life.code(), Some("local_app_down"), "until it is ready");
+        assert!(life.step(Trigger::TokenObtained, at(6)));
+        assert_eq!((life.code(), life.state().push().as_deref()), (None, Some("Connecting")));
+        assert!(life.step(Trigger::PushLost(2), at(7)));
+        assert_eq!(life.state().push().as_deref(), Some("Reconnecting 3"));
+    }
+}

@@ -1,0 +1,49 @@
+//! What the venue takes of the gateway and of its clients.
+
+use std::time::Duration;
+
+/// Order-type calls in a second (specification 1, "Limits"). There are none in this phase.
+pub const ORDER_CALLS_PER_SECOND: u32 = 5;
+/// Balance calls in a second (specification 1, "Limits").
+pub const BALANCE_CALLS_PER_SECOND: u32 = 10;
+/// Information calls in a second, registrations among them (specification 1, "Limits").
+pub const INFORMATION_CALLS_PER_SECOND: u32 = 10;
+/// Times that a request is made again after it could not be made or answered (specification 4, P46).
+pub const RETRIES: u32 = 3;
+/// Pauses after an answer that says that there are too many requests (specification 4, P48).
+pub const RATE_PAUSES: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// Tries to open the stream again before the gateway counts as down (specification 1, "Limits").
+pub const RECONNECTS: u32 = 5;
+/// How often the stream is pinged (specification 1, "Limits").
+pub const PING_EVERY: Duration = Duration::from_secs(20);
+/// How long the answer to a ping may take (specification 1, "Limits").
+pub const PING_TIME: Duration = Duration::from_secs(10);
+/// Symbols of one request for a registration: all that there can be.
+pub const REGISTER_BATCH_MAX: usize = super::REGISTER_MAX;
+/// Requests that wait for the gateway; a command that would add another is refused.
+pub const CALLS_WAITING_MAX: usize = 256;
+/// Commands that wait for one symbol's registration.
+pub const SUBSCRIBERS_WAITING_MAX: usize = 64;
+/// Bytes of a frame of the stream that are looked at; the vendor's have about 2,500.
+pub const FRAME_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a frame that are received at all; a longer one ends the connection.
+pub const FRAME_RECEIVED_BYTES_MAX: usize = 1 << 20;
+/// Bytes of an answer to a request. A row of the list of orders has about 2,000.
+pub const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Bytes of an answer that is an error or a short one, and of what is told of it to a dialect.
+pub const SHORT_ANSWER_BYTES_MAX: usize = 64 << 10;
+/// Bytes of the head that answers the request for a stream.
+pub const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
+/// Characters of the gateway's words that are told.
+pub const WORDS_CHARS_MAX: usize = 200;
+/// Characters of a token.
+pub const TOKEN_CHARS_MAX: usize = 256;
+/// Characters of a name of an issue that are told.
+pub const NAME_CHARS_MAX: usize = 100;
+/// Orders of one message of a list.
+pub const LIST_ROWS_TOLD_MAX: usize = 500;
+/// How often what was left out is told to the log.
+pub const TELL_EVERY: Duration = Duration::from_secs(60);
+/// How long the end waits for the gateway to take our symbols out (specification 4, P50).
+pub const END_TIME: Duration = Duration::from_secs(1);

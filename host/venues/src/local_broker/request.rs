@@ -1,0 +1,182 @@
+//! What the gateway is asked: every endpoint of this phase, and no other (specification 1, "Endpoints").
+
+use std::fmt;
+
+use secrecy::SecretString;
+use serde_json::json;
+
+use super::keys::composite_key;
+
+/// The market of this phase (specification 1, "Identifiers").
+pub const TOKYO: i64 = 1;
+
+/// Which limit a request counts against (specification 1, "Limits").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// None: the request for a token (specification 4, P48).
+    Token,
+    /// Balances.
+    Balance,
+    /// Everything else that only tells, registrations too.
+    Information,
+}
+
+/// How it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+}
+
+/// What is asked for. Endpoints of orders have no name here: nothing in this crate can ask them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// `POST /token`
+    Token,
+    /// `GET /wallet/cash`
+    Cash,
+    /// `GET /wallet/margin`
+    Margin,
+    /// `GET /orders`
+    Orders,
+    /// `GET /positions`
+    Positions,
+    /// `GET /board/{symbol}@{exchange}`
+    Board(String),
+    /// `PUT /register`
+    Register(Vec<String>),
+    /// `PUT /unregister`
+    Unregister(Vec<String>),
+}
+
+impl Question {
+    /// Which limit it counts against.
+    #[must_use]
+    pub const fn class(&self) -> Class {
+        match self {
+            Self::Token => Class::Token,
+            Self::Cash | Self::Margin => Class::Balance,
+            Self::Orders
+            | Self::Positions
+            | Self::Board(_)
+            | Self::Register(_)
+            | Self::Unregister(_) => Class::Information,
+        }
+    }
+
+    /// How it is asked.
+    #[must_use]
+    pub const fn method(&self) -> Method {
+        match self {
+            Self::Token => Method::Post,
+            Self::Register(_) | Self::Unregister(_) => Method::Put,
+            Self::Cash | Self::Margin | Self::Orders | Self::Positions | Self::Board(_) => {
+                Method::Get
+            }
+        }
+    }
+
+    /// The path below the dialect's prefix, with the query.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match self {
+            Self::Token => "/token".to_owned(),
+            Self::Cash => "/wallet/cash".to_owned(),
+            Self::Margin => "/wallet/margin".to_owned(),
+            Self::Orders => "/orders".to_owned(),
+            Self::Positions => "/positions".to_owned(),
+            Self::Board(symbol) => format!("/board/{}", composite_key(symbol, TOKYO)),
+            Self::Register(_) => "/register".to_owned(),
+            Self::Unregister(_) => "/unregister".to_owned(),
+        }
+    }
+
+    /// The body, but for the token's, which holds the password.
+    #[must_use]
+    pub fn body(&self) -> Option<String> {
+        let (Self::Register(symbols) | Self::Unregister(symbols)) = self else { return None };
+        let row = |symbol: &String| json!({ "Symbol": symbol, "Exchange": TOKYO });
+        Some(json!({ "Symbols": symbols.iter().map(row).collect::<Vec<_>>() }).to_string())
+    }
+}
+
+/// A question with what it is asked with: the password for a token, the token for everything else.
+#[derive(Clone)]
+pub struct Request {
+    /// The question.
+    pub question: Question,
+    /// The password or the token.
+    pub secret: SecretString,
+}
+
+/// Shows no secret.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("question", &self.question).finish_non_exhaustive()
+    }
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// The body; empty where it is no UTF-8.
+    pub body: String,
+}
+
+/// Why nothing came back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// The gateway cannot be reached, or says nothing in time.
+    #[error("{0}")]
+    Unreachable(String),
+    /// What came is no answer that can be used.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Specification 1, "Endpoints": the whole table, but for `/unregister/all`, which nobody asks for
+    /// (specification 4, P50).
+    #[test]
+    fn the_table_of_endpoints() {
+        let two = || vec!["7203".to_owned(), "130A".to_owned()];
+        let body = r#"{"Symbols":[{"Symbol":"7203","Exchange":1},{"Symbol":"130A","Exchange":1}]}"#;
+        for (question, method, path, class, sent) in [
+            (Question::Token, Method::Post, "/token", Class::Token, None),
+            (Question::Cash, Method::Get, "/wallet/cash", Class::Balance, None),
+            (Question::Margin, Method::Get, "/wallet/margin", Class::Balance, None),
+            (Question::Orders, Method::Get, "/orders", Class::Information, None),
+            (Question::Positions, Method::Get, "/positions", Class::Information, None),
+            (
+                Question::Board("7203".to_owned()),
+                Method::Get,
+                "/board/7203@1",
+                Class::Information,
+                None,
+            ),
+            (Question::Register(two()), Method::Put, "/register", Class::Information, Some(body)),
+            (
+                Question::Unregister(two()),
+                Method::Put,
+                "/unregister",
+                Class::Information,
+                Some(body),
+            ),
+        ] {
+            assert_eq!(
+                (question.method(), question.path().as_str(), question.class()),
+                (method, path, class)
+            );
+            assert_eq!(question.body().as_deref(), sent);
+        }
+    }
+}
