@@ -3,9 +3,16 @@
 //! an endpoint for orders.
 
 pub mod config;
+mod drops;
+pub mod feed;
+pub mod keys;
+pub mod limits;
+mod quote;
 pub mod service;
 
 pub use config::{ConfigError, ForcedLogout, KeepAlive, LocalBrokerConfig};
+pub use drops::{DropReason, Dropped, accepts};
+pub use feed::{Feed, FrameOut};
 pub use service::{AskPassword, Busy, MarketData, NoPassword, Service, ServiceError, Setup, Told};
 
 /// The venue's name on the wire (specification 1, "Identifiers").

@@ -35,7 +35,7 @@ pub struct MarketData<'a> {
     /// Code of the issue, like `7203`.
     pub symbol: &'a str,
     /// The board.
-    pub depth: &'a DepthSnapshot<'static>,
+    pub depth: &'a DepthSnapshot<'a>,
     /// The trade.
     pub trade: Option<&'a TradeRow>,
 }
