@@ -26,7 +26,7 @@ pub use network::Network;
 pub use one_attempt::{AttemptError, AttemptStream, OneAttempt};
 pub use pace::Slowed;
 pub use policy::RequestPolicy;
-pub use reqwest::Url;
+pub use reqwest::{Method, Url};
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use response::HttpResponse;
 pub use secrets::Secrets;

@@ -6,7 +6,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use reqwest::{Response, Url};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::{Method, Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::response::body;
@@ -128,6 +129,34 @@ impl OneAttempt {
     ) -> Result<AttemptStream, AttemptError> {
         let response = self.send(address, answer_time).await?;
         Ok(AttemptStream { response, limit: body_bytes_max, received: 0, answer_time })
+    }
+
+    /// Sends a request once and waits for the whole answer, whatever its status. `body` is JSON.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn ask(
+        &self,
+        method: Method,
+        url: Url,
+        headers: HeaderMap,
+        json: Option<&SecretString>,
+        body_bytes_max: usize,
+    ) -> Result<(u16, Vec<u8>), AttemptError> {
+        let mut request = self.http.request(method, url).headers(headers);
+        if let Some(json) = json {
+            request = request
+                .header(CONTENT_TYPE, "application/json")
+                .body(json.expose_secret().to_owned());
+        }
+        let sent = request.send().await;
+        let response = sent.map_err(|error| without_answer(&error, self.answer_time))?;
+        let status = response.status().as_u16();
+        match body(response, body_bytes_max).await {
+            Ok(Some(body)) => Ok((status, body)),
+            Ok(None) => Err(AttemptError::TooLarge { limit: body_bytes_max }),
+            Err(error) => Err(after_sending(&error, self.answer_time)),
+        }
     }
 
     async fn send(

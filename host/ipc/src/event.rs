@@ -241,6 +241,8 @@ pub mod error_code {
     pub const TOKEN_EXPIRED: &str = "token_expired";
     /// The venue's program cannot be reached.
     pub const LOCAL_APP_DOWN: &str = "local_app_down";
+    /// The venue answered an error, or nothing that can be read.
+    pub const GATEWAY_ERROR: &str = "gateway_error";
     /// The venue refused the login.
     pub const LOGIN_FAILED: &str = "login_failed";
     /// The client showed no right token.

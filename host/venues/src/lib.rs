@@ -5,9 +5,11 @@
 //! **Invariants:** no request that changes an order is ever sent twice; no address, password or request number is in an
 //! error, an event or a `Debug` text; what a broker sends is read within limits and trusted in nothing.
 
+mod as_bytes;
 mod list_filter;
 pub mod local_broker;
 pub mod web_broker;
+mod websocket;
 
 use std::time::Duration;
 

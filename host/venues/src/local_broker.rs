@@ -2,10 +2,26 @@
 //! over a WebSocket (specification 1; specification 4, P43 to P60). It is only read: no path here leads to
 //! an endpoint for orders.
 
+pub mod account;
 pub mod config;
+mod drops;
+pub mod feed;
+pub mod gateway;
+pub mod keys;
+mod lanes;
+pub mod lifecycle;
+pub mod limits;
+mod number;
+mod push;
+mod quote;
+mod register_set;
+pub mod request;
+mod rest;
 pub mod service;
 
 pub use config::{ConfigError, ForcedLogout, KeepAlive, LocalBrokerConfig};
+pub use drops::{DropReason, Dropped, accepts};
+pub use feed::{Feed, FrameOut};
 pub use service::{AskPassword, Busy, MarketData, NoPassword, Service, ServiceError, Setup, Told};
 
 /// The venue's name on the wire (specification 1, "Identifiers").

@@ -3,7 +3,6 @@
 
 pub mod account;
 pub mod addresses;
-mod as_bytes;
 pub mod encoding;
 pub mod events;
 pub mod frame;
@@ -18,7 +17,6 @@ pub mod numbers;
 pub mod request;
 pub mod ticks;
 mod transport;
-mod websocket;
 
 use std::fmt;
 use std::path::PathBuf;

@@ -18,7 +18,7 @@ mod symbols;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use domain::gateway_mapping::{GatewayErrorKind, GatewayMapping, GatewayRefusal};
+use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
 use domain::order_mapping::MappingFault;
 use domain::text::on_one_line;
 use http_client::{Secrets, one_line};
@@ -29,6 +29,7 @@ use self::reads::Read;
 use self::session::{Login, Outage, Renewal};
 use self::stream::Stream;
 use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
+use super::drops::{Dropped, Report};
 use super::feed::Feed;
 use super::lanes::{Call, Lanes};
 use super::lifecycle::{Lifecycle, State};
@@ -134,6 +135,10 @@ pub struct Gateway {
     /// Names of issues, as frames have told them.
     names: BTreeMap<String, String>,
     feed: Feed,
+    /// The board of the last frame that counted.
+    board: GatewayBoard,
+    dropped: Dropped,
+    malformed: Report,
     stream: Stream,
     out: VecDeque<Out>,
 }
@@ -160,6 +165,9 @@ impl Gateway {
             to_unregister: Vec::new(),
             names: BTreeMap::new(),
             feed: Feed::default(),
+            board: GatewayBoard::default(),
+            dropped: Dropped::default(),
+            malformed: Report::default(),
             stream: Stream::default(),
             out: VecDeque::new(),
         }
@@ -354,6 +362,14 @@ impl Gateway {
         self.tell(Recipient::Client(client), event);
     }
 
+    /// Takes our symbols out, at the end of the program (P50).
+    pub fn farewell(&mut self) -> Option<Request> {
+        let symbols = self.all_symbols();
+        let token = self.token.clone().filter(|_| self.state().is_ready())?;
+        let question = Question::Unregister(symbols);
+        (self.set.symbols().next().is_some()).then(|| Request { question, secret: token })
+    }
+
     fn tell(&mut self, to: Recipient, event: Event<'static>) {
         self.out.push_back(Out::Tell(to, Box::new(event)));
     }
@@ -372,8 +388,8 @@ impl Gateway {
     /// Tells everybody that the venue cannot be used (specification 1, "Events").
     fn venue_error(&mut self, code: &'static str, message: String, now: Now) {
         self.life.fail(code);
-        let is_expected = code == error_code::LOCAL_APP_DOWN
-            && self.rules.forced_logout.contains(now.wall);
+        let is_expected =
+            code == error_code::LOCAL_APP_DOWN && self.rules.forced_logout.contains(now.wall);
         if is_expected {
             tracing::info!(code, message, "the local broker");
         } else {

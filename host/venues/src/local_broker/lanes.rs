@@ -6,17 +6,21 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use governor::clock::FakeRelativeClock;
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 
-use super::limits::{BALANCE_CALLS_PER_SECOND, INFORMATION_CALLS_PER_SECOND, ORDER_CALLS_PER_SECOND};
+use super::limits::{
+    BALANCE_CALLS_PER_SECOND, INFORMATION_CALLS_PER_SECOND, ORDER_CALLS_PER_SECOND,
+};
 use super::request::{Class, Question};
 
 /// A token bucket whose time is given. It holds one token and gets them evenly, so that no second sees
 /// more than the limit, wherever it begins: one that saves up for a second lets twice as many through.
 #[derive(Debug)]
 struct Bucket {
-    limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock>,
+    limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
     clock: FakeRelativeClock,
     told: Duration,
 }

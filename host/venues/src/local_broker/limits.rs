@@ -33,17 +33,29 @@ pub const FRAME_RECEIVED_BYTES_MAX: usize = 1 << 20;
 pub const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Bytes of an answer that is an error or a short one, and of what is told of it to a dialect.
 pub const SHORT_ANSWER_BYTES_MAX: usize = 64 << 10;
-/// Bytes of the head that answers the request for a stream.
-pub const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
 /// Characters of the gateway's words that are told.
 pub const WORDS_CHARS_MAX: usize = 200;
 /// Characters of a token.
 pub const TOKEN_CHARS_MAX: usize = 256;
 /// Characters of a name of an issue that are told.
 pub const NAME_CHARS_MAX: usize = 100;
-/// Orders of one message of a list.
-pub const LIST_ROWS_TOLD_MAX: usize = 500;
-/// How often what was left out is told to the log.
-pub const TELL_EVERY: Duration = Duration::from_secs(60);
+/// Rows in one message about a list of orders.
+pub const LIST_ROWS_TOLD_MAX: usize = 1_000;
 /// How long the end waits for the gateway to take our symbols out (specification 4, P50).
 pub const END_TIME: Duration = Duration::from_secs(1);
+/// Issues whose place in the stream is kept. At most 50 are pushed at once; the others are those whose
+/// board was read, or that were given up, since the session began.
+pub const STREAMS_MAX: usize = 512;
+/// Time between two lines of the log about things that come by the thousand (specification 4, P53).
+pub const REPORT_EVERY: Duration = Duration::from_secs(60);
+
+/// Rows of a list of orders or positions; nobody has as many in a day.
+pub const ROWS_MAX: usize = 20_000;
+/// Fields of one row; the official ones have 22.
+pub const ROW_FIELDS_MAX: usize = 64;
+/// How deep a row may be nested; the official ones go to 2.
+pub const ROW_DEPTH_MAX: usize = 4;
+/// Rows in the history of one order (`Details`).
+pub const DETAILS_MAX: usize = 1_000;
+/// Characters of a number as it is sent.
+pub const NUMBER_CHARS_MAX: usize = 64;

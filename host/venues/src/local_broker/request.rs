@@ -5,10 +5,7 @@ use std::fmt;
 use secrecy::SecretString;
 use serde_json::json;
 
-use super::keys::composite_key;
-
-/// The market of this phase (specification 1, "Identifiers").
-pub const TOKYO: i64 = 1;
+use super::keys::{BadTicker, TOKYO, composite_key, symbol_of};
 
 /// Which limit a request counts against (specification 1, "Limits").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +42,7 @@ pub enum Question {
     Orders,
     /// `GET /positions`
     Positions,
-    /// `GET /board/{symbol}@{exchange}`
+    /// `GET /board/{symbol}@{exchange}`, with the key; see [`Question::board`].
     Board(String),
     /// `PUT /register`
     Register(Vec<String>),
@@ -54,6 +51,15 @@ pub enum Question {
 }
 
 impl Question {
+    /// The question for the board of a ticker, and its symbol.
+    ///
+    /// # Errors
+    /// The ticker is none.
+    pub fn board(ticker: &str) -> Result<(String, Self), BadTicker> {
+        let symbol = symbol_of(ticker)?;
+        Ok((symbol.to_owned(), Self::Board(composite_key(symbol, TOKYO)?)))
+    }
+
     /// Which limit it counts against.
     #[must_use]
     pub const fn class(&self) -> Class {
@@ -89,7 +95,7 @@ impl Question {
             Self::Margin => "/wallet/margin".to_owned(),
             Self::Orders => "/orders".to_owned(),
             Self::Positions => "/positions".to_owned(),
-            Self::Board(symbol) => format!("/board/{}", composite_key(symbol, TOKYO)),
+            Self::Board(key) => format!("/board/{key}"),
             Self::Register(_) => "/register".to_owned(),
             Self::Unregister(_) => "/unregister".to_owned(),
         }
@@ -157,7 +163,7 @@ mod tests {
             (Question::Orders, Method::Get, "/orders", Class::Information, None),
             (Question::Positions, Method::Get, "/positions", Class::Information, None),
             (
-                Question::Board("7203".to_owned()),
+                Question::board("7203.TSE").unwrap().1,
                 Method::Get,
                 "/board/7203@1",
                 Class::Information,

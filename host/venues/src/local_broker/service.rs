@@ -1,13 +1,31 @@
 //! The thread that owns the connection to the gateway. Commands come in by a queue, events go out by a
 //! function; between the two everything happens on one thread, in the order in which it came.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use domain::clock::{Stopwatch, wall_now};
 use domain::gateway_mapping::GatewayMapping;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use ipc::{Command, DepthSnapshot, Event, TradeRow};
 use secrecy::SecretString;
 use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::Recipient;
-use crate::local_broker::{ConfigError, LocalBrokerConfig};
+use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
+use super::gateway::{Gateway, Out, Rules};
+use super::limits::END_TIME;
+use super::push::{Pushed, follow};
+use super::request::{Answer, NoAnswer};
+use super::rest::Rest;
+use crate::{Asked, Now, Recipient};
 
 /// Why nobody gave a password (specification 4, P50).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +53,7 @@ pub struct MarketData<'a> {
     /// Code of the issue, like `7203`.
     pub symbol: &'a str,
     /// The board.
-    pub depth: &'a DepthSnapshot<'static>,
+    pub depth: &'a DepthSnapshot<'a>,
     /// The trade.
     pub trade: Option<&'a TradeRow>,
 }
@@ -56,6 +74,9 @@ pub enum ServiceError {
     /// The address is none that may be used.
     #[error("[local_broker] {0}")]
     Config(#[from] ConfigError),
+    /// The connection cannot be prepared.
+    #[error("the local broker's connection cannot be prepared: {0}")]
+    Http(String),
     /// The system gives no thread or no sockets.
     #[error("the local broker cannot start: {0}")]
     System(#[from] std::io::Error),
@@ -65,9 +86,28 @@ pub enum ServiceError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
+/// Commands that wait for the thread; it takes them in microseconds.
+pub const COMMANDS_WAITING_MAX: usize = 4_096;
+/// Frames that wait for the thread; the stream waits when there are more.
+const FRAMES_WAITING_MAX: usize = 1_024;
+/// Frames that are taken before the thread looks at anything else.
+const FRAMES_AT_ONCE: usize = 64;
+/// How often time goes on where nothing else happens.
+const TICK: Duration = Duration::from_millis(20);
+
+enum Input {
+    Command { client: u64, command: Box<Command> },
+    Left { client: u64 },
+    Password(Result<SecretString, NoPassword>),
+}
+
 /// A venue that runs.
-#[derive(Debug)]
-pub struct Service {}
+pub struct Service {
+    inputs: mpsc::Sender<Input>,
+    stop: DropGuard,
+    thread: Option<JoinHandle<()>>,
+    is_production: bool,
+}
 
 impl Service {
     /// Starts the thread. `tell` is called on that thread for everything told, in order.
@@ -78,14 +118,54 @@ impl Service {
         setup: Setup,
         tell: impl FnMut(Told<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
-        let _ = (setup, tell);
-        Ok(Self {})
+        let Setup { config, mapping, ask_password } = setup;
+        let endpoint = Endpoint::of(&config)?;
+        let description = mapping.description().clone();
+        let rest = Rest::new(&endpoint, &description.rest_prefix, config.request_timeout);
+        let rest = Arc::new(rest.map_err(ServiceError::Http)?);
+        let is_production = endpoint.is_production;
+        tracing::info!(
+            dialect = description.name,
+            version = description.version,
+            sha256 = mapping.identity().sha256,
+            place = endpoint.authority(),
+            is_production,
+            "the local broker starts"
+        );
+        let watch = Stopwatch::start();
+        let now = Now { mono: Duration::ZERO, wall: wall_now() };
+        let gateway = Gateway::new(Rules::of(&config, endpoint.authority()), mapping, now);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (inputs, waiting) = mpsc::channel(COMMANDS_WAITING_MAX);
+        let token = CancellationToken::new();
+        let stop = token.clone().drop_guard();
+        let passwords = inputs.downgrade();
+        let thread =
+            std::thread::Builder::new().name("local-broker".to_owned()).spawn(move || {
+                let (frames, stream) = mpsc::channel(FRAMES_WAITING_MAX);
+                let worker = Worker {
+                    gateway,
+                    watch,
+                    tell,
+                    endpoint,
+                    push_path: description.push_path,
+                    rest,
+                    time: config.request_timeout,
+                    ask_password: Arc::new(Mutex::new(ask_password)),
+                    passwords,
+                    frames,
+                    push: None,
+                    calls: FuturesUnordered::new(),
+                };
+                runtime.block_on(worker.run(waiting, stream, &token, config.login_at_start));
+            })?;
+        Ok(Self { inputs, stop, thread: Some(thread), is_production })
     }
 
     /// Whether the gateway is the real market's (specification 1, "Capabilities entry").
     #[must_use]
     pub const fn is_production(&self) -> bool {
-        false
+        self.is_production
     }
 
     /// Hands a command over; commands that are none of the venue's are passed over.
@@ -93,15 +173,196 @@ impl Service {
     /// # Errors
     /// [`Busy`]: it was not taken.
     pub fn command(&self, client: u64, command: Command) -> Result<(), Busy> {
-        let _ = (client, command);
-        Ok(())
+        let command = Box::new(command);
+        self.inputs.try_send(Input::Command { client, command }).map_err(|_| Busy)
     }
 
     /// A client is gone: what it was subscribed to is released.
     pub fn client_left(&self, client: u64) {
-        let _ = client;
+        if self.inputs.try_send(Input::Left { client }).is_err() {
+            tracing::warn!(client, "the local broker is too busy to release a client's symbols");
+        }
     }
 
-    /// Ends the venue: its own symbols are unregistered, where the gateway answers in time (specification 4, P50).
-    pub fn stop(self) {}
+    /// Ends the venue: its own symbols are unregistered, where the gateway answers in time (specification 4,
+    /// P50).
+    pub fn stop(mut self) {
+        let thread = self.thread.take();
+        drop(self);
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the local broker ended by a panic");
+        }
+    }
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let _ = &self.stop;
+        f.debug_struct("Service").finish_non_exhaustive()
+    }
+}
+
+type Call = Pin<Box<dyn Future<Output = (u64, Result<Answer, NoAnswer>)> + Send>>;
+
+/// A connection that is being opened, or is open.
+struct Push {
+    pings: mpsc::Sender<()>,
+    task: JoinSet<()>,
+}
+
+struct Worker<T> {
+    gateway: Gateway,
+    watch: Stopwatch,
+    tell: T,
+    endpoint: Endpoint,
+    push_path: String,
+    rest: Arc<Rest>,
+    time: Duration,
+    ask_password: Arc<Mutex<AskPassword>>,
+    passwords: mpsc::WeakSender<Input>,
+    frames: mpsc::Sender<(u64, Pushed)>,
+    push: Option<Push>,
+    calls: FuturesUnordered<Call>,
+}
+
+impl<T: FnMut(Told<'_>)> Worker<T> {
+    fn now(&self) -> Now {
+        Now { mono: self.watch.elapsed(), wall: wall_now() }
+    }
+
+    async fn run(
+        mut self,
+        mut inputs: mpsc::Receiver<Input>,
+        mut stream: mpsc::Receiver<(u64, Pushed)>,
+        stop: &CancellationToken,
+        login_at_start: bool,
+    ) {
+        if login_at_start {
+            let now = self.now();
+            self.gateway.login(None, now);
+            self.act();
+        }
+        // Of their own: a pause that begins anew with each frame would never end where many come.
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pushed = Vec::with_capacity(FRAMES_AT_ONCE);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                _ = ticks.tick() => {
+                    let now = self.now();
+                    self.gateway.tick(now);
+                }
+                Some((ticket, came)) = self.calls.next() => {
+                    let now = self.now();
+                    self.gateway.answered(ticket, came, now);
+                }
+                Some(input) = inputs.recv() => self.input(input),
+                _ = stream.recv_many(&mut pushed, FRAMES_AT_ONCE) => {
+                    for (connection, pushed) in pushed.drain(..) {
+                        self.pushed(connection, pushed);
+                    }
+                }
+            }
+            self.act();
+        }
+        self.push = None;
+        if let Some(request) = self.gateway.farewell() {
+            // Whoever is gone has no list any more.
+            let _ = tokio::time::timeout(END_TIME, self.rest.ask(request)).await;
+        }
+    }
+
+    fn input(&mut self, input: Input) {
+        let now = self.now();
+        let gateway = &mut self.gateway;
+        let (client, command) = match input {
+            Input::Left { client } => return gateway.client_left(client, now),
+            Input::Password(given) => return gateway.password(given, now),
+            Input::Command { client, command } => (client, *command),
+        };
+        let request_id = command.request_id().map(|id| id.as_text().into_owned());
+        let request_id = request_id.unwrap_or_default();
+        let asked = Asked { client, request_id };
+        match &command {
+            Command::Subscribe(subscribe) => gateway.subscribe(asked, subscribe, now),
+            Command::Unsubscribe(unsubscribe) => gateway.unsubscribe(&asked, unsubscribe, now),
+            Command::GetBoard(board) => gateway.board(asked, board, now),
+            Command::EvictLru(_) => gateway.evict_lru(&asked, now),
+            Command::GetBuyingPower(_) => gateway.buying_power(asked, now),
+            Command::GetOrderList(list) => gateway.order_list(asked, list, now),
+            Command::GetPositions(_) => gateway.positions(asked, now),
+            Command::RequestVenueLogin(_) => gateway.login(Some(asked), now),
+            Command::GetVenueState(state) => gateway.venue_state(client, state),
+            _ => {}
+        }
+    }
+
+    fn pushed(&mut self, connection: u64, pushed: Pushed) {
+        let now = self.now();
+        match pushed {
+            Pushed::Frame(message) => {
+                // What was told before it goes out before it.
+                self.act();
+                let Some(out) = self.gateway.frame(connection, &message, now) else { return };
+                (self.tell)(Told::Market(MarketData {
+                    symbol: &out.depth.ticker,
+                    depth: &out.depth,
+                    trade: out.trade.as_ref(),
+                }));
+            }
+            Pushed::Opened => self.gateway.push_opened(connection, now),
+            Pushed::Pong => self.gateway.push_lives(connection),
+            Pushed::Closed(why) => self.gateway.push_closed(connection, &why, now),
+        }
+    }
+
+    /// Does what the venue wants done outside.
+    fn act(&mut self) {
+        for out in self.gateway.take_out() {
+            match out {
+                Out::Tell(to, event) => (self.tell)(Told::Event(to, &event)),
+                Out::Ask { ticket, request } => {
+                    let rest = Arc::clone(&self.rest);
+                    self.calls.push(Box::pin(async move { (ticket, rest.ask(request).await) }));
+                }
+                Out::AskPassword => self.ask_password(),
+                Out::OpenPush { connection } => self.open(connection),
+                Out::ClosePush => self.push = None,
+                Out::Ping => {
+                    if let Some(push) = &self.push {
+                        // A connection that has not taken the last one yet is found out by its silence.
+                        let _ = push.pings.try_send(());
+                    }
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, connection: u64) {
+        let (pings, wishes) = mpsc::channel(1);
+        let mut task = JoinSet::new();
+        let (endpoint, path) = (self.endpoint.clone(), self.push_path.clone());
+        task.spawn(follow(endpoint, path, connection, self.time, self.frames.clone(), wishes));
+        // One that is open ends with this.
+        self.push = Some(Push { pings, task });
+        debug_assert!(self.push.as_ref().is_some_and(|push| !push.task.is_empty()));
+    }
+
+    /// Asks on a thread of its own: a person takes minutes.
+    fn ask_password(&self) {
+        let (ask, passwords) = (Arc::clone(&self.ask_password), self.passwords.clone());
+        let asked =
+            std::thread::Builder::new().name("local-broker-password".to_owned()).spawn(move || {
+                let given = (*ask.lock().unwrap_or_else(PoisonError::into_inner))();
+                if let Some(passwords) = passwords.upgrade() {
+                    // A venue that has ended needs none.
+                    let _ = passwords.blocking_send(Input::Password(given));
+                }
+            });
+        if let Err(error) = asked {
+            tracing::error!(%error, "nobody can be asked for the local broker's password");
+        }
+    }
 }

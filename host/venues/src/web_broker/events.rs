@@ -12,13 +12,13 @@ use domain::order_mapping::Field;
 use futures_util::{SinkExt as _, StreamExt as _};
 use secrecy::SecretString;
 use tokio::sync::mpsc::Sender;
-use tokio_tungstenite::tungstenite::{Error, Message, error::CapacityError};
+use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 
 use crate::web_broker::frame;
 use crate::web_broker::hiding::Hidden;
 use crate::web_broker::limits::FRAME_BYTES_MAX;
-use crate::web_broker::websocket::{self, Stream};
+use crate::websocket::{self, Stream};
 
 /// What is asked for: states, keep-alives, executions, system and operation states. The order of the
 /// arguments is the broker's.
@@ -106,7 +106,9 @@ pub async fn follow_with(
 async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times: FollowTimes) {
     let mut pause = times.pause;
     loop {
-        let why = match websocket::open(&address.address, QUERY, address.connect_time).await {
+        let opened =
+            websocket::open(&address.address, Some(QUERY), FRAME_BYTES_MAX, address.connect_time);
+        let why = match opened.await {
             Ok(mut stream) => {
                 let watch = Stopwatch::start();
                 if sender.send(StreamEvent::Up).await.is_err() {
@@ -142,7 +144,7 @@ async fn read(
         };
         let message = match came {
             Some(Ok(message)) => message,
-            Some(Err(error)) => return told(&error),
+            Some(Err(error)) => return websocket::told(&error, "the broker", FRAME_BYTES_MAX),
             None => return "the broker ended the stream".to_owned(),
         };
         let parsed = match message {
@@ -171,18 +173,5 @@ async fn read(
         if sender.send(event).await.is_err() {
             return "nobody receives".to_owned();
         }
-    }
-}
-
-/// Why a connection ended, in words without anything of what came.
-fn told(error: &Error) -> String {
-    match error {
-        Error::ConnectionClosed | Error::AlreadyClosed => "the broker ended the stream".to_owned(),
-        Error::Io(error) => format!("the connection ended ({})", error.kind()),
-        Error::Capacity(CapacityError::MessageTooLong { .. }) => {
-            format!("a frame has more than {FRAME_BYTES_MAX} bytes")
-        }
-        Error::Protocol(_) => "what came is against the rules of WebSockets".to_owned(),
-        _ => "the stream failed".to_owned(),
     }
 }

@@ -33,5 +33,3 @@ pub const CODE_CHARS_MAX: usize = 12;
 pub const FRAME_BYTES_MAX: usize = 256 << 10;
 /// Fields of a frame. One of 120 issues has about 7,000.
 pub const FRAME_FIELDS_MAX: usize = 32_768;
-/// Bytes of the head with which the broker answers the request for a stream.
-pub const HANDSHAKE_BYTES_MAX: usize = 16 << 10;

@@ -10,12 +10,13 @@ use ipc::{Event, VenueReady};
 
 use super::super::VENUE;
 use super::super::config::KeepAlive;
-use super::super::feed::{Dropped, FrameOut};
+use super::super::drops::{DropReason, accepts};
+use super::super::feed::FrameOut;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
 use super::super::limits::{FRAME_BYTES_MAX, NAME_CHARS_MAX, PING_EVERY, PING_TIME, RECONNECTS};
 use super::super::request::Question;
-use super::{Gateway, Job, Out, fault_of};
+use super::{Gateway, Job, Out};
 use crate::{Now, Recipient};
 
 /// How far a connection is.
@@ -200,7 +201,6 @@ impl Gateway {
             self.register_all_again(now);
         }
         self.stream.is_logged_out = is_logged_out;
-        self.feed.tell_dropped(now.mono);
     }
 
     fn keep_alive_by_pings(&mut self, now: Now) {
@@ -242,51 +242,52 @@ impl Gateway {
             return None;
         }
         self.stream.pong = None;
-        if self.stream.stand != Stand::Trusted || !self.state().is_ready() {
-            self.feed.dropped(Dropped::Untrusted);
+        if let Err(reason) = self.take_frame(message, now) {
+            self.dropped.count(reason, now.wall);
             return None;
+        }
+        Some(self.feed.frame(&self.board, now.wall))
+    }
+
+    /// Reads a frame that counts into `board`.
+    fn take_frame(&mut self, message: &[u8], now: Now) -> Result<(), DropReason> {
+        if self.stream.stand != Stand::Trusted || !self.state().is_ready() {
+            return Err(DropReason::Untrusted);
         }
         if self.rules.forced_logout.contains(now.wall) {
-            self.feed.dropped(Dropped::LoggedOut);
-            return None;
+            return Err(DropReason::LoggedOut);
         }
-        let board = self.read_board(message)?;
+        match self.read_frame(message) {
+            Ok(board) => self.board = board,
+            Err(why) => {
+                if self.malformed.count(now.wall).is_some() {
+                    let why = self.words(&why);
+                    tracing::warn!(why, "a frame of the local broker cannot be read");
+                }
+                return Err(DropReason::Malformed);
+            }
+        }
         self.stream.has_frame = true;
         self.stream.last_frame = Some(now);
-        self.learn_name(&board);
-        let is_subscribed = self.set.is_subscribed(&board.symbol);
-        self.feed.frame(board, is_subscribed, now.wall)
+        accepts(&self.board, self.set.is_subscribed(&self.board.symbol))?;
+        self.learn_name();
+        Ok(())
     }
 
-    fn read_board(&mut self, message: &[u8]) -> Option<GatewayBoard> {
-        let text = std::str::from_utf8(message).ok().filter(|text| text.len() <= FRAME_BYTES_MAX);
-        let Some(text) = text else {
-            let (bytes, limit) = (message.len(), FRAME_BYTES_MAX);
-            self.feed.malformed(|| format!("{bytes} bytes that are no UTF-8, or more than {limit}"));
-            return None;
-        };
-        match self.mapping.read_board(text) {
-            Ok(Ok(board)) => Some(board),
-            Ok(Err(why)) => {
-                let why = self.words(&why);
-                self.feed.malformed(|| why);
-                None
-            }
-            Err(fault) => {
-                if self.feed.malformed(|| "the dialect failed".to_owned()) {
-                    fault_of(&fault);
-                }
-                None
-            }
+    fn read_frame(&mut self, message: &[u8]) -> Result<GatewayBoard, String> {
+        if message.len() > FRAME_BYTES_MAX {
+            return Err(format!("it has {} bytes; {FRAME_BYTES_MAX} are read", message.len()));
         }
+        let text = std::str::from_utf8(message).map_err(|_| "it is no UTF-8".to_owned())?;
+        // A fault says more than a text that is no board, and is as little a reason to end.
+        self.mapping.read_board(text).unwrap_or_else(|fault| Err(fault.to_string()))
     }
 
-    fn learn_name(&mut self, board: &GatewayBoard) {
-        let Some(name) = &board.name else { return };
-        let is_known = self.names.get(&board.symbol).is_some_and(|known| known == name);
-        if !is_known && self.set.is_subscribed(&board.symbol) {
+    fn learn_name(&mut self) {
+        let GatewayBoard { symbol, name: Some(name), .. } = &self.board else { return };
+        if self.names.get(symbol).is_none_or(|known| known != name) {
             let name: String = self.secrets.redacted(name).chars().take(NAME_CHARS_MAX).collect();
-            self.names.insert(board.symbol.clone(), name);
+            self.names.insert(symbol.clone(), name);
         }
     }
 }

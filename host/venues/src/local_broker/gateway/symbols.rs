@@ -53,7 +53,7 @@ struct RegisteredRow {
 }
 
 /// What a full register set says to whoever wants one more (specification 1, "Endpoints", rule 1).
-fn full(foreign: usize) -> String {
+pub(super) fn full(foreign: usize) -> String {
     let others = match foreign {
         0 => String::new(),
         count => format!(", {count} of them by other programs"),
@@ -69,7 +69,9 @@ impl Gateway {
     pub fn subscribe(&mut self, asked: Asked, command: &Subscribe, now: Now) {
         let symbol = match symbol_of(&command.ticker) {
             Ok(symbol) => symbol.to_owned(),
-            Err(why) => return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why),
+            Err(why) => {
+                return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why.to_string());
+            }
         };
         if self.state() == State::AppDown
             && let Some((code, why)) = self.why_not_ready()
@@ -104,7 +106,9 @@ impl Gateway {
     pub fn unsubscribe(&mut self, asked: &Asked, command: &Unsubscribe, now: Now) {
         let symbol = match symbol_of(&command.ticker) {
             Ok(symbol) => symbol.to_owned(),
-            Err(why) => return self.tell_error(asked, error_code::VALIDATION_ERROR, &why),
+            Err(why) => {
+                return self.tell_error(asked, error_code::VALIDATION_ERROR, &why.to_string());
+            }
         };
         // What waits for the same registration is answered first.
         if let Some(waiting) = self.subscribers.get_mut(&symbol) {

@@ -1,4 +1,4 @@
-//! The request for a WebSocket, by hand: libraries log the address of one, and ours is secret.
+//! The request for a WebSocket, by hand: libraries log the address of one, and that of a broker is secret.
 
 use std::io;
 use std::time::Duration;
@@ -7,31 +7,41 @@ use http_client::{Socket, Url, connect_socket};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use crate::web_broker::as_bytes::AsBytes;
-use crate::web_broker::limits::{FRAME_BYTES_MAX, HANDSHAKE_BYTES_MAX};
+use crate::as_bytes::AsBytes;
+
+/// Bytes of the head with which a server answers the request for a stream.
+const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
 
 pub(crate) type Stream = WebSocketStream<AsBytes<Box<dyn Socket>>>;
 
-/// Opens a WebSocket: no compression, no redirect, one attempt.
+/// Opens a WebSocket: no compression, no redirect, one attempt. Frames of either kind come as bytes.
 ///
 /// # Errors
 /// A text without the address.
 pub(crate) async fn open(
     address: &SecretString,
-    query: &str,
+    query: Option<&str>,
+    frame_bytes_max: usize,
     time: Duration,
 ) -> Result<Stream, String> {
-    match tokio::time::timeout(time, connect(address, query, time)).await {
+    match tokio::time::timeout(time, connect(address, query, frame_bytes_max, time)).await {
         Ok(opened) => opened,
         Err(_) => Err(format!("no stream within {} s", time.as_secs_f64())),
     }
 }
 
-async fn connect(address: &SecretString, query: &str, time: Duration) -> Result<Stream, String> {
+async fn connect(
+    address: &SecretString,
+    query: Option<&str>,
+    frame_bytes_max: usize,
+    time: Duration,
+) -> Result<Stream, String> {
     let url = Url::parse(address.expose_secret()).map_err(|_| "the address is none".to_owned())?;
     let host = url.host_str().unwrap_or_default();
     let is_secure = url.scheme() == "wss";
@@ -43,8 +53,9 @@ async fn connect(address: &SecretString, query: &str, time: Duration) -> Result<
     let key = generate_key();
     let shown_port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let path = url.path();
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
     let head = format!(
-        "GET {path}?{query} HTTP/1.1\r\nHost: {host}{shown_port}\r\nConnection: Upgrade\r\n\
+        "GET {path}{query} HTTP/1.1\r\nHost: {host}{shown_port}\r\nConnection: Upgrade\r\n\
          Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n"
     );
     let ended = |error: io::Error| format!("the connection ended ({})", error.kind());
@@ -53,8 +64,8 @@ async fn connect(address: &SecretString, query: &str, time: Duration) -> Result<
     let (head, mut rest) = answer(&mut socket).await?;
     accepted(&head, &derive_accept_key(key.as_bytes()))?;
     let config = WebSocketConfig::default()
-        .max_message_size(Some(FRAME_BYTES_MAX))
-        .max_frame_size(Some(FRAME_BYTES_MAX));
+        .max_message_size(Some(frame_bytes_max))
+        .max_frame_size(Some(frame_bytes_max));
     let socket = AsBytes::new(socket, &mut rest);
     Ok(WebSocketStream::from_partially_read(socket, rest, Role::Client, Some(config)).await)
 }
@@ -103,4 +114,17 @@ fn accepted(head: &[u8], accept: &str) -> Result<(), String> {
         return Err("what came is no WebSocket as it was asked for".to_owned());
     }
     Ok(())
+}
+
+/// Why a connection ended, in words without anything of what came. `who` is the other side.
+pub(crate) fn told(error: &Error, who: &str, frame_bytes_max: usize) -> String {
+    match error {
+        Error::ConnectionClosed | Error::AlreadyClosed => format!("{who} ended the stream"),
+        Error::Io(error) => format!("the connection ended ({})", error.kind()),
+        Error::Capacity(CapacityError::MessageTooLong { .. }) => {
+            format!("a frame has more than {frame_bytes_max} bytes")
+        }
+        Error::Protocol(_) => "what came is against the rules of WebSockets".to_owned(),
+        _ => "the stream failed".to_owned(),
+    }
 }

@@ -1,0 +1,467 @@
+//! Frames, one rule after the other, and random streams of them.
+
+use std::sync::{Arc, Mutex};
+
+use domain::JstDate;
+use domain::gateway_mapping::GatewayLevel;
+use domain::time::{NANOS_PER_DAY, NANOS_PER_SECOND};
+use proptest::prelude::*;
+
+use super::*;
+
+const YEN: i64 = 10_000;
+const SHARE: i64 = 10_000;
+
+fn date() -> JstDate {
+    JstDate::from_ymd_opt(2026, 11, 24).unwrap()
+}
+
+/// Seconds after 09:00 in Japan.
+fn at(seconds: u64) -> TsNanos {
+    TsNanos::from_jst(date(), (9 * 3_600 + seconds) * NANOS_PER_SECOND).unwrap()
+}
+
+/// A board of 7203 with a quote of 100 to 102 yen.
+fn board(price: Option<i64>, volume: Option<i64>) -> GatewayBoard {
+    quoted(price, volume, Some(102), Some(100))
+}
+
+fn quoted(
+    price: Option<i64>,
+    volume: Option<i64>,
+    ask: Option<i64>,
+    bid: Option<i64>,
+) -> GatewayBoard {
+    let level = |price: i64| GatewayLevel { price: price * YEN, qty: 300 * SHARE };
+    GatewayBoard {
+        symbol: "7203".to_owned(),
+        exchange: Some(1),
+        last_price: price.map(|price| price * YEN),
+        volume: volume.map(|volume| volume * SHARE),
+        best_ask: ask.map(|price| price * YEN),
+        best_bid: bid.map(|price| price * YEN),
+        asks: ask.map(level).into_iter().collect(),
+        bids: bid.map(level).into_iter().collect(),
+        ..GatewayBoard::default()
+    }
+}
+
+/// Price and shares of a trade with its side and rule.
+type Told = (i64, i64, TradeSide, SideRule);
+
+fn told(trade: Option<TradeRow>) -> Option<Told> {
+    let trade = trade?;
+    assert_eq!(trade.after_gap, (trade.side_rule == Some(SideRule::AfterGap)).then_some(true));
+    let (price, qty) = (trade.price.units() / YEN, trade.qty.units() / SHARE);
+    Some((price, qty, trade.side, trade.side_rule.unwrap()))
+}
+
+/// The trades of frames of price and volume, in one session.
+fn trades(frames: &[(Option<i64>, Option<i64>)]) -> Vec<Option<Told>> {
+    let mut feed = Feed::default();
+    let take = |(price, volume): &(Option<i64>, Option<i64>)| {
+        told(feed.frame(&board(*price, *volume), at(0)).trade)
+    };
+    frames.iter().map(take).collect()
+}
+
+const BUY: (TradeSide, SideRule) = (TradeSide::Buy, SideRule::AtAsk);
+const SELL: (TradeSide, SideRule) = (TradeSide::Sell, SideRule::AtBid);
+const MISSED: (TradeSide, SideRule) = (TradeSide::Unknown, SideRule::AfterGap);
+
+fn trade(price: i64, qty: i64, (side, rule): (TradeSide, SideRule)) -> Option<Told> {
+    Some((price, qty, side, rule))
+}
+
+#[test]
+fn p53_a_snapshot_has_every_field() {
+    let mut feed = Feed::default();
+    feed.begin_session(at(0));
+    let mut board = quoted(Some(101), Some(500), Some(102), Some(100));
+    board.time_ms = Some(1_795_478_400_000);
+    // An unordered book is carried as it came.
+    board.bids.push(GatewayLevel { price: 1_005_000, qty: 0 });
+    let out = feed.frame(&board, TsNanos::from_nanos(at(1).nanos() + 2_999_999));
+    let json = serde_json::to_value(&out.depth).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!({
+            "venue": "local_broker", "exchange": "LocalBrokerStock", "ticker": "7203",
+            "stream_session_id": "20261124-1795478400000", "sequence_id": 1,
+            "received_ms": 1_795_478_401_002_u64, "timestamp_ms": 1_795_478_400_000_u64,
+            "timestamp_source": "venue", "last_price": "101",
+            "bids": [{"price": "100", "qty": "300"}, {"price": "100.5", "qty": "0"}],
+            "asks": [{"price": "102", "qty": "300"}],
+        })
+    );
+}
+
+#[test]
+fn p53_the_time_of_receipt_stands_in_for_a_missing_time() {
+    let mut feed = Feed::default();
+    let mut next = board(Some(102), Some(100));
+    feed.frame(&board(Some(101), Some(0)), at(0));
+    let out = feed.frame(&next, at(3));
+    assert_eq!(out.depth.timestamp_source, TimestampSource::Received);
+    assert_eq!(out.depth.timestamp_ms, at(3).millis());
+    let trade = out.trade.unwrap();
+    assert_eq!((trade.ts_ms, trade.received_ms), (at(3).millis(), Some(at(3).millis())));
+    next.volume = Some(200 * SHARE);
+    next.time_ms = Some(at(4).millis());
+    let out = feed.frame(&next, at(5));
+    assert_eq!((out.depth.timestamp_ms, out.depth.received_ms), (at(4).millis(), at(5).millis()));
+    let trade = out.trade.unwrap();
+    assert_eq!((trade.ts_ms, trade.received_ms), (at(4).millis(), Some(at(5).millis())));
+    assert_eq!(trade.ts_ns, None);
+}
+
+#[test]
+fn p53_p56_snapshots_and_trades_share_the_numbers_of_a_symbol() {
+    let mut feed = Feed::default();
+    let mut numbers = Vec::new();
+    for volume in [0, 100, 100, 200] {
+        let board = board(Some(102), Some(volume));
+        let out = feed.frame(&board, at(0));
+        numbers.push(out.depth.sequence_id);
+        numbers.extend(out.trade.map(|trade| trade.sequence_id));
+    }
+    assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+    let other = GatewayBoard { symbol: "130A".to_owned(), ..board(Some(102), Some(0)) };
+    assert_eq!(feed.frame(&other, at(0)).depth.sequence_id, 1);
+    assert_eq!(feed.board(&other, at(0)).sequence_id, 2);
+    assert_eq!(feed.frame(&board(None, None), at(0)).depth.sequence_id, 7);
+}
+
+#[test]
+fn p54_the_quote_before_decides_not_that_of_the_same_frame() {
+    let mut feed = Feed::default();
+    feed.frame(&quoted(Some(101), Some(0), Some(102), Some(100)), at(0));
+    assert_eq!(
+        told(feed.frame(&quoted(Some(102), Some(100), Some(104), Some(102)), at(0)).trade),
+        trade(102, 100, BUY)
+    );
+    assert_eq!(
+        told(feed.frame(&quoted(Some(102), Some(200), Some(102), Some(100)), at(0)).trade),
+        trade(102, 100, SELL)
+    );
+}
+
+#[test]
+fn p54_without_any_quote_before_there_is_no_trade_and_no_share_is_lost() {
+    let mut feed = Feed::default();
+    feed.frame(&quoted(Some(101), Some(0), None, None), at(0));
+    assert_eq!(feed.frame(&board(Some(102), Some(100)), at(0)).trade, None);
+    assert_eq!(told(feed.frame(&board(Some(102), Some(300)), at(0)).trade), trade(102, 300, BUY));
+}
+
+#[test]
+fn p54_one_side_and_the_midpoint() {
+    let mut feed = Feed::default();
+    feed.frame(&quoted(Some(101), Some(0), Some(102), None), at(0));
+    assert_eq!(
+        told(feed.frame(&board(Some(101), Some(100)), at(0)).trade),
+        trade(101, 100, (TradeSide::Unknown, SideRule::OneSided))
+    );
+    assert_eq!(
+        told(feed.frame(&board(Some(101), Some(200)), at(0)).trade),
+        trade(101, 100, (TradeSide::Buy, SideRule::Midpoint))
+    );
+}
+
+/// A text that a log is written to.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn p54_the_log_is_warned_of_midpoints_once_a_minute() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let mut feed = Feed::default();
+        for (seconds, volume) in [(0, 0), (1, 100), (2, 200), (60, 300), (61, 400), (62, 500)] {
+            feed.frame(&board(Some(101), Some(volume)), at(seconds));
+        }
+    });
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].contains("WARN") && lines[0].contains("count=1"), "{log}");
+    assert!(lines[1].contains("WARN") && lines[1].contains("count=3"), "{log}");
+}
+
+#[test]
+fn p55_the_first_frame_and_a_falling_volume_tell_no_trade() {
+    let found = trades(&[
+        (Some(102), Some(500)),
+        (Some(102), Some(700)),
+        (Some(102), Some(300)),
+        (Some(102), Some(400)),
+    ]);
+    assert_eq!(found, [None, trade(102, 200, BUY), None, trade(102, 100, BUY)]);
+}
+
+#[test]
+fn p55_null_carries_the_last_volume_and_duplicates_tell_nothing() {
+    let found = trades(&[
+        (Some(100), None),
+        (Some(100), Some(500)),
+        (Some(100), None),
+        (Some(100), Some(500)),
+        (Some(100), Some(500)),
+        (Some(100), None),
+        (Some(100), Some(600)),
+        (Some(100), Some(600)),
+    ]);
+    assert_eq!(found, [None, None, None, None, None, None, trade(100, 100, SELL), None]);
+}
+
+#[test]
+fn p55_volume_without_a_price_is_added_to_the_next_trade() {
+    let found = trades(&[
+        (Some(102), Some(0)),
+        (None, Some(100)),
+        (None, Some(300)),
+        (Some(102), Some(300)),
+        (Some(102), Some(300)),
+    ]);
+    assert_eq!(found, [None, None, None, trade(102, 300, BUY), None]);
+}
+
+#[test]
+fn p55_what_a_gap_missed_is_one_trade_at_the_first_price_after_it() {
+    let mut feed = Feed::default();
+    let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    assert_eq!(take(Some(102), Some(0)), None);
+    assert_eq!(take(Some(102), Some(100)), trade(102, 100, BUY));
+    feed.gap();
+    let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    // Neither says how much was missed at which price.
+    assert_eq!(take(Some(102), None), None);
+    assert_eq!(take(None, Some(400)), None);
+    assert_eq!(take(Some(102), Some(450)), trade(102, 350, MISSED));
+    assert_eq!(take(Some(102), Some(500)), trade(102, 50, BUY));
+    feed.gap();
+    let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    // Nothing was missed.
+    assert_eq!(take(Some(102), Some(500)), None);
+    assert_eq!(take(Some(102), Some(600)), trade(102, 100, BUY));
+    feed.gap();
+    // A reset in the gap is a first frame, and no gap any more.
+    let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    assert_eq!(take(Some(102), Some(50)), None);
+    assert_eq!(take(Some(102), Some(60)), trade(102, 10, BUY));
+}
+
+#[test]
+fn p55_a_new_day_is_a_reset() {
+    let mut feed = Feed::default();
+    feed.begin_session(at(0));
+    feed.frame(&board(Some(102), Some(0)), at(0));
+    let midnight = TsNanos::from_jst(date(), NANOS_PER_DAY).unwrap();
+    let last = TsNanos::from_nanos(midnight.nanos() - 1);
+    assert!(feed.frame(&board(Some(102), Some(100)), last).trade.is_some());
+    let later = board(Some(102), Some(900));
+    let out = feed.frame(&later, midnight.plus_nanos(5 * NANOS_PER_SECOND));
+    assert_eq!(out.trade, None);
+    assert_eq!(out.depth.sequence_id, 1);
+    let expected = format!("20261125-{}", midnight.millis());
+    assert_eq!(out.depth.stream_session_id, expected.as_str());
+    // A clock that goes back a little over midnight stays in the session.
+    let out = feed.frame(&later, last);
+    assert_eq!((out.depth.sequence_id, out.trade), (2, None));
+    assert_eq!(out.depth.stream_session_id, expected.as_str());
+}
+
+#[test]
+fn p54_a_login_is_a_session_and_a_gap_is_none() {
+    let mut feed = Feed::default();
+    feed.begin_session(at(0));
+    let first = board(Some(102), Some(100));
+    let session = |out: &FrameOut<'_>| out.depth.stream_session_id.clone().into_owned();
+    let one = session(&feed.frame(&first, at(1)));
+    assert_eq!(one, format!("20261124-{}", at(0).millis()));
+    feed.gap();
+    let out = feed.frame(&first, at(2));
+    assert_eq!((session(&out), out.depth.sequence_id), (one.clone(), 2));
+    // Two logins in one millisecond are two sessions.
+    feed.begin_session(at(0));
+    let next = board(Some(102), Some(500));
+    let out = feed.frame(&next, at(3));
+    assert_ne!(session(&out), one);
+    assert_eq!((out.depth.sequence_id, out.trade), (1, None));
+}
+
+#[test]
+fn p51_a_board_that_was_read_sets_no_quote_and_no_volume() {
+    let mut feed = Feed::default();
+    let read = quoted(Some(105), Some(900), Some(90), Some(80));
+    assert_eq!(feed.board(&read, at(0)).sequence_id, 1);
+    assert_eq!(feed.frame(&board(Some(102), Some(0)), at(0)).trade, None);
+    feed.board(&read, at(0));
+    assert_eq!(told(feed.frame(&board(Some(100), Some(100)), at(0)).trade), trade(100, 100, SELL));
+    let snapshot = feed.board(&read, at(1));
+    assert_eq!((snapshot.sequence_id, snapshot.request_id), (6, None));
+    assert_eq!(snapshot.last_price, Some(Decimal::from_units(105 * YEN)));
+}
+
+#[test]
+fn a_symbol_that_is_subscribed_again_begins_anew_with_higher_numbers() {
+    let mut feed = Feed::default();
+    feed.frame(&board(Some(102), Some(100)), at(0));
+    feed.forget("7203");
+    feed.forget("9999");
+    let next = board(Some(102), Some(900));
+    let out = feed.frame(&next, at(0));
+    assert_eq!((out.depth.sequence_id, out.trade), (2, None));
+}
+
+#[test]
+fn no_more_than_the_limit_of_streams_is_kept() {
+    let mut feed = Feed::default();
+    let symbol = |n: usize| GatewayBoard { symbol: format!("{n:04}"), ..board(Some(102), None) };
+    // A symbol that is pushed stays; boards that were read make room, the oldest first.
+    feed.frame(&GatewayBoard { volume: Some(0), ..symbol(0) }, at(0));
+    for n in 1..STREAMS_MAX {
+        feed.board(&symbol(n), at(0));
+        feed.board(&symbol(n), at(0));
+    }
+    feed.board(&symbol(1), at(0));
+    assert_eq!(feed.streams.len(), STREAMS_MAX);
+    assert_eq!(feed.board(&symbol(STREAMS_MAX), at(0)).sequence_id, 3);
+    assert_eq!(feed.streams.len(), STREAMS_MAX);
+    assert!(!feed.place("0002").is_ok());
+    // No number of a session comes twice.
+    assert_eq!(feed.board(&symbol(2), at(0)).sequence_id, 3);
+    assert_eq!(
+        told(feed.frame(&GatewayBoard { volume: Some(100 * SHARE), ..symbol(0) }, at(0)).trade),
+        trade(102, 100, BUY)
+    );
+    for n in 0..2 * STREAMS_MAX {
+        feed.frame(&symbol(n), at(0));
+    }
+    assert_eq!(feed.streams.len(), STREAMS_MAX);
+}
+
+/// What happens to a stream.
+#[derive(Debug, Clone)]
+enum Step {
+    Frame { price: Option<i64>, volume: Option<i64>, ask: Option<i64>, bid: Option<i64> },
+    Again,
+    Gap,
+    Read,
+    Forget,
+    Login,
+    NextDay,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let price = || proptest::option::weighted(0.8, 98_i64..104);
+    let frame = (price(), proptest::option::weighted(0.8, 0_i64..400), price(), price());
+    let frame =
+        frame.prop_map(|(price, volume, ask, bid)| Step::Frame { price, volume, ask, bid }).boxed();
+    prop_oneof![
+        20 => frame,
+        3 => Just(Step::Again),
+        2 => Just(Step::Gap),
+        1 => Just(Step::Read),
+        1 => Just(Step::Forget),
+        1 => Just(Step::Login),
+        1 => Just(Step::NextDay),
+    ]
+}
+
+proptest! {
+    /// Volumes add up: between two first frames, what trades told and what still waits for a price is the
+    /// last volume less the first.
+    #[test]
+    fn p55_trades_add_up_to_the_volume(steps in proptest::collection::vec(step(), 1..120), rising: bool) {
+        let mut feed = Feed::default();
+        let mut now = at(0);
+        let (mut first, mut last, mut sum) = (None::<i64>, None::<i64>, 0_i64);
+        let mut before = board(None, None);
+        let mut numbers = (String::new(), 0_u64);
+        let mut is_missed = false;
+        for step in steps {
+            now = now.plus_nanos(1_000_000);
+            let frame = match step {
+                Step::Frame { price, volume, ask, bid } => {
+                    // Either a market whose volume grows, or one with resets all the time.
+                    let grown = |volume: i64| if rising { last.unwrap_or(0) / SHARE + volume / 2 } else { volume };
+                    quoted(price, volume.map(grown), ask, bid)
+                }
+                Step::Again => before.clone(),
+                Step::Gap => { feed.gap(); is_missed = true; continue }
+                Step::Read => {
+                    let read = feed.board(&before, now);
+                    numbers = (read.stream_session_id.clone().into_owned(), read.sequence_id);
+                    continue;
+                }
+                Step::Forget => { feed.forget("7203"); (first, last, sum) = (None, None, 0); continue }
+                Step::Login => { feed.begin_session(now); (first, last, sum) = (None, None, 0); continue }
+                Step::NextDay => { now = now.plus_nanos(NANOS_PER_DAY); (first, last, sum) = (None, None, 0); continue }
+            };
+            if let Some(volume) = frame.volume {
+                if last.is_none_or(|last| volume < last) {
+                    (first, sum) = (Some(volume), 0);
+                    is_missed = false;
+                }
+                last = Some(volume);
+            }
+            let out = feed.frame(&frame, now);
+            let session = out.depth.stream_session_id.clone().into_owned();
+            let mut told = vec![out.depth.sequence_id];
+            if let Some(trade) = &out.trade {
+                told.push(trade.sequence_id);
+                sum += trade.qty.units();
+                prop_assert!(trade.qty.units() > 0);
+                prop_assert_eq!(Some(trade.price), frame.last_price.map(Decimal::from_units));
+                prop_assert!(is_missed || trade.after_gap.is_none());
+                is_missed = false;
+            }
+            // Each number of a session once, without holes.
+            let next = if numbers.0 == session { numbers.1 + 1 } else { 1 };
+            let expected: Vec<u64> = (next..).take(told.len()).collect();
+            prop_assert_eq!(&told, &expected);
+            numbers = (session, told[told.len() - 1]);
+            let untold = feed.streams[feed.place("7203").unwrap()].market.untold;
+            prop_assert_eq!(sum + untold, last.unwrap_or(0) - first.unwrap_or(0));
+            // Nothing waits where a price, a number and a quote before were there.
+            let has_quote = before.best_ask.is_some() || before.best_bid.is_some();
+            if frame.last_price.is_some() && frame.volume.is_some() && has_quote {
+                prop_assert_eq!(untold, 0);
+            }
+            before = frame;
+        }
+    }
+
+    /// Any number at all: nothing wraps and nothing panics.
+    #[test]
+    fn any_number_is_taken(numbers: Vec<(Option<i64>, Option<i64>, Option<i64>, Option<i64>, Option<u64>)>) {
+        let mut feed = Feed::default();
+        for (price, volume, ask, bid, time) in numbers {
+            let board = GatewayBoard {
+                last_price: price,
+                volume,
+                best_ask: ask,
+                best_bid: bid,
+                time_ms: time,
+                ..board(None, None)
+            };
+            let received = TsNanos::from_nanos(time.unwrap_or_default());
+            let out = feed.frame(&board, received);
+            prop_assert!(out.trade.is_none_or(|trade| trade.qty.units() > 0));
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What clients read: boards, balances, orders and positions (specification 1, "Endpoints"; specification 4,
+//! P51, P57, P59).
+
+use ipc::{
+    BuyingPowerUpdated, Decimal, DepthSnapshot, Event, GetBoard, GetOrderList, OrderListUpdated,
+    OrderRecordWire, PositionsUpdated, error_code,
+};
+
+use super::super::lanes::Call;
+use super::super::limits::{LIST_ROWS_TOLD_MAX, SHORT_ANSWER_BYTES_MAX};
+use super::super::register_set::Registered;
+use super::super::request::Question;
+use super::super::{VENUE, account, keys};
+use super::{Gateway, Job, fault_of};
+use crate::{Asked, ListFilter, Now, Recipient};
+
+/// What a client wants to know.
+#[derive(Debug, Clone)]
+pub(crate) enum Read {
+    /// The buying power: cash first.
+    Cash,
+    /// Then margin, with the cash.
+    Margin(Option<Decimal>),
+    /// The orders.
+    Orders(ListFilter),
+    /// The positions.
+    Positions,
+    /// A board, and whether its symbol was not registered before.
+    Board(String, bool),
+}
+
+impl Gateway {
+    /// Tells the buying power: both halves, or neither (P57).
+    pub fn buying_power(&mut self, asked: Asked, now: Now) {
+        self.read(asked, Read::Cash, Question::Cash, now);
+    }
+
+    /// Tells the orders.
+    pub fn order_list(&mut self, asked: Asked, command: &GetOrderList, now: Now) {
+        match ListFilter::read(&command.filter) {
+            Ok(filter) => self.read(asked, Read::Orders(filter), Question::Orders, now),
+            Err(rejection) => {
+                self.tell_error(&asked, error_code::VALIDATION_ERROR, &rejection.text);
+            }
+        }
+    }
+
+    /// Tells the positions.
+    pub fn positions(&mut self, asked: Asked, now: Now) {
+        self.read(asked, Read::Positions, Question::Positions, now);
+    }
+
+    fn read(&mut self, asked: Asked, read: Read, question: Question, now: Now) {
+        if let Some((code, why)) = self.why_not_ready() {
+            return self.tell_error(&asked, code, &why);
+        }
+        if self.has_room(&asked) {
+            self.enqueue(Job::Read(asked, read), question);
+            self.drive(now);
+        }
+    }
+
+    /// Reads a board once. That registers its symbol at the gateway, so it takes a place (specification 1,
+    /// "Endpoints", rule 1).
+    pub fn board(&mut self, asked: Asked, command: &GetBoard, now: Now) {
+        let question = Question::board(&command.ticker);
+        let (symbol, question) = match question {
+            Ok(found) => found,
+            Err(why) => {
+                return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why.to_string());
+            }
+        };
+        if let Some((code, why)) = self.why_not_ready() {
+            return self.tell_error(&asked, code, &why);
+        }
+        if !self.has_room(&asked) {
+            return;
+        }
+        let is_new = match self.set.touch(&symbol) {
+            Registered::Full => {
+                let why = super::symbols::full(self.set.foreign());
+                return self.tell_error(&asked, error_code::REGISTER_FULL, &why);
+            }
+            Registered::New => true,
+            Registered::Known => false,
+        };
+        self.enqueue(Job::Read(asked, Read::Board(symbol, is_new)), question);
+        self.drive(now);
+    }
+
+    /// An answer of status 200 to what a client wants to know; the error says why it is none.
+    pub(super) fn read_done(
+        &mut self,
+        asked: Asked,
+        read: Read,
+        body: &str,
+        now: Now,
+    ) -> Result<(), String> {
+        let request_id = || asked.request_id.clone().into();
+        match read {
+            Read::Cash => {
+                let cash = account::read_cash(body).map_err(|why| self.words(&why.to_string()))?;
+                let call = Call::new(Job::Read(asked, Read::Margin(cash)), Question::Margin);
+                self.lanes.balance.waiting.push_front(call);
+            }
+            Read::Margin(cash) => {
+                let margin =
+                    account::read_margin(body).map_err(|why| self.words(&why.to_string()))?;
+                let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
+                    request_id: Some(request_id()),
+                    venue: VENUE.into(),
+                    cash_available: cash,
+                    cash_shortfall: None,
+                    credit_available: margin,
+                    ts_ms: now.wall.millis(),
+                });
+                self.tell(Recipient::Client(asked.client), event);
+            }
+            Read::Orders(filter) => {
+                let rows =
+                    account::read_orders(body).map_err(|why| self.words(&why.to_string()))?;
+                self.tell_orders(
+                    &asked,
+                    rows.into_iter().filter(|row| filter.takes(row)).collect(),
+                );
+            }
+            Read::Positions => {
+                let positions =
+                    account::read_positions(body).map_err(|why| self.words(&why.to_string()))?;
+                let event = Event::PositionsUpdated(PositionsUpdated {
+                    request_id: Some(request_id()),
+                    venue: VENUE.into(),
+                    positions,
+                    ts_ms: now.wall.millis(),
+                });
+                self.tell(Recipient::Client(asked.client), event);
+            }
+            Read::Board(symbol, _) => self.board_read(&asked, &symbol, body, now)?,
+        }
+        Ok(())
+    }
+
+    fn tell_orders(&mut self, asked: &Asked, mut rows: Vec<OrderRecordWire<'static>>) {
+        let (all, mut told) = (rows.len(), 0);
+        loop {
+            let rest = rows.split_off(rows.len().min(LIST_ROWS_TOLD_MAX));
+            told += rows.len();
+            let more = !rest.is_empty();
+            let event = Event::OrderListUpdated(OrderListUpdated {
+                request_id: asked.request_id.clone().into(),
+                orders: std::mem::replace(&mut rows, rest),
+                more: (all > LIST_ROWS_TOLD_MAX).then_some(more),
+                next: more.then_some(told as u64),
+            });
+            self.tell(Recipient::Client(asked.client), event);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    fn board_read(
+        &mut self,
+        asked: &Asked,
+        symbol: &str,
+        body: &str,
+        now: Now,
+    ) -> Result<(), String> {
+        if body.len() > SHORT_ANSWER_BYTES_MAX {
+            return Err(format!("the board has more than {SHORT_ANSWER_BYTES_MAX} bytes"));
+        }
+        let read = self.mapping.read_board(body).unwrap_or_else(|fault| {
+            fault_of(&fault);
+            Err("the dialect failed at the board".to_owned())
+        });
+        let board = read.map_err(|why| self.words(&why))?;
+        if board.symbol != symbol || board.exchange.is_some_and(|found| found != keys::TOKYO) {
+            return Err(format!("the board that came is not that of {symbol}"));
+        }
+        let depth = self.feed.board(&board, now.wall);
+        // The board is gone when this is told.
+        let depth = DepthSnapshot {
+            request_id: Some(asked.request_id.clone().into()),
+            venue: VENUE.into(),
+            exchange: super::super::EXCHANGE.into(),
+            ticker: symbol.to_owned().into(),
+            stream_session_id: depth.stream_session_id.into_owned().into(),
+            sequence_id: depth.sequence_id,
+            received_ms: depth.received_ms,
+            timestamp_ms: depth.timestamp_ms,
+            timestamp_source: depth.timestamp_source,
+            last_price: depth.last_price,
+            bids: depth.bids,
+            asks: depth.asks,
+        };
+        self.tell(Recipient::Client(asked.client), Event::DepthSnapshot(depth));
+        if !self.mapping.description().board_read_registers {
+            self.register_also(symbol, now);
+        }
+        Ok(())
+    }
+
+    /// A read has come to nothing: what it took is given back.
+    pub(super) fn read_failed(&mut self, read: Read) {
+        if let Read::Board(symbol, true) = read {
+            self.set.untouch(&symbol);
+        }
+    }
+}

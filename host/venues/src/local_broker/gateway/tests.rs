@@ -1,0 +1,441 @@
+//! The venue against a gateway of the tests' own, in time that the tests give.
+
+mod life;
+mod push;
+mod symbols;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use domain::JstDate;
+use domain::TsNanos;
+use domain::fault::Identity;
+use domain::gateway_mapping::{
+    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayLevel, GatewayMapping,
+    GatewayRefusal,
+};
+use domain::order_mapping::Mapped;
+use ipc::{
+    Event, EvictLru, GetBoard, GetBuyingPower, GetVenueState, RequestId, Subscribe, Unsubscribe,
+};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+
+use super::{Gateway, Out, Rules};
+use crate::local_broker::config::{ForcedLogout, KeepAlive};
+use crate::local_broker::lifecycle::State;
+use crate::local_broker::request::{Answer, NoAnswer, Question};
+use crate::local_broker::service::NoPassword;
+use crate::{Asked, Now, Recipient};
+
+/// The password that the tests' gateway takes.
+const PASSWORD: &str = "marker4password";
+
+/// A dialect whose codes are words and whose boards are small.
+struct Plain(GatewayDescription);
+
+impl GatewayMapping for Plain {
+    fn identity(&self) -> Identity {
+        Identity { component: "plain".to_owned(), sha256: "0".repeat(64) }
+    }
+
+    fn description(&self) -> &GatewayDescription {
+        &self.0
+    }
+
+    fn classify(&mut self, status: u16, body: &str) -> Mapped<GatewayRefusal> {
+        let kind = match (status, body) {
+            (401, "wrong password") => GatewayErrorKind::Other,
+            (401, _) => GatewayErrorKind::TokenExpired,
+            (429, _) => GatewayErrorKind::RateLimited,
+            (400, "full") => GatewayErrorKind::RegisterFull,
+            _ => GatewayErrorKind::Other,
+        };
+        Ok(GatewayRefusal { kind, code: None, message: body.to_owned() })
+    }
+
+    fn read_board(&mut self, message: &str) -> Mapped<Result<GatewayBoard, String>> {
+        let Ok(read) = serde_json::from_str::<Value>(message) else {
+            return Ok(Err("no JSON".to_owned()));
+        };
+        let number = |name: &str| read.get(name).and_then(Value::as_i64);
+        let level = |price| GatewayLevel { price, qty: 1_000_000 };
+        let (best_ask, best_bid) = (number("ask"), number("bid"));
+        Ok(Ok(GatewayBoard {
+            symbol: read["symbol"].as_str().unwrap_or_default().to_owned(),
+            exchange: number("exchange").or(Some(1)),
+            name: Some("トヨタ自動車".to_owned()),
+            last_price: number("price"),
+            volume: number("volume"),
+            best_ask,
+            best_bid,
+            asks: best_ask.map(level).into_iter().collect(),
+            bids: best_bid.map(level).into_iter().collect(),
+            ..GatewayBoard::default()
+        }))
+    }
+}
+
+/// A gateway: what it knows, and how it fails.
+struct Fake {
+    is_up: bool,
+    /// Whether the stream can be opened.
+    pushes: bool,
+    /// Whether it answers requests.
+    is_logged_in: bool,
+    tokens: u32,
+    /// The token that it takes.
+    token: Option<String>,
+    registered: Vec<(String, i64)>,
+    /// Symbols that it leaves out of its list.
+    deaf: BTreeSet<String>,
+    /// Answers in place of its own, for requests of which the path begins so.
+    instead: Vec<(&'static str, u16, &'static str)>,
+    asked: Vec<String>,
+}
+
+impl Fake {
+    fn answer(&mut self, question: &Question, secret: &SecretString) -> Result<Answer, NoAnswer> {
+        let path = question.path();
+        self.asked.push(path.clone());
+        if !self.is_up {
+            return Err(NoAnswer::Unreachable("the server refuses the connection".to_owned()));
+        }
+        let say = |status, body: String| Ok(Answer { status, body });
+        if let Some(place) = self.instead.iter().position(|(of, ..)| path.starts_with(of)) {
+            let (_, status, body) = self.instead.remove(place);
+            return say(status, body.to_owned());
+        }
+        let secret = secret.expose_secret();
+        if *question == Question::Token {
+            return match (self.is_logged_in, secret == PASSWORD) {
+                (false, _) => say(401, "nobody is logged in".to_owned()),
+                (true, false) => say(401, "wrong password".to_owned()),
+                (true, true) => {
+                    self.tokens += 1;
+                    let token = format!("marker4token{}", self.tokens);
+                    let body = json!({ "ResultCode": 0, "Token": token }).to_string();
+                    self.token = Some(token);
+                    say(200, body)
+                }
+            };
+        }
+        if !self.is_logged_in || self.token.as_deref() != Some(secret) {
+            return say(401, "no such token".to_owned());
+        }
+        match question {
+            Question::Register(symbols) => {
+                for symbol in symbols.iter().filter(|symbol| !self.deaf.contains(*symbol)) {
+                    let entry = (symbol.clone(), 1);
+                    if !self.registered.contains(&entry) {
+                        if self.registered.len() >= 50 {
+                            return say(400, "full".to_owned());
+                        }
+                        self.registered.push(entry);
+                    }
+                }
+                say(200, self.list())
+            }
+            Question::Unregister(symbols) => {
+                self.registered.retain(|(symbol, _)| !symbols.contains(symbol));
+                say(200, self.list())
+            }
+            Question::Cash => say(200, json!({ "StockAccountWallet": 12_345.5 }).to_string()),
+            Question::Margin => say(200, json!({ "MarginAccountWallet": null }).to_string()),
+            Question::Orders | Question::Positions => say(200, "[]".to_owned()),
+            Question::Board(key) => {
+                let symbol = key.split('@').next().unwrap_or_default();
+                say(200, frame(symbol, 1_000, 0))
+            }
+            Question::Token => say(500, String::new()),
+        }
+    }
+
+    fn list(&self) -> String {
+        let row = |(symbol, at): &(String, i64)| json!({ "Symbol": symbol, "Exchange": at });
+        json!({ "RegistList": self.registered.iter().map(row).collect::<Vec<_>>() }).to_string()
+    }
+
+    fn symbols(&self) -> Vec<&str> {
+        self.registered.iter().map(|(symbol, _)| symbol.as_str()).collect()
+    }
+
+    /// How often a path was asked, and forgets it.
+    fn took(&mut self, path: &str) -> usize {
+        let count = self.asked.iter().filter(|asked| asked.starts_with(path)).count();
+        self.asked.retain(|asked| !asked.starts_with(path));
+        count
+    }
+}
+
+/// A frame of a symbol: a price in yen and the day's volume in shares; the quote is a yen around it.
+fn frame(symbol: &str, price: i64, volume: i64) -> String {
+    json!({
+        "symbol": symbol, "price": price * 10_000, "volume": volume * 10_000,
+        "ask": (price + 1) * 10_000, "bid": (price - 1) * 10_000,
+    })
+    .to_string()
+}
+
+/// A venue, its gateway, and the time.
+struct World {
+    gateway: Gateway,
+    fake: Fake,
+    mono: Duration,
+    begin: TsNanos,
+    told: Vec<(Recipient, Event<'static>)>,
+    /// What the user answers; none: nothing yet.
+    user: Option<Result<&'static str, &'static str>>,
+    /// The connection that is open.
+    connection: Option<u64>,
+    pings: usize,
+    answers_pings: bool,
+    /// Volumes of all trades that were told, in shares, and how many snapshots.
+    traded: i64,
+    snapshots: usize,
+}
+
+/// A time on a Tuesday in Japan.
+fn at(hour: u64, minute: u64) -> TsNanos {
+    let date = JstDate::from_ymd_opt(2026, 11, 24).unwrap();
+    TsNanos::from_jst(date, (hour * 60 + minute) * 60_000_000_000).unwrap()
+}
+
+fn id(text: &str) -> RequestId {
+    RequestId::try_from(text.to_owned()).unwrap()
+}
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+impl World {
+    fn new() -> Self {
+        Self::with(KeepAlive::Ping, at(9, 30))
+    }
+
+    fn with(keep_alive: KeepAlive, begin: TsNanos) -> Self {
+        let rules = Rules {
+            place: "127.0.0.1:18081".to_owned(),
+            keep_alive,
+            read_timeout: secs(120),
+            forced_logout: ForcedLogout::default(),
+            retry_wait: secs(5),
+            reconnect_base: secs(5),
+        };
+        let mapping =
+            GatewayDescription { board_read_registers: true, ..GatewayDescription::default() };
+        let now = Now { mono: Duration::ZERO, wall: begin };
+        Self {
+            gateway: Gateway::new(rules, Box::new(Plain(mapping)), now),
+            fake: Fake {
+                is_up: true,
+                pushes: true,
+                is_logged_in: true,
+                tokens: 0,
+                token: None,
+                registered: Vec::new(),
+                deaf: BTreeSet::new(),
+                instead: Vec::new(),
+                asked: Vec::new(),
+            },
+            mono: Duration::ZERO,
+            begin,
+            told: Vec::new(),
+            user: Some(Ok(PASSWORD)),
+            connection: None,
+            pings: 0,
+            answers_pings: true,
+            traded: 0,
+            snapshots: 0,
+        }
+    }
+
+    /// A world in which somebody is logged in and the stream is open.
+    fn ready() -> Self {
+        let mut world = Self::new();
+        world.login("l");
+        assert_eq!(world.state(), "Ready Streaming");
+        world.told.clear();
+        world.fake.asked.clear();
+        world
+    }
+
+    fn now(&self) -> Now {
+        let nanos = u64::try_from(self.mono.as_nanos()).unwrap();
+        Now { mono: self.mono, wall: self.begin.plus_nanos(nanos) }
+    }
+
+    /// Does what the venue wants done, until there is no more of it.
+    fn settle(&mut self) {
+        loop {
+            let outs = self.gateway.take_out();
+            if outs.is_empty() {
+                return;
+            }
+            for out in outs {
+                let now = self.now();
+                match out {
+                    Out::Tell(to, event) => self.told.push((to, *event)),
+                    Out::Ask { ticket, request } => {
+                        let answer = self.fake.answer(&request.question, &request.secret);
+                        self.gateway.answered(ticket, answer, now);
+                    }
+                    Out::AskPassword => {
+                        if let Some(user) = self.user {
+                            let given = user.map(SecretString::from);
+                            let given = given.map_err(|why| NoPassword { why: why.to_owned() });
+                            self.gateway.password(given, now);
+                        }
+                    }
+                    Out::OpenPush { connection } => {
+                        self.connection = None;
+                        if self.fake.is_up && self.fake.pushes {
+                            self.connection = Some(connection);
+                            self.gateway.push_opened(connection, now);
+                        } else {
+                            self.gateway.push_closed(connection, "refused", now);
+                        }
+                    }
+                    Out::ClosePush => self.connection = None,
+                    Out::Ping => {
+                        self.pings += 1;
+                        if let Some(connection) = self.connection.filter(|_| self.answers_pings) {
+                            self.gateway.push_lives(connection);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets time go on.
+    fn wait(&mut self, time: Duration) {
+        let end = self.mono + time;
+        while self.mono < end {
+            self.mono = (self.mono + Duration::from_millis(100)).min(end);
+            let now = self.now();
+            self.gateway.tick(now);
+            self.settle();
+        }
+    }
+
+    fn asked(client: u64, request: &str) -> Asked {
+        Asked { client, request_id: request.to_owned() }
+    }
+
+    fn login(&mut self, request: &str) {
+        let now = self.now();
+        self.gateway.login(Some(Self::asked(1, request)), now);
+        self.settle();
+    }
+
+    fn subscribe(&mut self, client: u64, request: &str, ticker: &str) {
+        let (venue, ticker) = ("local_broker".to_owned(), ticker.to_owned());
+        let command = Subscribe { request_id: id(request), venue, ticker };
+        let now = self.now();
+        self.gateway.subscribe(Self::asked(client, request), &command, now);
+        self.settle();
+    }
+
+    fn unsubscribe(&mut self, client: u64, request: &str, ticker: &str) {
+        let (venue, ticker) = ("local_broker".to_owned(), ticker.to_owned());
+        let command = Unsubscribe { request_id: id(request), venue, ticker };
+        let now = self.now();
+        self.gateway.unsubscribe(&Self::asked(client, request), &command, now);
+        self.settle();
+    }
+
+    fn board(&mut self, client: u64, request: &str, ticker: &str) {
+        let (venue, ticker) = ("local_broker".to_owned(), ticker.to_owned());
+        let command = GetBoard { request_id: id(request), venue, ticker };
+        let now = self.now();
+        self.gateway.board(Self::asked(client, request), &command, now);
+        self.settle();
+    }
+
+    fn evict(&mut self, request: &str) {
+        let _ = EvictLru { request_id: id(request), venue: "local_broker".to_owned() };
+        let now = self.now();
+        self.gateway.evict_lru(&Self::asked(1, request), now);
+        self.settle();
+    }
+
+    fn buying_power(&mut self, request: &str) {
+        let _ = GetBuyingPower { request_id: id(request), venue: "local_broker".to_owned() };
+        let now = self.now();
+        self.gateway.buying_power(Self::asked(1, request), now);
+        self.settle();
+    }
+
+    fn left(&mut self, client: u64) {
+        let now = self.now();
+        self.gateway.client_left(client, now);
+        self.settle();
+    }
+
+    /// A frame over the open connection. Tells whether it was shown.
+    fn push(&mut self, message: &str) -> bool {
+        let (connection, now) = (self.connection.unwrap_or(0), self.now());
+        let shown = self.gateway.frame(connection, message.as_bytes(), now).map(|out| {
+            out.trade.map(|trade| trade.qty.units() / 10_000).unwrap_or_default()
+        });
+        self.traded += shown.unwrap_or_default();
+        self.snapshots += usize::from(shown.is_some());
+        self.settle();
+        shown.is_some()
+    }
+
+    /// The stream ends.
+    fn drop_push(&mut self) {
+        let (connection, now) = (self.connection.take().unwrap(), self.now());
+        self.gateway.push_closed(connection, "the gateway ended the stream", now);
+        self.settle();
+    }
+
+    /// Where the venue stands, as clients are told.
+    fn state(&mut self) -> String {
+        let asked = GetVenueState { request_id: id("state"), venue: None };
+        self.gateway.venue_state(9, &asked);
+        for out in self.gateway.take_out() {
+            let Out::Tell(Recipient::Client(9), event) = &out else {
+                panic!("{out:?} waited");
+            };
+            let Event::VenueState(state) = event.as_ref() else { panic!("{event:?}") };
+            let push = state.push.as_deref().map(|push| format!(" {push}")).unwrap_or_default();
+            let code = state.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
+            return format!("{:?}{push}{code}", state.state);
+        }
+        unreachable!("it is always told")
+    }
+
+    /// What was told since this was asked last, in short.
+    fn heard(&mut self) -> Vec<String> {
+        let told = std::mem::take(&mut self.told);
+        told.iter().map(|(to, event)| short(*to, event)).collect()
+    }
+}
+
+/// An event in short: `*` is for all.
+fn short(to: Recipient, event: &Event<'_>) -> String {
+    let to = match to {
+        Recipient::All => "*".to_owned(),
+        Recipient::Client(client) => client.to_string(),
+    };
+    let json = serde_json::to_value(event).unwrap();
+    let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
+    let parts = [
+        Some(to),
+        text("event"),
+        text("request_id"),
+        text("ticker").or_else(|| text("symbol")),
+        text("code"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+impl World {
+    fn is_ready(&self) -> bool {
+        matches!(self.gateway.state(), State::Ready(_))
+    }
+}

@@ -1,0 +1,247 @@
+//! Login, token and outages.
+
+use super::*;
+
+#[test]
+fn p45_a_login_opens_the_stream_and_a_second_one_joins_the_first() {
+    let mut world = World::new();
+    world.user = None;
+    assert_eq!(world.state(), "Disconnected");
+    world.login("a");
+    world.login("b");
+    assert_eq!(world.heard(), ["* VenueLoginStarted a"]);
+    assert_eq!(world.state(), "LoggingIn");
+    let now = world.now();
+    world.gateway.password(Ok(SecretString::from(PASSWORD)), now);
+    world.settle();
+    assert_eq!(world.heard(), ["* VenueReady a", "* VenueReady b"]);
+    assert_eq!(world.state(), "Ready Streaming");
+    world.login("c");
+    assert_eq!(world.heard(), ["1 VenueReady c"], "at once, and to who asked");
+    assert_eq!(world.fake.took("/token"), 1);
+}
+
+/// P50: nobody gave a password.
+#[test]
+fn p50_a_login_that_is_given_up_leads_back() {
+    let mut world = World::new();
+    world.user = Some(Err("no dialog"));
+    world.login("a");
+    assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueLoginCancelled a"]);
+    assert_eq!((world.state().as_str(), world.fake.asked.len()), ("Disconnected", 0));
+}
+
+#[test]
+fn p46_a_wrong_password_is_one_attempt() {
+    let mut world = World::new();
+    world.user = Some(Ok("wrong4marker"));
+    world.login("a");
+    world.wait(secs(60));
+    assert_eq!(world.fake.took("/token"), 1);
+    assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueError login_failed"]);
+    assert_eq!(world.state(), "Disconnected (login_failed)");
+    // It is asked for anew.
+    world.user = Some(Ok(PASSWORD));
+    world.login("b");
+    assert_eq!(world.state(), "Ready Streaming");
+}
+
+#[test]
+fn p46_a_result_code_is_a_refusal() {
+    let mut world = World::new();
+    world.fake.instead.push(("/token", 200, r#"{"ResultCode":7,"Token":null}"#));
+    world.login("a");
+    assert_eq!(world.state(), "Disconnected (login_failed)");
+}
+
+/// P46: connection refused, 5xx and answers that are none: one attempt and three retries at 5 s.
+#[test]
+fn p46_a_login_is_tried_four_times() {
+    for fault in [None, Some((503, "busy")), Some((200, "<html>")), Some((429, "slow"))] {
+        let mut world = World::new();
+        match fault {
+            None => world.fake.is_up = false,
+            Some((status, body)) => {
+                world.fake.instead = vec![("/token", status, body); 4];
+            }
+        }
+        world.login("a");
+        world.wait(Duration::from_millis(14_900));
+        assert_eq!(world.fake.asked.len(), 3, "{fault:?}");
+        assert_eq!(world.state(), "LoggingIn");
+        world.wait(secs(1));
+        assert_eq!(world.fake.asked.len(), 4, "{fault:?}");
+        assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueError local_app_down"]);
+        assert_eq!(world.state(), "AppDown (local_app_down)");
+    }
+}
+
+#[test]
+fn a_login_that_succeeds_at_the_last_try_is_one() {
+    let mut world = World::new();
+    world.fake.is_up = false;
+    world.login("a");
+    world.wait(secs(12));
+    world.fake.is_up = true;
+    world.wait(secs(4));
+    assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueReady a"]);
+}
+
+/// P46: one outage clock for all that wait.
+#[test]
+fn p46_all_commands_wait_for_one_clock_and_fail_together() {
+    let mut world = World::ready();
+    world.fake.is_up = false;
+    world.buying_power("a");
+    world.wait(secs(7));
+    world.subscribe(1, "b", "7203");
+    world.buying_power("c");
+    world.wait(Duration::from_millis(7_900));
+    assert_eq!(world.heard(), Vec::<String>::new());
+    // At 0, 5 and 10 s one request; the rest waits.
+    assert_eq!(world.fake.asked.len(), 3);
+    world.wait(secs(1));
+    let heard = world.heard();
+    assert_eq!(
+        heard,
+        [
+            "1 Error a local_app_down",
+            "1 Error c local_app_down",
+            "1 Error b local_app_down",
+            "* VenueError local_app_down"
+        ]
+    );
+    // While it is down commands fail at once.
+    world.buying_power("d");
+    world.subscribe(1, "e", "7203");
+    assert_eq!(world.heard(), ["1 Error d local_app_down", "1 Error e local_app_down"]);
+}
+
+#[test]
+fn p46_an_outage_that_ends_is_told_to_nobody() {
+    let mut world = World::ready();
+    world.fake.is_up = false;
+    world.buying_power("a");
+    world.wait(secs(8));
+    world.fake.is_up = true;
+    world.wait(secs(4));
+    assert_eq!(world.heard(), ["1 BuyingPowerUpdated a"]);
+    // The next one has its four tries again.
+    world.fake.is_up = false;
+    world.buying_power("b");
+    world.wait(secs(14));
+    assert!(world.is_ready());
+}
+
+/// A single answer that cannot be used takes nothing else down.
+#[test]
+fn p46_answers_of_one_endpoint_that_are_none_fail_its_command_only() {
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    world.fake.instead = vec![("/wallet/cash", 500, "oops"); 4];
+    world.buying_power("a");
+    world.wait(secs(20));
+    assert_eq!(world.heard(), ["1 Subscribed s 7203", "1 Error a gateway_error"]);
+    assert_eq!(world.state(), "Ready Streaming");
+    world.fake.instead = vec![("/wallet/margin", 200, "{}"); 4];
+    world.buying_power("b");
+    world.wait(secs(20));
+    assert_eq!(world.heard(), ["1 Error b gateway_error"], "no half answer");
+}
+
+/// P47: what the gateway takes no longer is renewed once, for all that wait.
+#[test]
+fn p47_requests_that_are_refused_together_share_one_new_token() {
+    let mut world = World::ready();
+    world.fake.token = None;
+    world.buying_power("a");
+    world.subscribe(1, "b", "7203");
+    world.wait(secs(2));
+    assert_eq!(world.heard(), ["1 Subscribed b 7203", "1 BuyingPowerUpdated a"]);
+    assert_eq!(world.fake.took("/token"), 1);
+    assert_eq!(world.state(), "Ready Streaming");
+}
+
+#[test]
+fn p47_a_token_that_is_refused_again_ends_the_session() {
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    world.heard();
+    world.fake.instead = vec![("/wallet/cash", 401, "no"), ("/wallet/cash", 401, "no")];
+    world.buying_power("a");
+    world.wait(secs(2));
+    assert_eq!(world.heard(), ["1 Error a token_expired", "* VenueError token_expired"]);
+    assert_eq!(world.state(), "TokenExpired (token_expired)");
+    assert_eq!(world.fake.took("/token"), 1);
+    // Nothing asks by itself, and no frame is shown.
+    world.wait(secs(600));
+    assert_eq!(world.fake.took("/token"), 0);
+    assert!(!world.push(&frame("7203", 1_000, 100)));
+    // The user is asked anew, and what was subscribed is registered again.
+    world.fake.registered.clear();
+    world.login("b");
+    world.wait(secs(1));
+    assert_eq!(world.fake.symbols(), ["7203"]);
+    assert!(world.push(&frame("7203", 1_000, 100)));
+}
+
+/// The vendor's forced logout: 401 on everything, also for a token.
+#[test]
+fn p47_a_gateway_that_has_logged_out_is_token_expired() {
+    let mut world = World::ready();
+    world.fake.is_logged_in = false;
+    world.buying_power("a");
+    world.wait(secs(1));
+    assert_eq!(world.heard(), ["1 Error a token_expired", "* VenueError token_expired"]);
+    world.login("b");
+    assert_eq!(world.heard(), ["* VenueLoginStarted b", "* VenueError token_expired"]);
+}
+
+/// P48: 1, 2 and 4 seconds, then an error.
+#[test]
+fn p48_too_many_requests_are_waited_for_and_then_told() {
+    let mut world = World::ready();
+    world.fake.instead = vec![("/wallet/cash", 429, "slow down"); 3];
+    world.buying_power("a");
+    world.wait(Duration::from_millis(6_800));
+    assert_eq!(world.heard(), Vec::<String>::new());
+    world.wait(secs(1));
+    assert_eq!(world.heard(), ["1 BuyingPowerUpdated a"]);
+    world.fake.instead = vec![("/wallet/cash", 429, "slow down"); 4];
+    world.buying_power("b");
+    world.wait(secs(8));
+    assert_eq!(world.heard(), ["1 Error b rate_limited"]);
+    assert_eq!(world.state(), "Ready Streaming");
+}
+
+/// Neither the password nor the token is in anything that is told, also where the gateway repeats it.
+#[test]
+fn what_is_secret_is_told_to_nobody() {
+    let mut world = World::ready();
+    world.fake.instead = vec![
+        ("/wallet/cash", 400, "marker4password is not marker4token1"),
+        ("/register", 400, "marker4token1"),
+    ];
+    world.buying_power("a");
+    world.subscribe(1, "b", "7203");
+    world.wait(secs(2));
+    let told = format!("{:?}", world.told);
+    assert!(told.contains("gateway_error") && !told.contains("marker4"), "{told}");
+    assert!(!format!("{:?}", world.gateway).contains("marker4"));
+}
+
+/// The limit of requests that wait, by its name.
+#[test]
+fn more_commands_than_may_wait_are_refused() {
+    use crate::local_broker::limits::CALLS_WAITING_MAX;
+    let mut world = World::ready();
+    world.fake.is_up = false;
+    for number in 0..CALLS_WAITING_MAX + 9 {
+        world.buying_power(&number.to_string());
+    }
+    let refused = world.heard();
+    assert_eq!(refused.len(), 9, "{refused:?}");
+    assert!(refused.iter().all(|told| told.ends_with("rate_limited")));
+}

@@ -1,0 +1,94 @@
+//! The WebSocket of boards: one connection, from its opening to its end (specification 1, "Push board
+//! message"). When it is opened, pinged and given up is decided elsewhere.
+
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use secrecy::SecretString;
+use tokio::sync::mpsc;
+use tokio_tungstenite::tungstenite::{Bytes, Message};
+
+use super::config::Endpoint;
+use super::limits::FRAME_RECEIVED_BYTES_MAX;
+use crate::websocket;
+
+/// What a connection tells, with its name.
+#[derive(Debug)]
+pub(crate) enum Pushed {
+    /// It is open.
+    Opened,
+    /// A frame, of either kind.
+    Frame(Bytes),
+    /// The answer to a ping, whatever it repeats.
+    Pong,
+    /// It could not be opened, or has ended, and why.
+    Closed(String),
+}
+
+/// Opens a connection and tells what comes over it, until it ends or nobody listens. `pings` are the wishes
+/// to ping it.
+pub(crate) async fn follow(
+    endpoint: Endpoint,
+    path: String,
+    connection: u64,
+    time: Duration,
+    sender: mpsc::Sender<(u64, Pushed)>,
+    mut pings: mpsc::Receiver<()>,
+) {
+    let why = run(&endpoint, &path, connection, time, &sender, &mut pings).await;
+    // Whoever does not listen any more has closed it.
+    let _ = sender.send((connection, Pushed::Closed(why))).await;
+}
+
+async fn run(
+    endpoint: &Endpoint,
+    path: &str,
+    connection: u64,
+    time: Duration,
+    sender: &mpsc::Sender<(u64, Pushed)>,
+    pings: &mut mpsc::Receiver<()>,
+) -> String {
+    let address = SecretString::from(format!("ws://{}{path}", endpoint.authority()));
+    let mut stream = match websocket::open(&address, None, FRAME_RECEIVED_BYTES_MAX, time).await {
+        Ok(stream) => stream,
+        Err(why) => return why,
+    };
+    let listens = |sent: Result<(), _>| sent.is_ok();
+    if !listens(sender.send((connection, Pushed::Opened)).await) {
+        return String::new();
+    }
+    loop {
+        let came = tokio::select! {
+            biased;
+            Some(()) = pings.recv() => {
+                let ping = stream.send(Message::Ping(Bytes::from_static(b"kumiki")));
+                match tokio::time::timeout(time, ping).await {
+                    Ok(Ok(())) => continue,
+                    _ => return "the connection takes nothing".to_owned(),
+                }
+            }
+            came = stream.next() => came,
+        };
+        let pushed = match came {
+            Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => {
+                Pushed::Frame(message.into_data())
+            }
+            Some(Ok(Message::Pong(_))) => Pushed::Pong,
+            Some(Ok(Message::Ping(_))) => {
+                // The answer was made by the library, and waits to be sent.
+                match tokio::time::timeout(time, stream.flush()).await {
+                    Ok(Ok(())) => continue,
+                    _ => return "the connection takes nothing".to_owned(),
+                }
+            }
+            Some(Ok(Message::Close(_))) | None => return "the gateway ended the stream".to_owned(),
+            Some(Ok(Message::Frame(_))) => continue,
+            Some(Err(error)) => {
+                return websocket::told(&error, "the gateway", FRAME_RECEIVED_BYTES_MAX);
+            }
+        };
+        if !listens(sender.send((connection, pushed)).await) {
+            return String::new();
+        }
+    }
+}
