@@ -2,11 +2,13 @@
 //! over a WebSocket (specification 1; specification 4, P43 to P60). It is only read: no path here leads to
 //! an endpoint for orders.
 
+pub mod account;
 pub mod config;
 mod drops;
 pub mod feed;
 pub mod keys;
 pub mod limits;
+mod number;
 mod quote;
 pub mod service;
 

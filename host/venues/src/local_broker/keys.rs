@@ -46,6 +46,27 @@ pub fn composite_key(symbol: &str, exchange: i64) -> Result<String, BadTicker> {
     Ok(format!("{symbol}@{exchange}"))
 }
 
+/// The instrument of a symbol at a market: Tokyo's also where the broker picks the place within it (9 and
+/// 27; specification 4, P57). `None` for a market that is not known.
+#[must_use]
+pub fn instrument_of(symbol: &str, exchange: i64) -> Option<String> {
+    let suffix = match exchange {
+        TOKYO | 9 | 27 => "TSE",
+        3 => "NSE",
+        5 => "FSE",
+        6 => "SSE",
+        _ if is_derivative(exchange) => "OSE",
+        _ => return None,
+    };
+    Some(format!("{symbol}.{suffix}"))
+}
+
+/// Whether a market is one of futures and options.
+#[must_use]
+pub const fn is_derivative(exchange: i64) -> bool {
+    matches!(exchange, 2 | 23 | 24)
+}
+
 fn checked(symbol: &str) -> Result<&str, BadTicker> {
     if is_symbol(symbol) {
         return Ok(symbol);

@@ -19,3 +19,5 @@ pub const ROW_DEPTH_MAX: usize = 4;
 pub const DETAILS_MAX: usize = 1_000;
 /// Characters of a number as it is sent.
 pub const NUMBER_CHARS_MAX: usize = 64;
+/// Rows in one message about a list of orders.
+pub const LIST_ROWS_TOLD_MAX: usize = 1_000;

@@ -197,8 +197,8 @@ fn p54_the_log_is_warned_of_midpoints_once_a_minute() {
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!(lines.len(), 2, "{log}");
-    assert!(lines[0].contains("WARN") && lines[0].contains(" 1 trades since"), "{log}");
-    assert!(lines[1].contains("WARN") && lines[1].contains(" 3 trades since"), "{log}");
+    assert!(lines[0].contains("WARN") && lines[0].contains("count=1"), "{log}");
+    assert!(lines[1].contains("WARN") && lines[1].contains("count=3"), "{log}");
 }
 
 #[test]

@@ -1,0 +1,159 @@
+//! Answers about the account: balances, orders and positions, read exactly and told as clients know them
+//! (specification 1, "Gateway REST calls"; specification 4, P57). An answer that cannot be read is told as
+//! none: there is no half list.
+
+mod orders;
+mod row;
+
+use domain::{OrderSide, TsNanos};
+use ipc::{BuyingPowerUpdated, Decimal, PositionRow, PositionsUpdated, ShareCount};
+use thiserror::Error;
+
+use crate::local_broker::VENUE;
+use crate::local_broker::keys::{instrument_of, is_derivative, is_symbol};
+use row::{List, Row, wrong};
+
+pub use orders::{BadFilter, OrderFilter, order_list, read_orders};
+
+/// An answer of the gateway's that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("the gateway's answer to GET {path} cannot be read, and nothing of it is shown: {what}")]
+pub struct Unreadable {
+    path: &'static str,
+    what: String,
+}
+
+/// What cash orders may spend (`StockAccountWallet` of `GET /wallet/cash`); null as it was sent.
+///
+/// # Errors
+/// [`Unreadable`]
+pub fn read_cash(body: &str) -> Result<Option<Decimal>, Unreadable> {
+    read_amount(body, "/wallet/cash", "StockAccountWallet")
+}
+
+/// What margin orders may spend (`MarginAccountWallet` of `GET /wallet/margin`); null as it was sent.
+///
+/// # Errors
+/// [`Unreadable`]
+pub fn read_margin(body: &str) -> Result<Option<Decimal>, Unreadable> {
+    read_amount(body, "/wallet/margin", "MarginAccountWallet")
+}
+
+fn read_amount(body: &str, path: &'static str, name: &str) -> Result<Option<Decimal>, Unreadable> {
+    let read = || {
+        let row = Row::read(body)?;
+        if !row.has(name) {
+            return Err(format!("{name} is missing"));
+        }
+        row.decimal(name)
+    };
+    read().map_err(|what| Unreadable { path, what })
+}
+
+/// Tells what both calls answered.
+#[must_use]
+pub fn buying_power(
+    request_id: &str,
+    cash: Option<Decimal>,
+    margin: Option<Decimal>,
+    now: TsNanos,
+) -> BuyingPowerUpdated<'_> {
+    BuyingPowerUpdated {
+        request_id: Some(request_id.into()),
+        venue: VENUE.into(),
+        cash_available: cash,
+        cash_shortfall: None,
+        credit_available: margin,
+        ts_ms: now.millis(),
+    }
+}
+
+/// The positions (`GET /positions`).
+///
+/// # Errors
+/// [`Unreadable`]
+pub fn read_positions(body: &str) -> Result<Vec<PositionRow<'static>>, Unreadable> {
+    read_rows(body, "/positions", position)
+}
+
+/// Tells the positions.
+#[must_use]
+pub fn positions<'a>(
+    request_id: &'a str,
+    positions: Vec<PositionRow<'a>>,
+    now: TsNanos,
+) -> PositionsUpdated<'a> {
+    let request_id = Some(request_id.into());
+    PositionsUpdated { request_id, venue: VENUE.into(), positions, ts_ms: now.millis() }
+}
+
+fn position(row: &Row<'_>) -> Result<PositionRow<'static>, String> {
+    let exchange = row.required_whole("Exchange")?;
+    let position_type = match row.whole("MarginTradeType")? {
+        _ if is_derivative(exchange) => "derivative",
+        None | Some(0) => "cash",
+        Some(1) => "margin_credit",
+        Some(2 | 3) => "margin_general",
+        Some(other) => {
+            let what = "is none of 1 (system), 2 and 3 (general margin)";
+            return Err(wrong("MarginTradeType", &other.to_string(), what));
+        }
+    };
+    Ok(PositionRow {
+        instrument_id: instrument(row, exchange)?.into(),
+        qty: share_count(row.shares("LeavesQty")?),
+        avg_open_price: row.average("Price")?,
+        market_value: row.average("Valuation")?,
+        unrealized_pnl: row.average("ProfitLoss")?,
+        side: side(row)?,
+        position_type: position_type.into(),
+        tategyoku_id: row.text("ExecutionID")?.map(Into::into),
+        venue: VENUE.into(),
+    })
+}
+
+/// All rows of a list, or why one of them cannot be read.
+fn read_rows<T>(
+    body: &str,
+    path: &'static str,
+    read: fn(&Row<'_>) -> Result<T, String>,
+) -> Result<Vec<T>, Unreadable> {
+    let read_all = || {
+        let list = List::read(body)?;
+        let of = list.0.len();
+        let rows = list.0.iter().enumerate().map(|(index, text)| {
+            let row = Row::read(text.get()).and_then(|row| read(&row));
+            row.map_err(|what| format!("row {} of {of}: {what}", index + 1))
+        });
+        rows.collect::<Result<Vec<T>, String>>()
+    };
+    read_all().map_err(|what| Unreadable { path, what })
+}
+
+/// The gateway's codes of the sides: 1 sells, 2 buys (specification 1, "Order side codes"). Another
+/// broker's code of a buy is none here.
+fn side(row: &Row<'_>) -> Result<OrderSide, String> {
+    let code = row.code("Side")?;
+    match code.as_str() {
+        "1" => Ok(OrderSide::Sell),
+        "2" => Ok(OrderSide::Buy),
+        other => Err(wrong("Side", other, "is neither 1 (sell) nor 2 (buy)")),
+    }
+}
+
+/// The instrument of a row of a market.
+fn instrument(row: &Row<'_>, exchange: i64) -> Result<String, String> {
+    let symbol = row.required_text("Symbol")?;
+    if !is_symbol(&symbol) {
+        return Err(wrong("Symbol", &symbol, "is none of 4 to 9 digits and capital letters"));
+    }
+    instrument_of(&symbol, exchange)
+        .ok_or_else(|| wrong("Exchange", &exchange.to_string(), "is no market that is known"))
+}
+
+fn share_count(shares: u64) -> ShareCount {
+    domain::Quantity::new(shares).into()
+}
+
+#[cfg(test)]
+mod tests;

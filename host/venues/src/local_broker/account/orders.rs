@@ -1,0 +1,294 @@
+//! Rows of `GET /orders` (specification 4, P57). What an order's state means is derived from its history,
+//! because the gateway tells of an order that it ended, not how.
+
+use chrono::DateTime;
+use domain::calendar::ExchangeCalendar;
+use domain::session::close_of;
+use domain::time::NANOS_PER_DAY;
+use domain::{JstDate, OrderStatus, OrderType, TimeInForce, TsNanos};
+use ipc::{Decimal, OrderListFilter, OrderListUpdated, OrderRecordWire};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::row::{List, Row, told, wrong};
+use super::{Unreadable, instrument, read_rows, share_count, side};
+use crate::local_broker::keys::{is_derivative, symbol_of};
+use crate::local_broker::limits::{DETAILS_MAX, LIST_ROWS_TOLD_MAX};
+
+/// Fields that a record of the wire tells as a whole; all others are `extra`.
+const PLACED: [&str; 6] = ["ID", "Symbol", "Side", "Price", "OrderQty", "CumQty"];
+
+/// Fields of `extra` that may have digits after the point: they are always decimal texts.
+fn is_decimal(name: &str) -> bool {
+    matches!(name, "MarginPremium" | "Price" | "Qty" | "Commission" | "CommissionTax")
+}
+
+/// The orders (`GET /orders`).
+///
+/// # Errors
+/// [`Unreadable`]
+pub fn read_orders(body: &str) -> Result<Vec<OrderRecordWire<'static>>, Unreadable> {
+    read_rows(body, "/orders", order)
+}
+
+/// Tells the orders, in messages of at most [`LIST_ROWS_TOLD_MAX`] rows.
+#[must_use]
+pub fn order_list<'a>(
+    request_id: &'a str,
+    rows: &[OrderRecordWire<'a>],
+) -> Vec<OrderListUpdated<'a>> {
+    let whole = rows.len() <= LIST_ROWS_TOLD_MAX;
+    let mut chunks: Vec<&[OrderRecordWire<'_>]> = rows.chunks(LIST_ROWS_TOLD_MAX).collect();
+    if chunks.is_empty() {
+        chunks.push(&[]);
+    }
+    let last = chunks.len() - 1;
+    let mut told = 0_u64;
+    let message = |(index, orders): (usize, &[OrderRecordWire<'a>])| {
+        told += orders.len() as u64;
+        let more = index < last;
+        OrderListUpdated {
+            request_id: request_id.into(),
+            orders: orders.to_vec(),
+            more: (!whole).then_some(more),
+            next: more.then_some(told),
+        }
+    };
+    chunks.into_iter().enumerate().map(message).collect()
+}
+
+/// Which orders a client wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OrderFilter {
+    status: Option<OrderStatus>,
+    instrument_id: Option<String>,
+    date: Option<JstDate>,
+}
+
+/// A filter that no list can be held against.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct BadFilter(String);
+
+impl OrderFilter {
+    /// Reads a filter. Without a date it takes what the gateway returns (specification 4, P57).
+    ///
+    /// # Errors
+    /// [`BadFilter`]
+    pub fn read(filter: &OrderListFilter) -> Result<Self, BadFilter> {
+        let bad = |name: &str, value: &str, what: &str| BadFilter(wrong(name, value, what));
+        let status = filter.status.as_deref().map(|text| {
+            let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
+            known.copied().ok_or_else(|| bad("STATUS", text, "is no order status"))
+        });
+        let date = filter.date.as_deref().map(|text| {
+            let date = plain_date(text);
+            date.ok_or_else(|| bad("DATE", text, "is no date; write YYYYMMDD"))
+        });
+        if let Some(text) = filter.instrument_id.as_deref() {
+            let what = "is no instrument; write it like 7203.TSE";
+            let symbol = text.split_once('.').ok_or_else(|| bad("INSTRUMENT_ID", text, what))?.0;
+            symbol_of(symbol).map_err(|_| bad("INSTRUMENT_ID", text, what))?;
+        }
+        let instrument_id = filter.instrument_id.clone();
+        Ok(Self { status: status.transpose()?, instrument_id, date: date.transpose()? })
+    }
+
+    /// Whether the client wants an order.
+    #[must_use]
+    pub fn takes(&self, row: &OrderRecordWire<'_>) -> bool {
+        let day = || TsNanos::from_nanos(row.ts_event_ms.saturating_mul(1_000_000)).jst_date();
+        self.status.is_none_or(|status| status == row.status)
+            && self.instrument_id.as_deref().is_none_or(|id| id == row.instrument_id)
+            && self.date.is_none_or(|date| date == day())
+    }
+}
+
+fn order(row: &Row<'_>) -> Result<OrderRecordWire<'static>, String> {
+    let exchange = row.required_whole("Exchange")?;
+    let received = received(row)?;
+    let (quantity, filled) = (row.shares("OrderQty")?, row.shares("CumQty")?);
+    let is_over = state(row)? == ENDED;
+    let open = quantity.checked_sub(filled);
+    let open = open.ok_or_else(|| {
+        wrong("CumQty", &filled.to_string(), &format!("is more than OrderQty `{quantity}`"))
+    })?;
+    let price = row.decimal("Price")?.filter(|price| price.units() != 0);
+    let expires = expires(row, received)?;
+    Ok(OrderRecordWire {
+        client_order_id: None,
+        venue_order_id: row.required_text("ID")?.into(),
+        instrument_id: instrument(row, exchange)?.into(),
+        order_side: side(row)?,
+        order_type: order_type(row, price)?,
+        quantity: share_count(quantity),
+        filled_qty: share_count(filled),
+        leaves_qty: share_count(if is_over { 0 } else { open }),
+        price,
+        trigger_price: None,
+        time_in_force: time_in_force(row, exchange, expires.is_some())?,
+        expire_time_ns: expires.map(TsNanos::nanos),
+        status: status(row, quantity, filled)?,
+        ts_event_ms: received.millis(),
+        extra: Some(extra(row)?),
+        origin: None,
+    })
+}
+
+/// An order without a price is a market order, but one that takes its limit from the other side's best
+/// price when it is sent.
+fn order_type(row: &Row<'_>, price: Option<Decimal>) -> Result<OrderType, String> {
+    match price {
+        Some(price) if price.units() < 0 => Err(wrong("Price", &price.to_string(), "is below 0")),
+        None if row.required_whole("OrdType")? != OPPOSITE_LIMIT => Ok(OrderType::Market),
+        _ => Ok(OrderType::Limit),
+    }
+}
+
+/// `OrdType` of an order at the other side's best price.
+const OPPOSITE_LIMIT: i64 = 5;
+
+fn time_in_force(row: &Row<'_>, exchange: i64, expires: bool) -> Result<TimeInForce, String> {
+    let day = if expires { TimeInForce::Gtd } else { TimeInForce::Day };
+    if is_derivative(exchange) {
+        return match row.required_whole("TimeInForce")? {
+            1 => Ok(day),
+            2 => Ok(TimeInForce::Ioc),
+            3 => Ok(TimeInForce::Fok),
+            other => Err(wrong("TimeInForce", &other.to_string(), "is none of 1 to 3")),
+        };
+    }
+    match row.required_whole("OrdType")? {
+        // 4: a limit order that becomes a market order at the close; `extra` tells it.
+        1 | 4 | OPPOSITE_LIMIT => Ok(day),
+        2 => Ok(TimeInForce::AtTheOpen),
+        3 => Ok(TimeInForce::AtTheClose),
+        6 => Ok(TimeInForce::Ioc),
+        other => Err(wrong("OrdType", &other.to_string(), "is none of 1 to 6")),
+    }
+}
+
+/// The last moment of an order that lives longer than one business day. One that is received after the
+/// close or on a holiday is of the next.
+fn expires(row: &Row<'_>, received: TsNanos) -> Result<Option<TsNanos>, String> {
+    let Some(day) = row.whole("ExpireDay")?.filter(|day| *day != 0) else { return Ok(None) };
+    let date = plain_date(&day.to_string());
+    let date = date.ok_or_else(|| wrong("ExpireDay", &day.to_string(), "is no date"))?;
+    let placed = received.jst_date();
+    let calendar = ExchangeCalendar::default();
+    let is_of_its_day =
+        calendar.is_business_day(placed) && received.jst_nanos_of_day() < close_of(placed);
+    let more_days = calendar.business_days_between(placed, date, 1);
+    if more_days <= u32::from(!is_of_its_day) {
+        return Ok(None);
+    }
+    Ok(TsNanos::from_jst(date, NANOS_PER_DAY - 1))
+}
+
+fn received(row: &Row<'_>) -> Result<TsNanos, String> {
+    let text = row.required_text("RecvTime")?;
+    let time = DateTime::parse_from_rfc3339(&text).ok();
+    let nanos = time.and_then(|time| time.timestamp_nanos_opt());
+    let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
+    nanos.map(TsNanos::from_nanos).ok_or_else(|| {
+        wrong("RecvTime", &text, "is no time; it is like 2022-04-04T18:00:51.763683+09:00")
+    })
+}
+
+/// `State` of an order that has ended, in whichever way.
+const ENDED: i64 = 5;
+
+/// `State` and `OrderState` are the same.
+fn state(row: &Row<'_>) -> Result<i64, String> {
+    match row.whole("State")? {
+        Some(state) => Ok(state),
+        None => row.required_whole("OrderState"),
+    }
+}
+
+fn status(row: &Row<'_>, quantity: u64, filled: u64) -> Result<OrderStatus, String> {
+    match state(row)? {
+        1 | 2 => Ok(OrderStatus::Submitted),
+        3 => Ok(OrderStatus::Accepted),
+        4 => {
+            let asked = history(row)?.into_iter().rev();
+            let mut asked = asked.filter(|step| matches!(step.kind, CHANGE | CANCEL));
+            match asked.next() {
+                Some(step) if step.kind == CANCEL => Ok(OrderStatus::PendingCancel),
+                _ => Ok(OrderStatus::PendingUpdate),
+            }
+        }
+        ENDED => ended(row, quantity, filled),
+        other => Err(wrong("State", &other.to_string(), "is none of 1 to 5")),
+    }
+}
+
+/// How an order ended. A cancel may set its quantity to what is filled, so that is no proof of a fill.
+fn ended(row: &Row<'_>, quantity: u64, filled: u64) -> Result<OrderStatus, String> {
+    let history = history(row)?;
+    let has = |takes: &dyn Fn(&Step) -> bool| history.iter().any(takes);
+    if has(&|step| step.kind == CANCEL && step.state == Some(DONE)) {
+        Ok(OrderStatus::Canceled)
+    } else if filled == quantity && filled > 0 {
+        Ok(OrderStatus::Filled)
+    } else if has(&|step| matches!(step.kind, EXPIRED | LAPSED)) {
+        Ok(OrderStatus::Expired)
+    } else if has(&|step| step.kind == CANCEL && !matches!(step.state, Some(FAILED | DELETED))) {
+        Ok(OrderStatus::Canceled)
+    } else if history.is_empty() {
+        Err(format!("Details is empty: how the order ended with {filled} of {quantity} is unknown"))
+    } else {
+        Ok(OrderStatus::Rejected)
+    }
+}
+
+/// `RecType` of what happened to an order.
+const EXPIRED: i64 = 3;
+const CHANGE: i64 = 5;
+const CANCEL: i64 = 6;
+const LAPSED: i64 = 7;
+/// `State` of what happened.
+const DONE: i64 = 3;
+const FAILED: i64 = 4;
+const DELETED: i64 = 5;
+
+/// One row of `Details`.
+struct Step {
+    number: i64,
+    kind: i64,
+    state: Option<i64>,
+}
+
+/// What happened to an order, in the order in which it happened.
+fn history(row: &Row<'_>) -> Result<Vec<Step>, String> {
+    let Some(text) = row.value("Details") else { return Ok(Vec::new()) };
+    let list = List::read(text).map_err(|error| format!("Details {error}"))?;
+    if list.0.len() > DETAILS_MAX {
+        return Err(format!("Details has more than {DETAILS_MAX} rows"));
+    }
+    let step = |text: &str| {
+        let row = Row::read(text)?;
+        Ok(Step {
+            number: row.required_whole("SeqNum")?,
+            kind: row.required_whole("RecType")?,
+            state: row.whole("State")?,
+        })
+    };
+    let steps = list.0.iter().map(|text| step(text.get()));
+    let mut steps: Vec<Step> =
+        steps.collect::<Result<_, String>>().map_err(|error| format!("Details: {error}"))?;
+    steps.sort_by_key(|step| step.number);
+    Ok(steps)
+}
+
+fn extra(row: &Row<'_>) -> Result<Map<String, Value>, String> {
+    let others = row.fields().filter(|(name, _)| !PLACED.contains(name));
+    others.map(|(name, value)| Ok((name.to_owned(), told(name, value, is_decimal, 1)?))).collect()
+}
+
+/// A date written as `20261124`.
+fn plain_date(text: &str) -> Option<JstDate> {
+    let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
+    let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]))?;
+    dashed.parse().ok()
+}

@@ -1,0 +1,456 @@
+//! Answers about the account, the vendor's own samples among them where they are at hand.
+
+use domain::{JstDate, OrderStatus, OrderType, TimeInForce};
+use ipc::{OrderListFilter, OrderRecordWire};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::local_broker::limits::{
+    DETAILS_MAX, LIST_ROWS_TOLD_MAX, ROW_DEPTH_MAX, ROW_FIELDS_MAX, ROWS_MAX,
+};
+
+fn sample(name: &str) -> Option<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/assets/kabu/samples");
+    let path = std::path::Path::new(folder).join(name);
+    let text = std::fs::read_to_string(&path).ok();
+    if text.is_none() {
+        println!("skipped: the vendor's sample {name} is not at hand");
+    }
+    text
+}
+
+/// A row of `/orders` with some of its fields changed; null takes one away.
+fn order(changes: Value) -> String {
+    let mut row = json!({
+        "ID": "20261124A02N04738436", "State": 3, "OrderState": 3, "OrdType": 1,
+        "RecvTime": "2026-11-24T09:00:51.763683+09:00", "Symbol": "130A", "SymbolName": "n",
+        "Exchange": 9, "ExchangeName": "SOR", "Price": 704.5, "OrderQty": 300.0, "CumQty": 100,
+        "Side": "2", "AccountType": 4, "DelivType": 2, "ExpireDay": 20_261_124, "Details": []
+    });
+    let fields = row.as_object_mut().unwrap();
+    for (name, value) in changes.as_object().unwrap() {
+        fields.insert(name.clone(), value.clone());
+    }
+    row.to_string()
+}
+
+fn orders(changes: Value) -> Result<OrderRecordWire<'static>, String> {
+    let rows = read_orders(&format!("[{}]", order(changes))).map_err(|error| error.to_string())?;
+    assert_eq!(rows.len(), 1);
+    Ok(rows.into_iter().next().unwrap())
+}
+
+fn position_row(changes: Value) -> String {
+    let mut row = json!({
+        "ExecutionID": null, "AccountType": 4, "Symbol": "8306", "Exchange": 1, "Price": 704,
+        "LeavesQty": 500, "HoldQty": 0, "Side": "2", "MarginTradeType": null
+    });
+    let fields = row.as_object_mut().unwrap();
+    for (name, value) in changes.as_object().unwrap() {
+        fields.insert(name.clone(), value.clone());
+    }
+    format!("[{row}]")
+}
+
+/// Regression: at the gateway 2 buys and 1 sells. The web broker's 3 for a buy would sell there, so it is
+/// no side at all.
+#[test]
+fn p57_buy_is_2_and_sell_is_1_at_the_gateway_and_the_web_brokers_3_is_neither() {
+    for (code, side) in [
+        (json!("2"), OrderSide::Buy),
+        (json!("1"), OrderSide::Sell),
+        (json!(2), OrderSide::Buy),
+        (json!(1), OrderSide::Sell),
+    ] {
+        assert_eq!(orders(json!({ "Side": code })).unwrap().order_side, side, "{code}");
+        let rows = read_positions(&position_row(json!({ "Side": code }))).unwrap();
+        assert_eq!(rows[0].side, side, "{code}");
+    }
+    for code in [json!("3"), json!(3), json!("0"), json!("BUY"), json!(""), json!(null), json!(1.5)]
+    {
+        let told = orders(json!({ "Side": code })).unwrap_err();
+        assert!(told.contains("GET /orders") && told.contains("row 1 of 1: Side "), "{told}");
+        let told = read_positions(&position_row(json!({ "Side": code }))).unwrap_err().to_string();
+        assert!(told.contains("GET /positions") && told.contains("row 1 of 1: Side "), "{told}");
+    }
+    let told = orders(json!({ "Side": "3" })).unwrap_err();
+    assert!(told.ends_with("row 1 of 1: Side `3` is neither 1 (sell) nor 2 (buy)"), "{told}");
+}
+
+#[test]
+fn p57_balances_are_exact_and_null_stays_null() {
+    let yen = Decimal::from_units;
+    let cash =
+        read_cash(r#"{"StockAccountWallet": 900719925474.0993, "AuKCStockAccountWallet": 1}"#);
+    assert_eq!(cash, Ok(Some(yen(9_007_199_254_740_993))));
+    let margin = read_margin(r#"{"MarginAccountWallet": null, "DepositkeepRate": 0.1234567}"#);
+    assert_eq!(margin, Ok(None));
+    let told = buying_power("r", cash.unwrap(), margin.unwrap(), TsNanos::from_nanos(5_000_000));
+    assert_eq!(
+        serde_json::to_value(told).unwrap(),
+        json!({
+            "request_id": "r", "venue": "local_broker", "cash_available": "900719925474.0993",
+            "cash_shortfall": null, "credit_available": null, "ts_ms": 5,
+        })
+    );
+    for (body, what) in [
+        ("{}", "StockAccountWallet is missing"),
+        (r#"{"StockAccountWallet": "1"}"#, "StockAccountWallet `1` is no number"),
+        (r#"{"StockAccountWallet": 1.00001}"#, "has more than 4 digits after the point"),
+        (r#"{"StockAccountWallet": 1e15}"#, "StockAccountWallet `1e15` is too large"),
+        (
+            r#"{"StockAccountWallet": 1, "StockAccountWallet": 2}"#,
+            "StockAccountWallet stands twice",
+        ),
+        ("[]", "is no record"),
+        ("", "is no record"),
+        ("<html>", "is no record"),
+        (r#"{"StockAccountWallet": 1} x"#, "is no record"),
+    ] {
+        let told = read_cash(body).unwrap_err().to_string();
+        assert!(
+            told.starts_with("the gateway's answer to GET /wallet/cash cannot be read"),
+            "{told}"
+        );
+        assert!(told.contains(what), "{body}: {told}");
+    }
+    assert!(read_margin("{}").unwrap_err().to_string().contains("MarginAccountWallet is missing"));
+}
+
+#[test]
+fn the_vendors_samples_are_read() {
+    let (Some(orders), Some(positions)) =
+        (sample("orders_response.json"), sample("positions_response.json"))
+    else {
+        return;
+    };
+    let extra = json!({
+        "State": 5, "OrderState": 5, "OrdType": 1,
+        "RecvTime": "2022-04-04T18:00:51.763683+09:00",
+        "SymbolName": "三菱ＵＦＪフィナンシャル・グループ", "Exchange": 27,
+        "ExchangeName": "東証＋プ", "TimeInForce": 1, "CashMargin": 2, "AccountType": 4,
+        "DelivType": 2, "ExpireDay": 20_220_404, "MarginTradeType": 1,
+        "MarginPremium": null,
+        "Details": [{
+            "SeqNum": 1, "ID": "20220404A02N04738436", "RecType": 1,
+            "ExchangeID": "00000000-0000-0000-0000-00000000", "State": 3,
+            "TransactTime": "2022-04-04T18:00:51.763683+09:00", "OrdType": 1,
+            "Price": "704.5", "Qty": "1500", "ExecutionID": "",
+            "ExecutionDay": "2022-04-04T18:02:00+09:00", "DelivDay": 20_220_406,
+            "Commission": "0", "CommissionTax": "0",
+        }],
+    });
+    let rows = read_orders(&orders).unwrap();
+    assert_eq!(
+        serde_json::to_value(&rows).unwrap(),
+        json!([{
+            "client_order_id": null, "venue_order_id": "20220404A02N04738436",
+            "instrument_id": "8306.TSE", "order_side": "SELL", "order_type": "LIMIT",
+            "quantity": "1500", "filled_qty": "1500", "leaves_qty": "0", "price": "704.5",
+            "trigger_price": null, "time_in_force": "DAY", "expire_time_ns": null,
+            "status": "FILLED", "ts_event_ms": 1_649_062_851_763_u64,
+            "extra": extra,
+        }])
+    );
+    let rows = read_positions(&positions).unwrap();
+    assert_eq!(
+        serde_json::to_value(super::positions("r", rows, TsNanos::from_nanos(0))).unwrap(),
+        json!({
+            "request_id": "r", "venue": "local_broker", "ts_ms": 0,
+            "positions": [{
+                "instrument_id": "8306.TSE", "qty": "500", "avg_open_price": "704",
+                "market_value": "207250", "unrealized_pnl": "144750", "side": "SELL",
+                "position_type": "margin_credit", "tategyoku_id": "E20220404xxxxx",
+                "venue": "local_broker",
+            }],
+        })
+    );
+    let (Some(cash), Some(margin)) =
+        (sample("wallet_cash_response.json"), sample("wallet_margin_response.json"))
+    else {
+        return;
+    };
+    assert_eq!(read_cash(&cash), Ok(Some(Decimal::from_units(12_345_670_000))));
+    assert_eq!(read_margin(&margin), Ok(Some(Decimal::from_units(30_000_000_000))));
+}
+
+#[test]
+fn p57_an_order_row_is_told_whole() {
+    let row = orders(json!({"CashMargin": 2, "MarginPremium": 0.30, "New": [1.50, {"a": true}]}));
+    assert_eq!(
+        serde_json::to_value(row.unwrap()).unwrap(),
+        json!({
+            "client_order_id": null, "venue_order_id": "20261124A02N04738436",
+            "instrument_id": "130A.TSE", "order_side": "BUY", "order_type": "LIMIT",
+            "quantity": "300", "filled_qty": "100", "leaves_qty": "200", "price": "704.5",
+            "trigger_price": null, "time_in_force": "DAY", "expire_time_ns": null,
+            // A part of it is filled; lists tell such an order as accepted.
+            "status": "ACCEPTED", "ts_event_ms": 1_795_478_451_763_u64,
+            "extra": {
+                "State": 3, "OrderState": 3, "OrdType": 1,
+                "RecvTime": "2026-11-24T09:00:51.763683+09:00", "SymbolName": "n", "Exchange": 9,
+                "ExchangeName": "SOR", "AccountType": 4, "DelivType": 2, "ExpireDay": 20_261_124,
+                "Details": [], "CashMargin": 2, "MarginPremium": "0.3",
+                "New": ["1.5", {"a": true}],
+            },
+        })
+    );
+}
+
+#[test]
+fn p57_the_instruments_suffix_is_that_of_the_market() {
+    for (exchange, suffix) in [
+        (1, "TSE"),
+        (9, "TSE"),
+        (27, "TSE"),
+        (3, "NSE"),
+        (5, "FSE"),
+        (6, "SSE"),
+        (2, "OSE"),
+        (23, "OSE"),
+        (24, "OSE"),
+    ] {
+        let row = orders(json!({"Exchange": exchange, "TimeInForce": 1})).unwrap();
+        assert_eq!(row.instrument_id, format!("130A.{suffix}"), "{exchange}");
+    }
+    for (exchange, what) in [
+        (json!(4), "Exchange `4` is no market that is known"),
+        (json!(1.5), "Exchange `1.5` is no whole number"),
+        (json!(null), "Exchange is missing"),
+    ] {
+        let told = orders(json!({ "Exchange": exchange })).unwrap_err();
+        assert!(told.contains(what), "{told}");
+    }
+}
+
+/// A history of these kinds and states, the numbers not without holes and not in order.
+fn history(steps: &[(i64, i64)]) -> Value {
+    let steps = steps.iter().enumerate().map(|(index, (kind, state))| {
+        json!({"SeqNum": 1 + 3 * index, "RecType": kind, "State": state, "Price": 704.5})
+    });
+    Value::Array(steps.rev().collect())
+}
+
+#[test]
+fn p57_the_status_comes_from_the_state_and_the_history() {
+    use OrderStatus::{
+        Accepted, Canceled, Expired, Filled, PendingCancel, PendingUpdate, Rejected, Submitted,
+    };
+    for (state, filled, steps, status) in [
+        (1, 0, &[(1, 1)][..], Submitted),
+        (2, 0, &[(1, 3), (4, 2)], Submitted),
+        (3, 0, &[(1, 3), (4, 3)], Accepted),
+        (3, 100, &[(1, 3), (4, 3), (8, 3)], Accepted),
+        (4, 0, &[(1, 3), (4, 3), (5, 2)], PendingUpdate),
+        (4, 0, &[(1, 3), (4, 3), (5, 3), (6, 2)], PendingCancel),
+        (4, 0, &[(1, 3), (6, 4), (5, 2)], PendingUpdate),
+        (4, 100, &[(1, 3), (6, 2), (8, 3)], PendingCancel),
+        (4, 0, &[], PendingUpdate),
+        (5, 300, &[(1, 3), (4, 3), (8, 3)], Filled),
+        (5, 300, &[], Filled),
+        // A cancel that came too late.
+        (5, 300, &[(1, 3), (6, 4), (8, 3)], Filled),
+        (5, 0, &[(1, 3), (4, 3), (6, 3)], Canceled),
+        (5, 100, &[(1, 3), (8, 3), (6, 3)], Canceled),
+        (5, 100, &[(1, 3), (8, 3), (6, 2)], Canceled),
+        (5, 0, &[(1, 3), (4, 3), (3, 3)], Expired),
+        (5, 100, &[(1, 3), (8, 3), (7, 3)], Expired),
+        // The cancel failed; the day ended later.
+        (5, 100, &[(1, 3), (6, 4), (7, 3)], Expired),
+        (5, 0, &[(1, 3), (4, 4)], Rejected),
+        (5, 0, &[(1, 4)], Rejected),
+    ] {
+        let row = json!({"State": state, "CumQty": filled, "Details": history(steps)});
+        let row = orders(row).unwrap();
+        assert_eq!(row.status, status, "{state} {filled} {steps:?}");
+        let leaves = if state == 5 { 0 } else { 300 - filled };
+        assert_eq!(row.leaves_qty, share_count(leaves), "{state} {filled} {steps:?}");
+    }
+    // A cancel that takes the quantity down to what was filled is no fill.
+    let cancelled = json!({
+        "State": 5, "OrderQty": 100, "CumQty": 100, "Details": history(&[(1, 3), (8, 3), (6, 3)]),
+    });
+    assert_eq!(orders(cancelled).unwrap().status, Canceled);
+    let only_order_state = json!({"State": null, "OrderState": 2});
+    assert_eq!(orders(only_order_state).unwrap().status, Submitted);
+}
+
+#[test]
+fn p57_types_and_times_in_force() {
+    use OrderType::{Limit, Market};
+    use TimeInForce::{AtTheClose, AtTheOpen, Day, Fok, Gtd, Ioc};
+    for (change, order_type, time_in_force) in [
+        (json!({"Price": 0}), Market, Day),
+        (json!({"Price": 0.0, "OrdType": 2}), Market, AtTheOpen),
+        (json!({"Price": null, "OrdType": 3}), Market, AtTheClose),
+        (json!({"OrdType": 4}), Limit, Day),
+        (json!({"OrdType": 5, "Price": 0}), Limit, Day),
+        (json!({"OrdType": 6}), Limit, Ioc),
+        (json!({"ExpireDay": 20_261_126}), Limit, Gtd),
+        (json!({"ExpireDay": 0}), Limit, Day),
+        (json!({"ExpireDay": null}), Limit, Day),
+        (json!({"Exchange": 23, "TimeInForce": 2}), Limit, Ioc),
+        (json!({"Exchange": 23, "TimeInForce": 3}), Limit, Fok),
+    ] {
+        let row = orders(change.clone()).unwrap();
+        assert_eq!((row.order_type, row.time_in_force), (order_type, time_in_force), "{change}");
+        assert_eq!(row.price.is_some(), change.get("Price").is_none(), "{change}");
+    }
+    // Monday the 23rd is a holiday, the weekend before it too: all these are of Tuesday.
+    for received in
+        ["2026-11-20T15:30:00+09:00", "2026-11-22T12:00:00Z", "2026-11-24T00:00:00+09:00"]
+    {
+        let row = orders(json!({ "RecvTime": received })).unwrap();
+        assert_eq!((row.time_in_force, row.expire_time_ns), (Day, None), "{received}");
+    }
+    let row = orders(json!({"RecvTime": "2026-11-20T15:29:59+09:00"})).unwrap();
+    let midnight = TsNanos::from_jst(JstDate::from_ymd_opt(2026, 11, 25).unwrap(), 0).unwrap();
+    assert_eq!((row.time_in_force, row.expire_time_ns), (Gtd, Some(midnight.nanos() - 1)));
+}
+
+#[test]
+fn p57_what_cannot_be_read_is_told_by_its_field() {
+    for (change, what) in [
+        (json!({"ID": ""}), "ID is missing"),
+        (json!({"ID": 5}), "ID `5` is no text"),
+        (json!({"State": 6}), "State `6` is none of 1 to 5"),
+        (json!({"State": null, "OrderState": null}), "OrderState is missing"),
+        (json!({"State": 5}), "Details is empty: how the order ended with 100 of 300"),
+        (json!({"State": 5, "Details": null}), "Details is empty"),
+        (json!({"State": 4, "Details": [{"RecType": 5}]}), "Details: SeqNum is missing"),
+        (json!({"State": 4, "Details": [5]}), "Details: is no record"),
+        (json!({"State": 4, "Details": {}}), "Details is no list"),
+        (json!({"OrdType": 7}), "OrdType `7` is none of 1 to 6"),
+        (json!({"OrdType": null}), "OrdType is missing"),
+        (json!({"RecvTime": "yesterday"}), "RecvTime `yesterday` is no time; it is like 2022"),
+        (json!({"RecvTime": "1969-12-31T00:00:00Z"}), "RecvTime `1969"),
+        (json!({"Symbol": "130a"}), "Symbol `130a` is none of 4 to 9 digits"),
+        (json!({"Symbol": null}), "Symbol is missing"),
+        (json!({"Price": -1}), "Price `-1` is below 0"),
+        (json!({"Price": "704.5"}), "Price `704.5` is no number"),
+        (json!({"OrderQty": 100.5}), "OrderQty `100.5` is no whole number"),
+        (json!({"OrderQty": null}), "OrderQty is missing"),
+        (json!({"CumQty": -100}), "CumQty `-100` is below 0"),
+        (json!({"CumQty": 301}), "CumQty `301` is more than OrderQty `300`"),
+        (json!({"ExpireDay": 20_261_131}), "ExpireDay `20261131` is no date"),
+        (json!({"Exchange": 24, "TimeInForce": 4}), "TimeInForce `4` is none of 1 to 3"),
+        (json!({"Symbol": "\u{1b}[2J"}), "Symbol `\\u001b[2J`"),
+    ] {
+        let told = orders(change.clone()).unwrap_err();
+        assert!(told.contains("GET /orders cannot be read, and nothing of it is shown"), "{told}");
+        assert!(told.contains(&format!("row 1 of 1: {what}")), "{change}: {told}");
+    }
+    // One bad row, and there is no list.
+    let body = format!("[{},{}]", order(json!({})), order(json!({"Side": "3"})));
+    let told = read_orders(&body).unwrap_err().to_string();
+    assert!(told.contains("row 2 of 2: Side `3`"), "{told}");
+    assert_eq!(read_orders("[]"), Ok(Vec::new()));
+    assert_eq!(read_positions(" [ ] "), Ok(Vec::new()));
+    for body in ["", "{}", "null", "[", "{\"Code\":4001009,\"Message\":\"\"}"] {
+        assert!(read_orders(body).unwrap_err().to_string().contains("is no list"), "{body}");
+    }
+}
+
+#[test]
+fn every_limit_of_a_list_is_one() {
+    let row = order(json!({}));
+    let list = |rows: usize| format!("[{}]", vec![row.as_str(); rows].join(","));
+    assert_eq!(read_orders(&list(ROWS_MAX)).unwrap().len(), ROWS_MAX);
+    let told = read_orders(&list(ROWS_MAX + 1)).unwrap_err().to_string();
+    assert!(told.contains("more than 20000 rows"), "{told}");
+
+    let known = serde_json::from_str::<Value>(&row).unwrap().as_object().unwrap().len();
+    let with = |fields: usize| {
+        let more = (0..fields).map(|field| (format!("x{field}"), json!(1)));
+        orders(Value::Object(more.collect()))
+    };
+    assert!(with(ROW_FIELDS_MAX - known).is_ok());
+    assert!(with(ROW_FIELDS_MAX - known + 1).unwrap_err().contains("more than 64 fields"));
+
+    let nested = |depth: usize| {
+        let value = (1..depth).fold(json!([]), |inner, _| json!([inner]));
+        orders(json!({ "Deep": value }))
+    };
+    assert!(nested(ROW_DEPTH_MAX).is_ok());
+    assert!(nested(ROW_DEPTH_MAX + 1).unwrap_err().contains("Deep is nested deeper than 4"));
+
+    let long = |steps: usize| orders(json!({"State": 4, "Details": history(&vec![(5, 2); steps])}));
+    assert!(long(DETAILS_MAX).is_ok());
+    assert!(long(DETAILS_MAX + 1).unwrap_err().contains("Details has more than 1000 rows"));
+}
+
+#[test]
+fn a_long_list_is_told_in_parts() {
+    let row = orders(json!({})).unwrap();
+    let told = |rows: usize| {
+        let messages = order_list("r", &vec![row.clone(); rows]);
+        let parts = messages.iter().map(|part| (part.orders.len(), part.more, part.next));
+        parts.collect::<Vec<_>>()
+    };
+    assert_eq!(told(0), [(0, None, None)]);
+    assert_eq!(told(LIST_ROWS_TOLD_MAX), [(1_000, None, None)]);
+    let parts = [
+        (1_000, Some(true), Some(1_000)),
+        (1_000, Some(true), Some(2_000)),
+        (1, Some(false), None),
+    ];
+    assert_eq!(told(2 * LIST_ROWS_TOLD_MAX + 1), parts);
+}
+
+#[test]
+fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
+    let filter = |status: &str, instrument: &str, date: &str| {
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let (status, instrument_id, date) = (some(status), some(instrument), some(date));
+        OrderFilter::read(&OrderListFilter { status, instrument_id, date })
+    };
+    let row = orders(json!({})).unwrap();
+    for (status, instrument, date, takes) in [
+        ("", "", "", true),
+        ("ACCEPTED", "130A.TSE", "20261124", true),
+        ("FILLED", "", "", false),
+        ("", "7203.TSE", "", false),
+        ("", "", "20261123", false),
+    ] {
+        assert_eq!(filter(status, instrument, date).unwrap().takes(&row), takes);
+    }
+    for (status, instrument, date, what) in [
+        ("accepted", "", "", "STATUS `accepted` is no order status"),
+        ("", "7203", "", "INSTRUMENT_ID `7203` is no instrument; write it like 7203.TSE"),
+        ("", "72.TSE", "", "INSTRUMENT_ID `72.TSE` is no instrument"),
+        ("", "", "2026-11-24", "DATE `2026-11-24` is no date; write YYYYMMDD"),
+        ("", "", "20261131", "DATE `20261131` is no date"),
+    ] {
+        let told = filter(status, instrument, date).unwrap_err().to_string();
+        assert!(told.starts_with(what), "{told}");
+    }
+}
+
+#[test]
+fn p57_positions_have_a_side_and_a_kind() {
+    for (kind, exchange, expected) in [
+        (json!(null), 1, "cash"),
+        (json!(0), 1, "cash"),
+        (json!(1), 1, "margin_credit"),
+        (json!(2), 1, "margin_general"),
+        (json!(3), 1, "margin_general"),
+        (json!(null), 23, "derivative"),
+    ] {
+        let body = position_row(json!({"MarginTradeType": kind, "Exchange": exchange}));
+        let rows = read_positions(&body).unwrap();
+        assert_eq!(rows[0].position_type, expected, "{kind}");
+        // Without `addinfo` there is no value.
+        assert_eq!((rows[0].market_value, rows[0].unrealized_pnl), (None, None));
+        assert_eq!(rows[0].tategyoku_id, None);
+    }
+    let told =
+        read_positions(&position_row(json!({"MarginTradeType": 4}))).unwrap_err().to_string();
+    assert!(told.contains("row 1 of 1: MarginTradeType `4` is none of 1"), "{told}");
+    // What the gateway divided is rounded, half to even.
+    let body = position_row(json!({"LeavesQty": 300.0})).replace("704", "704.333333333333333333");
+    let rows = read_positions(&body).unwrap();
+    assert_eq!(rows[0].avg_open_price, Some(Decimal::from_units(7_043_333)));
+    assert_eq!(rows[0].qty, share_count(300));
+    let told = read_positions(&position_row(json!({"LeavesQty": 0.5}))).unwrap_err().to_string();
+    assert!(told.contains("LeavesQty `0.5` is no whole number"), "{told}");
+}
