@@ -448,3 +448,6 @@ impl std::fmt::Debug for Gateway {
         f.debug_struct("Gateway").field("life", &self.life).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -377,9 +377,10 @@ impl World {
     /// A frame over the open connection. Tells whether it was shown.
     fn push(&mut self, message: &str) -> bool {
         let (connection, now) = (self.connection.unwrap_or(0), self.now());
-        let shown = self.gateway.frame(connection, message.as_bytes(), now).map(|out| {
-            out.trade.map(|trade| trade.qty.units() / 10_000).unwrap_or_default()
-        });
+        let shown = self
+            .gateway
+            .frame(connection, message.as_bytes(), now)
+            .map(|out| out.trade.map(|trade| trade.qty.units() / 10_000).unwrap_or_default());
         self.traded += shown.unwrap_or_default();
         self.snapshots += usize::from(shown.is_some());
         self.settle();

@@ -1,0 +1,226 @@
+//! The stream: opened, lost, trusted, alive.
+
+use super::*;
+
+/// P49: registrations come first; 5, 10, 20, 40 and 80 s, then the gateway is down.
+#[test]
+fn p49_a_stream_that_is_lost_is_opened_again_five_times() {
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    assert!(world.push(&frame("7203", 1_000, 100)));
+    world.heard();
+    world.fake.pushes = false;
+    world.fake.asked.clear();
+    world.drop_push();
+    let begin = world.mono;
+    let mut tries = Vec::new();
+    while world.mono - begin < secs(154) {
+        world.wait(secs(1));
+        if world.fake.took("/register") > 0 {
+            tries.push((world.mono - begin).as_secs());
+        }
+    }
+    assert_eq!(tries, [5, 15, 35, 75]);
+    assert_eq!(world.state(), "Ready Reconnecting 5");
+    assert_eq!(world.heard(), Vec::<String>::new());
+    world.wait(secs(2));
+    assert_eq!(world.heard(), ["* VenueError local_app_down"]);
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    // Then one silent try every 80 s.
+    world.wait(secs(400));
+    assert_eq!(world.heard(), Vec::<String>::new());
+    world.fake.pushes = true;
+    world.wait(secs(81));
+    assert_eq!(world.heard(), ["* VenueReady"]);
+    assert_eq!(world.state(), "Ready Streaming");
+    assert!(world.push(&frame("7203", 1_000, 200)));
+}
+
+#[test]
+fn p49_the_first_valid_frame_begins_the_count_anew() {
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    assert!(world.push(&frame("7203", 1_000, 100)));
+    for _ in 0..4 {
+        world.drop_push();
+        assert_eq!(world.state(), "Ready Reconnecting 1");
+        world.wait(secs(6));
+        assert!(world.push(&frame("7203", 1_000, 100)));
+    }
+    // Without a frame each connection is a failed try.
+    for attempt in 1..=5 {
+        world.drop_push();
+        assert_eq!(world.state(), format!("Ready Reconnecting {attempt}"));
+        world.wait(secs(90));
+    }
+    world.drop_push();
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+}
+
+/// What came over a connection that is gone counts no more, and nothing before the registration is repeated.
+#[test]
+fn p49_frames_before_the_registration_set_nothing() {
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    assert!(world.push(&frame("7203", 1_000, 100)));
+    let old = world.connection;
+    world.drop_push();
+    world.connection = old;
+    assert!(!world.push(&frame("7203", 1_000, 300)));
+    world.connection = None;
+    // The gateway has lost its list meanwhile, and is slow to answer the second registration.
+    world.fake.registered.clear();
+    world.fake.instead = vec![("/register", 200, r#"{"RegistList":[]}"#)];
+    world.wait(secs(6));
+    assert_eq!(world.fake.symbols(), ["7203"], "registered again once it was open");
+    assert!(world.push(&frame("7203", 1_000, 500)));
+    assert_eq!(world.traded, 400, "one trade for what was missed");
+}
+
+/// A gateway that restarts: the token is dead, the list empty, the stream gone.
+#[test]
+fn p46_a_gateway_that_restarts_heals_without_a_word() {
+    let mut world = World::ready();
+    for (request, symbol) in [("a", "7203"), ("b", "9984"), ("c", "130A")] {
+        world.subscribe(1, request, symbol);
+    }
+    world.wait(secs(1));
+    world.heard();
+    world.push(&frame("7203", 1_000, 100));
+    world.fake.token = None;
+    world.fake.registered.clear();
+    world.drop_push();
+    world.wait(secs(10));
+    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.state(), "Ready Streaming");
+    assert_eq!(world.fake.symbols(), ["130A", "7203", "9984"]);
+    assert_eq!(world.fake.took("/token"), 2, "that of the begin, and one");
+}
+
+/// The same, while it counts as down.
+#[test]
+fn p46_a_gateway_that_is_down_and_restarts_heals_with_the_password_in_memory() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.fake.is_up = false;
+    world.drop_push();
+    world.wait(secs(300));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    world.heard();
+    world.fake.asked.clear();
+    (world.fake.is_up, world.fake.token) = (true, None);
+    world.fake.registered.clear();
+    world.wait(secs(85));
+    assert_eq!(world.heard(), ["* VenueReady"]);
+    assert_eq!((world.fake.took("/token"), world.fake.symbols()), (1, vec!["7203"]));
+    // Without a symbol to register it is the token that is asked for.
+    let mut world = World::new();
+    world.fake.is_up = false;
+    world.login("a");
+    world.wait(secs(20));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    world.fake.is_up = true;
+    world.wait(secs(85));
+    assert_eq!(world.state(), "Ready Streaming");
+    assert_eq!(world.fake.tokens, 1);
+}
+
+#[test]
+fn a_stream_is_pinged_and_ends_where_nothing_answers() {
+    let mut world = World::ready();
+    world.wait(secs(200));
+    assert_eq!(world.pings, 10);
+    assert_eq!(world.state(), "Ready Streaming");
+    world.answers_pings = false;
+    world.wait(Duration::from_millis(29_000));
+    assert_eq!(world.state(), "Ready Streaming");
+    world.wait(secs(2));
+    assert_eq!(world.state(), "Ready Reconnecting 1");
+    // A frame is as good as the answer to a ping.
+    world.wait(secs(10));
+    world.subscribe(1, "s", "7203");
+    for second in 0..60 {
+        world.wait(secs(1));
+        world.push(&frame("7203", 1_000, second));
+    }
+    assert_eq!(world.state(), "Ready Streaming");
+}
+
+/// P43: silence counts in the exchange's sessions only, and after the first frame of one.
+#[test]
+fn p43_silence_is_a_fault_in_sessions_only() {
+    let states = |begin: TsNanos, has_frame: bool| {
+        let mut world = World::with(KeepAlive::ReadTimeout, begin);
+        world.login("l");
+        world.subscribe(1, "s", "7203");
+        world.wait(secs(1));
+        if has_frame {
+            assert!(world.push(&frame("7203", 1_000, 100)));
+        }
+        world.wait(secs(125));
+        assert_eq!(world.pings, 0);
+        world.state()
+    };
+    assert_eq!(states(at(9, 30), true), "Ready Reconnecting 1");
+    assert_eq!(states(at(9, 30), false), "Ready Streaming", "before the first frame");
+    assert_eq!(states(at(11, 29), true), "Ready Streaming", "the lunch break has begun");
+    assert_eq!(states(at(11, 45), true), "Ready Streaming");
+    assert_eq!(states(at(12, 29), true), "Ready Streaming", "that frame was before the session");
+    assert_eq!(states(at(15, 45), true), "Ready Streaming");
+    let sunday = TsNanos::from_nanos(at(9, 30).nanos() - 2 * 86_400_000_000_000);
+    assert_eq!(states(sunday, true), "Ready Streaming");
+}
+
+/// P47: while the gateway logs everybody out nothing is shown, and what was missed is one trade.
+#[test]
+fn p47_frames_during_the_forced_logout_are_not_shown() {
+    let mut world = World::with(KeepAlive::Ping, at(4, 59));
+    world.login("l");
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    assert!(world.push(&frame("7203", 1_000, 100)));
+    world.wait(secs(60));
+    assert!(!world.push(&frame("7203", 1_000, 900)));
+    // The gateway has logged out, and in again with its own means; our token is dead.
+    world.fake.token = None;
+    world.fake.registered.clear();
+    world.fake.asked.clear();
+    world.wait(secs(90 * 60));
+    assert_eq!((world.fake.took("/token"), world.fake.symbols()), (1, vec!["7203"]));
+    assert!(world.push(&frame("7203", 1_000, 1_000)));
+    assert_eq!(world.traded, 900);
+}
+
+/// P46, spec 1 "Errors": a gateway that is down in the morning is nothing to worry about; its VenueError is told all
+/// the same.
+#[test]
+fn a_gateway_that_is_down_in_the_forced_logout_is_told() {
+    let mut world = World::with(KeepAlive::Ping, at(5, 10));
+    world.fake.is_up = false;
+    world.login("l");
+    world.wait(secs(20));
+    assert_eq!(world.heard(), ["* VenueLoginStarted l", "* VenueError local_app_down"]);
+}
+
+/// P53: what cannot be read is dropped; the connection stays.
+#[test]
+fn p53_frames_that_are_none_are_dropped() {
+    use crate::local_broker::limits::FRAME_BYTES_MAX;
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    assert!(!world.push("no JSON"));
+    assert!(!world.push(&" ".repeat(FRAME_BYTES_MAX + 1)));
+    let (connection, now) = (world.connection.unwrap(), world.now());
+    assert!(world.gateway.frame(connection, b"\xff\xfe", now).is_none());
+    assert!(!world.push(&frame("9984", 1_000, 1)), "nobody is subscribed to it");
+    let other = frame("7203", 1_000, 1).replace("{", r#"{"exchange":3,"#);
+    assert!(!world.push(&other));
+    assert!(world.push(&frame("7203", 1_000, 1)));
+    assert_eq!(world.gateway.dropped.total(), 5);
+    assert_eq!(world.state(), "Ready Streaming");
+}

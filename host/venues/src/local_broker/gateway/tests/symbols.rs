@@ -1,0 +1,181 @@
+//! Subscriptions and the register set.
+
+use super::*;
+use crate::local_broker::REGISTER_MAX;
+
+fn symbol(number: usize) -> String {
+    (1_000 + number).to_string()
+}
+
+/// P51, P52: what is wanted before a login is remembered, and registered in one request.
+#[test]
+fn p52_what_is_wanted_together_is_registered_together() {
+    let mut world = World::new();
+    for number in 0..REGISTER_MAX {
+        world.subscribe(1, &number.to_string(), &symbol(number));
+    }
+    assert_eq!(world.heard().len(), REGISTER_MAX, "each is answered at once");
+    world.subscribe(1, "51", "9999");
+    assert_eq!(world.heard(), ["1 Error 51 register_full"]);
+    world.login("l");
+    world.wait(secs(2));
+    assert_eq!(world.fake.registered.len(), REGISTER_MAX);
+    assert_eq!(world.fake.took("/register"), 2, "before the stream is opened, and after");
+}
+
+#[test]
+fn p52_subscriptions_of_one_moment_are_one_request() {
+    let mut world = World::ready();
+    for number in 0..20 {
+        world.subscribe(1, &number.to_string(), &symbol(number));
+    }
+    world.wait(secs(1));
+    assert_eq!((world.fake.registered.len(), world.heard().len()), (20, 20));
+    assert_eq!(world.fake.took("/register"), 2, "the first at once, the others together");
+}
+
+/// P51: counted by clients, and released with them.
+#[test]
+fn p51_subscriptions_are_counted_and_released() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(2, "b", "7203.TSE");
+    world.subscribe(2, "c", "9984");
+    world.wait(secs(1));
+    assert_eq!(
+        world.heard(),
+        ["1 Subscribed a 7203", "2 Subscribed b 7203", "2 Subscribed c 9984"]
+    );
+    world.unsubscribe(1, "d", "7203");
+    world.wait(secs(1));
+    assert_eq!(world.heard(), ["1 Unsubscribed d 7203"]);
+    assert_eq!(world.fake.symbols(), ["7203", "9984"]);
+    world.left(2);
+    world.wait(secs(1));
+    assert_eq!(world.fake.symbols(), Vec::<&str>::new());
+    world.unsubscribe(1, "e", "7203");
+    assert_eq!(world.heard(), ["1 Unsubscribed e 7203"]);
+    for (ticker, request) in [("72", "f"), ("7203.T", "g"), ("!203", "h"), ("７２０３", "i")] {
+        world.subscribe(1, request, ticker);
+        assert_eq!(world.heard(), [format!("1 Error {request} validation_error")]);
+    }
+}
+
+#[test]
+fn the_51st_symbol_is_refused_and_evict_lru_makes_room() {
+    let mut world = World::ready();
+    for number in 0..REGISTER_MAX {
+        world.subscribe(1, &number.to_string(), &symbol(number));
+    }
+    world.wait(secs(2));
+    world.heard();
+    world.subscribe(1, "a", "9999");
+    world.board(1, "b", "9998");
+    assert_eq!(world.heard(), ["1 Error a register_full", "1 Error b register_full"]);
+    assert_eq!(world.fake.registered.len(), REGISTER_MAX);
+    world.board(1, "c", "1000");
+    world.evict("d");
+    world.subscribe(1, "e", "9999");
+    world.wait(secs(2));
+    let heard = world.heard();
+    assert!(heard.contains(&"* SubscriptionEvicted 1001".to_owned()), "{heard:?}");
+    assert!(heard.contains(&"1 Subscribed e 9999".to_owned()), "{heard:?}");
+    assert_eq!(world.fake.registered.len(), REGISTER_MAX);
+    assert!(!world.push(&frame("1001", 1_000, 1)), "nobody gets it any more");
+    assert!(world.push(&frame("9999", 1_000, 1)));
+}
+
+/// P52: what others have registered stays, and counts.
+#[test]
+fn p52_foreign_entries_stay_and_count() {
+    let mut world = World::new();
+    for number in 0..45 {
+        world.fake.registered.push((symbol(number), 1));
+    }
+    world.login("l");
+    for number in 0..6 {
+        world.subscribe(1, &number.to_string(), &format!("20{number}0"));
+        world.wait(secs(1));
+    }
+    let heard = world.heard();
+    assert_eq!(heard.last().unwrap(), "1 Error 5 register_full", "{heard:?}");
+    world.left(1);
+    world.wait(secs(1));
+    assert_eq!(world.fake.registered.len(), 45);
+    assert_eq!(world.fake.took("/unregister/all"), 0);
+}
+
+/// The gateway knows better what it can take.
+#[test]
+fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
+    let mut world = World::ready();
+    world.fake.is_up = false;
+    for (request, symbol) in [("a", "7203"), ("b", "0000"), ("c", "9984")] {
+        world.subscribe(1, request, symbol);
+    }
+    world.fake.is_up = true;
+    // The first one alone, the others together; that request is refused, then each of them is sent.
+    world.fake.instead = vec![];
+    world.wait(secs(6));
+    world.heard();
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "0000");
+    world.subscribe(1, "c", "9984");
+    world.fake.instead = vec![("/register", 400, "bad symbol"), ("/register", 400, "bad symbol")];
+    world.wait(secs(2));
+    assert_eq!(
+        world.heard(),
+        ["1 Subscribed a 7203", "1 Error b gateway_error", "1 Subscribed c 9984"]
+    );
+    assert_eq!(world.fake.symbols(), ["7203", "9984"]);
+}
+
+#[test]
+fn what_the_gateway_leaves_out_of_its_list_is_tried_again_and_then_told() {
+    let mut world = World::ready();
+    world.fake.deaf.insert("7203".to_owned());
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "9984");
+    world.wait(secs(7));
+    assert_eq!(world.heard(), ["1 Subscribed b 9984"]);
+    world.fake.deaf.clear();
+    world.wait(secs(6));
+    assert_eq!(world.heard(), ["1 Subscribed a 7203"]);
+    world.fake.deaf.insert("6758".to_owned());
+    world.subscribe(1, "c", "6758");
+    world.wait(secs(30));
+    assert_eq!(world.heard(), ["1 Error c gateway_error"]);
+    assert!(!world.gateway.symbols().any(|symbol| symbol == "6758"), "its place is free");
+}
+
+/// P51: a board has the command's id, touches its entry, and sets no quote.
+#[test]
+fn p51_a_board_is_read_once() {
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    world.heard();
+    world.board(1, "a", "7203");
+    assert_eq!(world.heard(), ["1 DepthSnapshot a 7203"]);
+    assert!(world.push(&frame("7203", 1_000, 500)));
+    assert_eq!(world.traded, 0, "the first frame is the first");
+    // One that cannot be read gives its place back.
+    world.fake.instead = vec![("/board", 404, "no such symbol")];
+    world.board(1, "b", "9999");
+    world.wait(secs(1));
+    assert_eq!(world.heard(), ["1 Error b gateway_error"]);
+    assert_eq!(world.gateway.symbols().collect::<Vec<_>>(), ["7203"]);
+}
+
+/// P50: at the end our own symbols are taken out, and no others.
+#[test]
+fn p50_the_end_takes_our_symbols_out() {
+    let mut world = World::ready();
+    world.fake.registered.push(("1301".to_owned(), 1));
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    let request = world.gateway.farewell().unwrap();
+    assert_eq!(request.question, Question::Unregister(vec!["7203".to_owned()]));
+    assert!(World::new().gateway.farewell().is_none());
+}
