@@ -211,15 +211,18 @@ mod tests {
             (DropReason::WithoutExchange, 2),
             (DropReason::NotSubscribed, 3),
             (DropReason::Malformed, 4),
+            (DropReason::Untrusted, 5),
+            (DropReason::LoggedOut, 6),
         ] {
             for _ in 0..times {
                 dropped.count(reason, at(0));
             }
         }
-        assert_eq!(dropped.total(), 10);
+        assert_eq!(dropped.total(), 21);
         assert_eq!(
             dropped.to_string(),
-            "since the start: 1 of other exchanges, 2 without one, 3 not subscribed, 4 malformed"
+            "since the start: 1 of other exchanges, 2 without one, 3 not subscribed, 4 malformed, \
+             5 before the symbols were registered, 6 while the gateway is logged out"
         );
     }
 }

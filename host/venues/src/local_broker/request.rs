@@ -42,7 +42,7 @@ pub enum Question {
     Orders,
     /// `GET /positions`
     Positions,
-    /// `GET /board/{symbol}@{exchange}`, with the key; see [`Question::board`].
+    /// `GET /board/{key}`; see [`Question::board`].
     Board(String),
     /// `PUT /register`
     Register(Vec<String>),
@@ -165,7 +165,7 @@ mod tests {
             (
                 Question::board("7203.TSE").unwrap().1,
                 Method::Get,
-                "/board/7203@1",
+                &format!("/board/{}", composite_key("7203", TOKYO).unwrap()),
                 Class::Information,
                 None,
             ),

@@ -216,7 +216,9 @@ impl Gateway {
         self.outage = None;
         self.secrets.hide(&token);
         self.token = Some(token);
-        let Some(login) = self.login.take() else { return };
+        let Some(login) = self.login.take() else {
+            return self.trust_if_registered(now);
+        };
         self.life.step(Trigger::TokenObtained, now.wall);
         self.feed.begin_session(now.wall);
         for asked in login.asked {
@@ -252,34 +254,41 @@ impl Gateway {
             "the gateway at {} takes our token no longer ({why}); see that it is logged in, and log in again",
             self.rules.place
         );
-        self.end_session(error_code::TOKEN_EXPIRED, &message, now);
+        self.end_session(error_code::TOKEN_EXPIRED, &message);
         self.token = None;
         self.venue_error(error_code::TOKEN_EXPIRED, message, now);
     }
 
     /// The gateway cannot be reached, however often it was tried.
-    pub(super) fn app_down(&mut self, why: &str, now: Now) {
-        if !self.life.step(Trigger::Unreachable, now.wall) && self.state() != State::AppDown {
-            return;
+    fn app_down(&mut self, why: &str, now: Now) {
+        if self.life.step(Trigger::Unreachable, now.wall) {
+            return self.went_down(why, now);
         }
+        // It was down before, and everybody knows.
+        (self.renewal, self.outage) = (None, None);
+        self.lanes.clear();
+        self.stream_lost(why, now);
+    }
+
+    /// The gateway is down: that is told once.
+    pub(super) fn went_down(&mut self, why: &str, now: Now) {
         let message = format!(
             "the gateway at {} cannot be reached ({why}); start it and log in there",
             self.rules.place
         );
-        self.end_session(error_code::LOCAL_APP_DOWN, &message, now);
+        self.end_session(error_code::LOCAL_APP_DOWN, &message);
         self.venue_error(error_code::LOCAL_APP_DOWN, message, now);
         self.try_silently_later(now);
     }
 
     /// Everything that waits fails, and nothing is under way any more.
-    fn end_session(&mut self, code: &'static str, message: &str, now: Now) {
+    fn end_session(&mut self, code: &'static str, message: &str) {
         (self.renewal, self.outage, self.login) = (None, None, None);
         self.close_stream();
         for call in self.lanes.clear() {
             self.given_up(call, code, message);
         }
         self.give_up_subscribers(code, message);
-        let _ = now;
     }
 
     fn given_up(&mut self, call: Call<Job>, code: &'static str, message: &str) {

@@ -159,7 +159,7 @@ impl Gateway {
             return;
         }
         if self.state() == State::AppDown {
-            return self.app_down(why, now);
+            return self.went_down(why, now);
         }
         self.stream.next = Some(now.mono + self.rules.reconnect_base * 2_u32.pow(failed));
         self.stream.attempt += 1;

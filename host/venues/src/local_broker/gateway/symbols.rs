@@ -196,10 +196,6 @@ impl Gateway {
     /// Puts registrations that are due before the gateway: those that come together in one request, and what
     /// leaves before what comes.
     pub(super) fn register_due(&mut self, now: Now) {
-        let is_open = |call: &Call<Job>| matches!(call.job, Job::Register | Job::Unregister);
-        if self.lanes.information.waiting.iter().any(is_open) {
-            return;
-        }
         let mut leaving = std::mem::take(&mut self.to_unregister);
         leaving.retain(|symbol| !self.set.contains(symbol));
         leaving.sort();
@@ -213,12 +209,30 @@ impl Gateway {
             due.is_sent = true;
             if due.is_single { &mut single } else { &mut together }.push(symbol.clone());
         }
+        self.join_waiting(&mut together);
         for batch in together.chunks(REGISTER_BATCH_MAX) {
             self.enqueue(Job::Register, Question::Register(batch.to_vec()));
         }
         for symbol in single {
             self.enqueue(Job::Register, Question::Register(vec![symbol]));
         }
+    }
+
+    /// Adds symbols to a registration that waits, where nothing behind it takes symbols out.
+    fn join_waiting(&mut self, symbols: &mut Vec<String>) {
+        let changes = |call: &&mut Call<Job>| matches!(call.job, Job::Register | Job::Unregister);
+        let last = self.lanes.information.waiting.iter_mut().rev().find(changes);
+        let Some(Call { job: Job::Register, question: Question::Register(waiting), .. }) = last
+        else {
+            return;
+        };
+        let is_single =
+            |symbol: &String| self.to_register.get(symbol).is_none_or(|due| due.is_single);
+        if waiting.iter().any(is_single) {
+            return;
+        }
+        let room = REGISTER_BATCH_MAX.saturating_sub(waiting.len()).min(symbols.len());
+        waiting.extend(symbols.drain(..room));
     }
 
     /// The gateway has answered a registration with its whole list (P52).
@@ -285,6 +299,9 @@ impl Gateway {
         now: Now,
     ) {
         tracing::warn!(?question, code, why, "the local broker refuses a registration");
+        if self.is_healing() {
+            return self.stream_lost(why, now);
+        }
         let Question::Register(symbols) = question else { return };
         // One symbol that is refused keeps no other one out.
         let one_by_one = symbols.len() > 1;
