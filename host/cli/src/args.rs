@@ -14,6 +14,7 @@ mod order;
 mod rank;
 mod secret;
 mod sim;
+mod sim_local_broker;
 #[cfg(feature = "database")]
 mod update;
 
@@ -47,6 +48,7 @@ pub(crate) use self::order::{
     OrderModifyArgs, OrderSubmitArgs, WhichArgs,
 };
 pub(crate) use self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs};
+pub(crate) use self::sim_local_broker::LocalBrokerArgs;
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {

@@ -54,6 +54,8 @@ mod replay_sweep_merge;
 mod replay_verify;
 #[cfg(feature = "database")]
 mod schemas;
+mod sim;
+mod sim_local_broker;
 mod sim_web_broker;
 #[cfg(feature = "database")]
 mod sql;
@@ -178,6 +180,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Serve(serve) => engine_serve::run(serve),
         Command::Order(order) => order::run(order),
         Command::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),
+        Command::Sim(SimCommand::LocalBroker(gateway)) => sim_local_broker::run(gateway),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),
         Command::Data(DataCommand::Convert(convert)) => data::convert(convert),

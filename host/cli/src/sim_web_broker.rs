@@ -1,43 +1,25 @@
 //! `kumiki sim web-broker`: a simulated web broker, until it is told to end.
 
-use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::mpsc;
 
 use anyhow::{Context, Result};
 use domain::Price;
 use sim::web_broker::{Config, Issue, MarketData, SecretString, Server};
 
 use crate::args::{TaxAccount, WebBrokerArgs};
-use crate::interrupt::Interrupt;
+use crate::sim::End;
 use crate::{Ending, paths, wrong_arguments};
 
 /// Runs the command.
 pub(crate) fn run(args: &WebBrokerArgs) -> Result<Ending> {
-    let (end, ended) = mpsc::channel();
-    let interrupted = end.clone();
-    let _interrupt = Interrupt::listen_and(move || {
-        // Whoever waits has gone already.
-        interrupted.send(()).ok();
-    })?;
+    let end = End::listen()?;
     let server = Server::start(config(args)?)?;
     println!(
         "{{\"listening\": {}, \"base_url\": \"{}\"}}",
         server.address.port(),
         server.base_url()
     );
-    if args.until_stdin_closes {
-        std::thread::spawn(move || {
-            let mut nothing = [0; 1_024];
-            while io::stdin().read(&mut nothing).is_ok_and(|count| count > 0) {}
-            end.send(()).ok();
-        });
-        ended.recv().context("nobody is left to end it")?;
-    } else {
-        // The sender lives in the handler of Ctrl-C.
-        let _kept = end;
-        ended.recv().context("nobody is left to end it")?;
-    }
+    end.wait(args.until_stdin_closes)?;
     server.stop();
     Ok(Ending::Done)
 }

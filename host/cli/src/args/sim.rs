@@ -8,6 +8,8 @@ use domain::{InstrumentId, JstDate, Money, Price};
 use replay::Multiplier;
 use sim::web_broker::{FaultSetting, Form, MarketStart};
 
+use super::sim_local_broker::{HELP as LOCAL_BROKER_HELP, LocalBrokerArgs};
+
 pub(super) const WEB_BROKER_HELP: &str = "\
 Examples:
   kumiki sim web-broker
@@ -51,6 +53,9 @@ pub(crate) enum SimCommand {
     /// A web broker on this machine, with faults on request: for trying out and for tests, never real.
     #[command(after_help = WEB_BROKER_HELP)]
     WebBroker(Box<WebBrokerArgs>),
+    /// A local gateway on this machine, with faults on request: for trying out and for tests, never real.
+    #[command(after_help = LOCAL_BROKER_HELP)]
+    LocalBroker(Box<LocalBrokerArgs>),
 }
 
 /// Tax account of the login.
@@ -74,7 +79,7 @@ pub(crate) struct Traded {
 }
 
 /// Reads `7203`, `7203.TSE`, `7203=2850`.
-fn parse_traded(text: &str) -> Result<Traded, String> {
+pub(super) fn parse_traded(text: &str) -> Result<Traded, String> {
     let (code, base) = match text.split_once('=') {
         None => (text, None),
         Some((code, base)) => {

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
+pub use crate::http::{HEAD_BYTES_MAX, HEADERS_MAX};
+
 /// Connections at the same time; one more is closed at once.
 pub const CONNECTIONS_MAX: usize = 256;
-/// Bytes of a request's line and headers, the query included; more answer with status 431.
-pub const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Headers of a request; more answer with status 431.
-pub const HEADERS_MAX: usize = 100;
 /// Bytes of a control request's body; more answer with status 413.
 pub const CONTROL_BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Fields and records of one request; more are a parameter error.

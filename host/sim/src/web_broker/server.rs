@@ -18,11 +18,12 @@ use super::answers::{Answer, ROOT};
 use super::broker::{Broker, Seen};
 use super::config::Form;
 use super::faults::{FaultKind, FaultSetting};
-use super::limits::{CONNECTIONS_MAX, IDLE_TIME, REQUEST_TIME};
+use super::limits::{CONNECTIONS_MAX, CONTROL_BODY_BYTES_MAX, IDLE_TIME, REQUEST_TIME};
 use super::refusal::Refusal;
 use super::request::Request;
-use super::wire::{self, BadRequest, Head};
+use super::wire;
 use super::{control, stream, times};
+use crate::http::{self, BadRequest, Head};
 
 /// What all connections share.
 #[derive(Debug)]
@@ -85,7 +86,7 @@ async fn converse(mut connection: TcpStream, shared: Arc<Shared>) {
     loop {
         // A request that has begun has less time than one that has not.
         let patience = if buffer.is_empty() { IDLE_TIME } else { REQUEST_TIME };
-        let head = timeout(patience, wire::read_head(&mut connection, &mut buffer)).await;
+        let head = timeout(patience, http::read_head(&mut connection, &mut buffer)).await;
         let head = match head {
             Ok(Ok(head)) => head,
             Ok(Err(BadRequest::Status(status, why))) => {
@@ -167,7 +168,8 @@ async fn controlled(
     if head.header("origin").is_some() {
         return plain(connection, 400, "no page of a browser may control the simulator").await;
     }
-    let body = match timeout(REQUEST_TIME, wire::read_body(connection, buffer, head)).await {
+    let body = http::read_body(connection, buffer, head, CONTROL_BODY_BYTES_MAX);
+    let body = match timeout(REQUEST_TIME, body).await {
         Ok(Ok(body)) => body,
         Ok(Err(BadRequest::Status(status, why))) => return plain(connection, status, why).await,
         Ok(Err(BadRequest::Gone)) | Err(_) => return false,
@@ -428,7 +430,7 @@ async fn download(
     }
     if !is_cut {
         let mut rest = Vec::new();
-        timeout(REQUEST_TIME, wire::read_head(connection, &mut rest)).await.ok();
+        timeout(REQUEST_TIME, http::read_head(connection, &mut rest)).await.ok();
     }
     false
 }

@@ -21,7 +21,8 @@ use super::faults::FaultKind;
 use super::limits::CLIENT_FRAME_BYTES_MAX;
 use super::server::{Shared, plain};
 use super::times;
-use super::wire::{self, Head};
+use super::wire;
+use crate::http::Head;
 
 /// What a client asks for.
 #[derive(Debug)]

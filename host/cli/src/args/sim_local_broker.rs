@@ -1,0 +1,165 @@
+//! The arguments of `kumiki sim local-broker`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use domain::{JstDate, Money};
+use replay::Multiplier;
+use sim::local_broker;
+
+use super::sim::{Traded, parse_traded};
+
+pub(super) const HELP: &str = "\
+Examples:
+  kumiki sim local-broker
+      http://127.0.0.1:18081, API password demo: a walk of prices, from the first client of the
+      push that has registered a symbol; every code of 4 to 9 digits and capitals is an issue
+  curl -X POST -H 'Content-Type: application/json' -d '{\"APIPassword\":\"demo\"}' \
+      http://127.0.0.1:18081/token
+      a token, for the header X-API-KEY of every other call
+  curl http://127.0.0.1:18081/control/state
+      everything that it holds: calls, registrations, what was traded and pushed, faults
+  curl -d '{\"do\":\"restart\",\"down_ms\":3000}' http://127.0.0.1:18081/control
+      the application ends, and is back after 3 s with an empty list
+  kumiki data sample --out data --instrument 7203.TSE
+  kumiki sim local-broker --data data --instrument 7203 --speed 60
+      boards around the trades of files, 60 times as fast
+  kumiki sim local-broker --dialect local-broker-kabusapi --fault empty-pong
+
+When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL, \"push_url\": URL}.
+Only this machine can connect.
+
+/control takes one command or a list of them, as JSON objects with `do`; POST /control/NAME takes
+the other fields alone:
+  trade {symbol, price, quantity, time?, count?}, book {symbol, count?}     the market
+  boards, frame {text | json}                      pushes boards as they are, any frame
+  fault {name, value?, call?, times?}              switches a fault on
+  clear-faults {name?}                             switches faults off
+  refuse {ms?}, accept                             connections are refused, and taken again
+  restart {down_ms?}                               token dead, list empty, connections end
+  end-token, log-out, login-open                   the token dies, the forced logout and its end
+  drop-push, half-open                             the push's connection ends, or says no more
+  register {symbols}, unregister {symbols}         somebody else's registrations
+  day {date?}, volume-reset {symbol?}              volumes begin again
+  account {cash?, margin?, orders?, positions?}    sets the account
+  market {run}, forget-requests, state
+
+Faults of calls, used up one by one: delay-answer=MS, drop-before, drop-answer, half-answer,
+garbage, empty-answer, unauthorized[=CODE], too-many[=CODE], server-error[=STATUS],
+bad-request=CODE, register-full, missing-entries[=N]. Calls are called by their paths: token,
+wallet/cash, wallet/margin, orders, positions, board, symbol, apisoftlimit, register,
+unregister, unregister/all, sendorder, cancelorder, websocket, unknown.
+
+Faults of frames, used up likewise: duplicate-frames, lost-frames; an extra frame before each:
+wrong-utf8, binary-frames, malformed-frames, giant-frames[=BYTES], unregistered-frames,
+foreign-exchange-frames[=EXCHANGE]; another book: crossed-book, one-sided-book,
+unordered-levels, null-levels.
+
+Faults that stand until they are cleared: empty-pong, second-freezes, silent-push, logged-out.";
+
+#[derive(Debug, Args)]
+pub(crate) struct LocalBrokerArgs {
+    /// The port on this machine, 0 for any.
+    #[arg(long, value_name = "PORT", default_value_t = 18081)]
+    pub(crate) port: u16,
+
+    /// Paths and codes: local-broker-spec (at the root) or local-broker-kabusapi (the vendor's, below
+    /// /kabusapi), as the dialects are called.
+    #[arg(long, value_name = "NAME", default_value_t = local_broker::Dialect::Spec)]
+    pub(crate) dialect: local_broker::Dialect,
+
+    /// The API password.
+    #[arg(long, value_name = "TEXT", default_value = "demo")]
+    pub(crate) password: String,
+
+    /// Cash that shares can be bought for, in yen.
+    #[arg(long, value_name = "YEN", default_value = "1234567")]
+    pub(crate) cash: Money,
+
+    /// Value of margin positions that can be opened, in yen.
+    #[arg(long, value_name = "YEN", default_value = "3000000")]
+    pub(crate) margin: Money,
+
+    /// What is registered from the start by somebody else; may be given many times.
+    #[arg(long = "registered", value_name = "CODE[@EXCHANGE]")]
+    pub(crate) registered: Vec<local_broker::Listed>,
+
+    /// Only these issues, without --data with the last close; may be given many times. Default: every
+    /// code that is named, or 7203 with --data.
+    #[arg(long = "instrument", value_name = "CODE[=PRICE]", value_parser = parse_traded)]
+    pub(crate) instruments: Vec<Traded>,
+
+    /// Folder with the vendor's trades files, which feed the market. Default: a walk of prices.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Only this date of the files.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date, requires = "data", conflicts_with_all = ["from", "to"])]
+    pub(crate) date: Option<JstDate>,
+
+    /// First date of the files.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date, requires = "data")]
+    pub(crate) from: Option<JstDate>,
+
+    /// Last date of the files, included.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date, requires = "data")]
+    pub(crate) to: Option<JstDate>,
+
+    /// Where decoded data are kept.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+
+    /// The market stands until trades are posted to /control.
+    #[arg(long, conflicts_with = "data")]
+    pub(crate) still: bool,
+
+    /// Seed of the walk of prices: the same trades for the same seed and issues.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["data", "still"])]
+    pub(crate) seed: u64,
+
+    /// Business days of the walk.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["data", "still"])]
+    pub(crate) days: u32,
+
+    /// Mean time between two frames of an issue of the walk, in the market's time.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = humantime::parse_duration, conflicts_with_all = ["data", "still"])]
+    pub(crate) mean_gap: Duration,
+
+    /// How many times faster than the market, or max. The lunch break is waited for too.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) speed: Multiplier,
+
+    /// When the feed begins: at-push (with the first client of the push and a registered symbol), at-once,
+    /// or held (when /control says so).
+    #[arg(long, value_name = "WHEN", default_value = "at-push")]
+    pub(crate) market_begins: local_broker::FeedStart,
+
+    /// Hold the feed after each day until /control says `market`.
+    #[arg(long)]
+    pub(crate) hold_each_day: bool,
+
+    /// The first day: today (or the business day that follows), of-files, or a date.
+    #[arg(long, value_name = "WHEN", default_value = "today")]
+    pub(crate) first_day: local_broker::FirstDay,
+
+    /// Of a thousand frames so many change the book only.
+    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(0..=990))]
+    pub(crate) board_only: u32,
+
+    /// What BidPrice and AskPrice mean: vendor (BidPrice is Sell1) or usual (BidPrice is Buy1).
+    #[arg(long, value_name = "NAMES", default_value = "vendor")]
+    pub(crate) quote_names: local_broker::QuoteNames,
+
+    /// Take any number of calls.
+    #[arg(long)]
+    pub(crate) no_rate_limit: bool,
+
+    /// A fault from the start on: NAME, NAME=VALUE, NAME@CALL=VALUE*TIMES; may be given many times.
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub(crate) faults: Vec<local_broker::FaultSetting>,
+
+    /// End when standard input closes.
+    #[arg(long)]
+    pub(crate) until_stdin_closes: bool,
+}

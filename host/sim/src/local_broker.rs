@@ -1,0 +1,217 @@
+//! The simulated local gateway: a server over HTTP and WebSocket on this machine that answers as the
+//! broker's application does, from the vendor's documents and with nothing of our client.
+//!
+//! It has every call of a read-only client; calls that would send an order are counted and refused, so that
+//! a test can show that nobody makes one. Boards are made around trades: of the vendor's trade files, of a
+//! walk of prices, or posted one by one. It keeps what was really traded and pushed, for tests to compare
+//! with what a client found.
+//!
+//! Everything can be looked at, and every fault switched, at `/control`: see [`mod@control`].
+
+mod account;
+mod board;
+mod config;
+pub mod control;
+mod faults;
+mod feed;
+mod gateway;
+pub mod limits;
+mod push;
+mod rates;
+mod refusal;
+mod rest;
+mod server;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::runtime::{self, Handle};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_util::sync::CancellationToken;
+
+pub use crate::web_broker::Issue;
+pub use config::{Config, Dialect, FeedStart, FirstDay, Listed, QuoteNames, Source};
+pub use faults::{FaultKind, FaultSetting};
+pub use secrecy::SecretString;
+
+use feed::Walk;
+use gateway::Gateway;
+use server::Shared;
+
+/// Why the server does not start.
+#[derive(Debug, Error)]
+pub enum ServerError {
+    /// The configuration makes no sense.
+    #[error("{0}")]
+    Config(String),
+    /// The trade files cannot be read.
+    #[error(transparent)]
+    Data(Box<replay::RequestError>),
+    /// The port cannot be had.
+    #[error("port {port} on this machine cannot be listened to: {source}")]
+    Port {
+        /// The port that was asked for.
+        port: u16,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system gives no thread or timer.
+    #[error("the server cannot start: {0}")]
+    System(#[from] io::Error),
+}
+
+/// A running simulated gateway. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+    runtime: Handle,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts a gateway; it listens when this returns.
+    ///
+    /// # Errors
+    /// [`ServerError`]: the configuration, the trade files or the port.
+    pub fn start(mut config: Config) -> Result<Self, ServerError> {
+        let source = config.source.clone();
+        let speed = config.speed;
+        let data = match &source {
+            Source::Files { folder, cache, start, end } => {
+                Some(feed::load(&mut config, folder.clone(), cache.clone(), (*start, *end))?)
+            }
+            Source::Walk { days, .. } if !(1..=limits::DAYS_MAX).contains(days) => {
+                let most = limits::DAYS_MAX;
+                return Err(ServerError::Config(format!("{days} days: it must be 1 to {most}")));
+            }
+            _ => None,
+        };
+        let port = config.port;
+        let bound = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let listener = bound.map_err(|source| ServerError::Port { port, source })?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let first = data.as_ref().map(|data| data.range.0);
+        let gateway = Gateway::new(Arc::new(config), first)?;
+        let stop = CancellationToken::new();
+        let shared = Arc::new(Shared::new(gateway, address, stop));
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let for_server = Arc::clone(&shared);
+        let serving = std::thread::Builder::new().name("sim-local-broker".to_owned());
+        let mut threads = vec![serving.spawn(move || {
+            runtime.block_on(async move {
+                match TcpListener::from_std(listener) {
+                    Ok(listener) => server::serve(listener, for_server).await,
+                    Err(error) => tracing::error!("the server cannot start: {error}"),
+                }
+            });
+        })?];
+        let for_feed = Arc::clone(&shared);
+        let feeding = std::thread::Builder::new().name("sim-feed".to_owned());
+        match (source, data) {
+            (Source::Files { .. }, Some(data)) => {
+                threads.push(feeding.spawn(move || feed::play_files(&for_feed, &data, speed))?);
+            }
+            (Source::Walk { seed, days, mean_gap_ms }, _) => {
+                let walk = Walk::new(seed, days, mean_gap_ms);
+                threads.push(feeding.spawn(move || walk.play(&for_feed, speed))?);
+            }
+            _ => {}
+        }
+        Ok(Self { address, shared, runtime: handle, threads })
+    }
+
+    /// What clients take for the gateway's address: scheme, host and port.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Address of the push.
+    #[must_use]
+    pub fn push_url(&self) -> String {
+        let path = self.shared.gateway().dialect.push_path();
+        format!("ws://{}{path}", self.address)
+    }
+
+    /// Sends a frame on the push, in turn with those of the market; waits while there is no room.
+    ///
+    /// # Errors
+    /// No client is connected.
+    pub fn push(&self, frame: &Value) -> Result<(), String> {
+        self.push_text(frame.to_string())
+    }
+
+    /// The same, of any text.
+    ///
+    /// # Errors
+    /// No client is connected.
+    pub fn push_text(&self, text: String) -> Result<(), String> {
+        self.push_message(Message::text(text))
+    }
+
+    /// The same, of a binary frame.
+    ///
+    /// # Errors
+    /// No client is connected.
+    pub fn push_binary(&self, bytes: Vec<u8>) -> Result<(), String> {
+        self.push_message(Message::binary(bytes))
+    }
+
+    fn push_message(&self, message: Message) -> Result<(), String> {
+        if !self.shared.gateway().enqueue(message) {
+            return Err("no client is connected to the push".to_owned());
+        }
+        self.shared.hand_over();
+        Ok(())
+    }
+
+    /// Switches a fault on, written as on the command line: `too-many@wallet/cash*2`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn fault(&self, text: &str) -> Result<(), String> {
+        self.shared.gateway().faults.add(text.parse()?)
+    }
+
+    /// Does commands of the control endpoint, without the network.
+    ///
+    /// # Errors
+    /// What is wrong with the first wrong one.
+    pub fn control(&self, commands: &Value) -> Result<Value, String> {
+        let told = control::run(&mut self.shared.gateway(), "", commands.to_string().as_bytes());
+        for cut in self.shared.turn(&self.runtime) {
+            cut.cancel();
+        }
+        self.shared.hand_over();
+        told
+    }
+
+    /// Everything that the gateway holds, as `GET /control/state` shows it.
+    #[must_use]
+    pub fn view(&self) -> Value {
+        control::view(&self.shared.gateway())
+    }
+
+    /// Ends it and waits for that.
+    pub fn stop(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+        for thread in self.threads.drain(..) {
+            thread.join().ok();
+        }
+    }
+}

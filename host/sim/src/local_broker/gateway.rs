@@ -1,0 +1,661 @@
+//! The gateway itself: its token, its registrations, its boards, and what is due on the push.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use domain::clock::{self, Stopwatch};
+use domain::session::{MORNING_OPEN, TradingHours};
+use domain::{ExchangeCalendar, JstDate, Price, Quantity, Random, TickTable, TsNanos};
+use secrecy::ExposeSecret as _;
+use serde_json::Value;
+use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio_tungstenite::tungstenite::Message;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::ServerError;
+use super::account::Account;
+use super::board::{Board, Book, Level, Stretch};
+use super::config::{Config, Dialect, FeedStart, FirstDay, Listed, Source};
+use super::faults::{FaultKind, Faults};
+use super::limits::{
+    ACCOUNT_ROWS_MAX, DEAD_TOKENS_KEPT_MAX, ISSUES_MAX, QUEUE_FRAMES_MAX, REGISTERED_MAX,
+    REQUESTS_KEPT_MAX, STRETCHES_KEPT_MAX,
+};
+use super::rates::Rates;
+use super::refusal::Refusal;
+use crate::web_broker::Issue;
+
+/// The time of day in Japan at which a market that nothing feeds stands.
+const STANDING_TIME: u64 = MORNING_OPEN + 30 * domain::time::NANOS_PER_MINUTE;
+/// The gateway's code of Tokyo.
+pub(crate) const TOKYO: i64 = 1;
+/// The gateway's codes of exchanges on which shares can be registered.
+const EXCHANGES: [i64; 4] = [TOKYO, 3, 5, 6];
+
+/// A registered symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) listed: Listed,
+    /// Whether its board is pushed.
+    pub(crate) pushes: bool,
+}
+
+/// A client of the push.
+#[derive(Debug)]
+pub(crate) struct Push {
+    pub(crate) id: u64,
+    sender: mpsc::Sender<Message>,
+    /// Cancelled: nothing is sent or read any more, and the connection stays.
+    freeze: CancellationToken,
+}
+
+/// What is counted.
+#[derive(Debug, Default, serde::Serialize)]
+pub(crate) struct Counts {
+    pub(crate) requests: u64,
+    /// Successful calls of `/token`.
+    pub(crate) logins: u64,
+    pub(crate) logins_refused: u64,
+    /// Connections to the push.
+    pub(crate) pushes: u64,
+    /// Frames put on the push, without extra ones and repetitions.
+    pub(crate) frames: u64,
+    /// Extra frames and repetitions.
+    pub(crate) extra_frames: u64,
+    /// Frames of registered symbols that nobody got.
+    pub(crate) lost_frames: u64,
+    pub(crate) pings: u64,
+    /// Messages that the client sent on the push: it should send none.
+    pub(crate) client_frames: u64,
+    pub(crate) restarts: u64,
+}
+
+/// A request that was seen.
+#[derive(Debug, Clone, serde::Serialize)]
+pub(crate) struct Seen {
+    pub(crate) number: u64,
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) status: u16,
+    pub(crate) code: Option<i64>,
+}
+
+/// What a command does outside the gateway's own state.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// The listener closes, and opens again after so many milliseconds where they are given.
+    Close(Option<u64>),
+    /// The listener opens.
+    Open,
+    /// Connections end.
+    Cut(CancellationToken),
+}
+
+/// The gateway.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) config: Arc<Config>,
+    pub(crate) dialect: Dialect,
+    pub(crate) calendar: ExchangeCalendar,
+    token: Option<String>,
+    dead_tokens: VecDeque<String>,
+    pub(crate) registered: Vec<Entry>,
+    pub(crate) boards: Vec<Board>,
+    index: HashMap<String, usize>,
+    pub(crate) rates: Rates,
+    pub(crate) watch: Stopwatch,
+    pub(crate) faults: Faults,
+    pub(crate) account: Account,
+    pub(crate) counts: Counts,
+    /// Calls by name.
+    pub(crate) calls: BTreeMap<&'static str, u64>,
+    /// Refusals by `status/code`.
+    pub(crate) refusals: BTreeMap<String, u64>,
+    pub(crate) seen: VecDeque<Seen>,
+    pub(crate) push: Option<Push>,
+    /// Frames that the push has no room for yet, in their order.
+    due: VecDeque<Message>,
+    pub(crate) effects: Vec<Effect>,
+    /// Ends every HTTP connection.
+    pub(crate) http_cut: CancellationToken,
+    /// Ends every connection of the push, frozen ones too.
+    pub(crate) push_cut: CancellationToken,
+    pub(crate) day: JstDate,
+    pub(crate) market_time: TsNanos,
+    pub(crate) market_runs: bool,
+    pub(crate) market_over: bool,
+    random: Random,
+}
+
+/// Where a walk of prices, and so every board, has its seed from.
+fn seed_of(source: &Source) -> u64 {
+    if let Source::Walk { seed, .. } = source { *seed } else { 1 }
+}
+
+impl Gateway {
+    pub(crate) fn new(
+        config: Arc<Config>,
+        first_of_files: Option<JstDate>,
+    ) -> Result<Self, ServerError> {
+        let calendar = ExchangeCalendar::default();
+        let wanted = match (config.first_day, first_of_files) {
+            (FirstDay::On(date), _) | (FirstDay::OfFiles, Some(date)) => date,
+            _ => clock::wall_now().jst_date(),
+        };
+        let is_given = config.first_day != FirstDay::Today;
+        let day = if is_given { wanted } else { business_day_from(&calendar, wanted) };
+        let start = TradingHours::of(day).start;
+        let market_time = match config.source {
+            Source::Still => start.plus_nanos(STANDING_TIME),
+            _ => start.plus_nanos(MORNING_OPEN),
+        };
+        let dialect = config.dialect;
+        let mut faults = Faults::default();
+        for fault in &config.faults {
+            faults.add(fault.clone()).map_err(ServerError::Config)?;
+        }
+        let account = Account {
+            cash: config.cash,
+            margin: config.margin,
+            orders: config.orders.clone(),
+            positions: config.positions.clone(),
+        };
+        if account.orders.len().max(account.positions.len()) > ACCOUNT_ROWS_MAX {
+            return Err(ServerError::Config(format!(
+                "more than {ACCOUNT_ROWS_MAX} rows of the account"
+            )));
+        }
+        let mut gateway = Self {
+            dialect,
+            calendar,
+            token: None,
+            dead_tokens: VecDeque::new(),
+            registered: Vec::new(),
+            boards: Vec::new(),
+            index: HashMap::new(),
+            rates: Rates::new(dialect == Dialect::Kabusapi),
+            watch: Stopwatch::start(),
+            faults,
+            account,
+            counts: Counts::default(),
+            calls: BTreeMap::new(),
+            refusals: BTreeMap::new(),
+            seen: VecDeque::new(),
+            push: None,
+            due: VecDeque::new(),
+            effects: Vec::new(),
+            http_cut: CancellationToken::new(),
+            push_cut: CancellationToken::new(),
+            day,
+            market_time,
+            market_runs: config.begins == FeedStart::AtOnce,
+            market_over: false,
+            random: Random::new(&[seed_of(&config.source), 1]),
+            config,
+        };
+        for issue in gateway.config.issues.clone() {
+            let symbol = issue.symbol.clone();
+            gateway
+                .add_issue(issue)
+                .map_err(|why| ServerError::Config(format!("{symbol}: {why}")))?;
+        }
+        gateway.preset()?;
+        Ok(gateway)
+    }
+
+    /// Registers what the configuration says, for somebody else.
+    fn preset(&mut self) -> Result<(), ServerError> {
+        for listed in self.config.registered.clone() {
+            self.register(&[listed.clone()], true).map_err(|_| {
+                ServerError::Config(format!(
+                    "{}@{} cannot be registered: it is no issue, or {REGISTERED_MAX} are",
+                    listed.symbol, listed.exchange
+                ))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn add_issue(&mut self, issue: Issue) -> Result<usize, String> {
+        if !is_code(&issue.symbol) {
+            return Err("a symbol is 4 to 9 of the characters 0-9 and A-Z".to_owned());
+        }
+        if self.index.contains_key(&issue.symbol) {
+            return Err("it is named twice".to_owned());
+        }
+        if self.boards.len() == ISSUES_MAX {
+            return Err(format!("more than ISSUES_MAX issues ({ISSUES_MAX})"));
+        }
+        if issue.lot.is_zero() || issue.base <= Price::default() {
+            return Err("a lot has at least one share, a price is above 0".to_owned());
+        }
+        let place = self.boards.len();
+        self.index.insert(issue.symbol.clone(), place);
+        let previous = business_day_before(&self.calendar, self.day);
+        let seed = seed_of(&self.config.source);
+        self.boards.push(Board::new(issue, seed, previous, self.market_time));
+        Ok(place)
+    }
+
+    /// The place of an issue's board; any well-formed code becomes an issue where that is configured.
+    pub(crate) fn issue(&mut self, symbol: &str) -> Option<usize> {
+        if let Some(place) = self.index.get(symbol) {
+            return Some(*place);
+        }
+        if !self.config.any_symbol || !is_code(symbol) {
+            return None;
+        }
+        let sum: i64 = symbol.bytes().map(|byte| i64::from(byte) * 37).sum();
+        let base = Price::from_yen(300 + sum % 4_000);
+        self.add_issue(Issue {
+            symbol: symbol.to_owned(),
+            name: format!("銘柄{symbol}"),
+            lot: Quantity::new(100),
+            ticks: TickTable::Normal,
+            base: TickTable::Normal.floor(base),
+        })
+        .ok()
+    }
+
+    /// Whether every call is refused as after the forced logout.
+    pub(crate) fn is_logged_out(&self) -> bool {
+        self.faults.has(FaultKind::LoggedOut)
+    }
+
+    /// Issues a token; the one before dies.
+    pub(crate) fn log_in(&mut self, password: &str) -> Result<String, Refusal> {
+        if self.is_logged_out() {
+            return Err(Refusal::NotLoggedIn);
+        }
+        if password != self.config.password.expose_secret() {
+            self.counts.logins_refused += 1;
+            return Err(Refusal::WrongPassword);
+        }
+        self.end_token();
+        let token = Uuid::new_v4().simple().to_string();
+        self.token = Some(token.clone());
+        self.counts.logins += 1;
+        Ok(token)
+    }
+
+    /// The token is worth nothing any more.
+    pub(crate) fn end_token(&mut self) {
+        if let Some(token) = self.token.take() {
+            if self.dead_tokens.len() == DEAD_TOKENS_KEPT_MAX {
+                self.dead_tokens.pop_front();
+            }
+            self.dead_tokens.push_back(token);
+        }
+    }
+
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether a key is the one that lives.
+    pub(crate) fn check_key(&self, key: Option<&str>) -> Result<(), Refusal> {
+        if self.is_logged_out() {
+            return Err(Refusal::NotLoggedIn);
+        }
+        match key {
+            Some(key) if self.token.as_deref() == Some(key) => Ok(()),
+            Some(key) if self.dead_tokens.iter().any(|dead| dead == key) => Err(Refusal::DeadToken),
+            _ if self.dialect == Dialect::Kabusapi => Err(Refusal::DeadToken),
+            _ => Err(Refusal::NotLoggedIn),
+        }
+    }
+
+    /// Registers symbols. Too many: none of them. Unknown ones: the others are registered.
+    pub(crate) fn register(&mut self, wanted: &[Listed], pushes: bool) -> Result<(), Refusal> {
+        let mut known = Vec::new();
+        for listed in wanted {
+            if EXCHANGES.contains(&listed.exchange) && self.issue(&listed.symbol).is_some() {
+                known.push(listed);
+            }
+        }
+        let mut list = self.registered.clone();
+        for listed in &known {
+            match list.iter_mut().find(|entry| entry.listed == **listed) {
+                Some(entry) => entry.pushes |= pushes,
+                None => list.push(Entry { listed: (*listed).clone(), pushes }),
+            }
+        }
+        if list.len() > REGISTERED_MAX {
+            return Err(Refusal::RegisterFull);
+        }
+        self.registered = list;
+        match known.len() {
+            count if count == wanted.len() => Ok(()),
+            0 => Err(Refusal::NotRegistered),
+            _ => Err(Refusal::PartlyRegistered),
+        }
+    }
+
+    /// Takes symbols off the list.
+    pub(crate) fn unregister(&mut self, unwanted: &[Listed]) -> Result<(), Refusal> {
+        let before = self.registered.len();
+        self.registered.retain(|entry| !unwanted.contains(&entry.listed));
+        // The specification knows no such refusal.
+        if self.dialect == Dialect::Spec {
+            return Ok(());
+        }
+        match before - self.registered.len() {
+            count if count >= unwanted.len() => Ok(()),
+            0 => Err(Refusal::NotUnregistered),
+            _ => Err(Refusal::PartlyUnregistered),
+        }
+    }
+
+    /// A new client of the push. One that is there is ended, or frozen.
+    pub(crate) fn connect(&mut self) -> (u64, mpsc::Receiver<Message>, CancellationToken) {
+        if let Some(before) = self.push.take()
+            && self.faults.has(FaultKind::SecondFreezes)
+        {
+            before.freeze.cancel();
+        }
+        // What was due was the other's.
+        self.due.clear();
+        let (sender, receiver) = mpsc::channel(QUEUE_FRAMES_MAX);
+        self.counts.pushes += 1;
+        let (id, freeze) = (self.counts.pushes, CancellationToken::new());
+        self.push = Some(Push { id, sender, freeze: freeze.clone() });
+        (id, receiver, freeze)
+    }
+
+    /// The client of the push is gone.
+    pub(crate) fn disconnected(&mut self, id: u64) {
+        if self.push.as_ref().is_some_and(|push| push.id == id) {
+            self.push = None;
+            self.due.clear();
+        }
+    }
+
+    /// Lets the connection of the push stay without another word. Tells whether there was one.
+    pub(crate) fn freeze_push(&mut self) -> bool {
+        self.due.clear();
+        self.push.take().is_some_and(|push| {
+            push.freeze.cancel();
+            true
+        })
+    }
+
+    /// Ends the push's connection without a word. Tells whether there was one.
+    pub(crate) fn drop_push(&mut self) -> bool {
+        let cut = std::mem::take(&mut self.push_cut);
+        self.effects.push(Effect::Cut(cut));
+        self.due.clear();
+        self.push.take().is_some()
+    }
+
+    /// The application ends and starts: the token is dead, the list empty, connections end.
+    pub(crate) fn restart(&mut self) {
+        self.end_token();
+        self.registered.clear();
+        self.drop_push();
+        let cut = std::mem::take(&mut self.http_cut);
+        self.effects.push(Effect::Cut(cut));
+        self.counts.restarts += 1;
+    }
+
+    /// Puts a message on the push, in turn.
+    pub(crate) fn enqueue(&mut self, message: Message) -> bool {
+        if self.push.is_some() {
+            self.due.push_back(message);
+        }
+        self.push.is_some()
+    }
+
+    /// Hands over what is due, as far as there is room. Tells whether nothing is left.
+    pub(crate) fn hand_over(&mut self) -> bool {
+        let Some(push) = &self.push else {
+            self.due.clear();
+            return true;
+        };
+        while let Some(message) = self.due.pop_front() {
+            match push.sender.try_send(message) {
+                Ok(()) => {}
+                Err(TrySendError::Full(message)) => {
+                    self.due.push_front(message);
+                    return false;
+                }
+                Err(TrySendError::Closed(_)) => {
+                    self.due.clear();
+                    self.push = None;
+                    return true;
+                }
+            }
+        }
+        true
+    }
+
+    /// A trade of the market, and its frame.
+    pub(crate) fn trade(&mut self, place: usize, price: Price, shares: u64, time: TsNanos) {
+        self.market_time = self.market_time.max(time);
+        self.boards[place].trade(price, shares, time);
+        self.announce(place, true);
+    }
+
+    /// A change of a book alone, and its frame.
+    pub(crate) fn change_book(&mut self, place: usize, time: TsNanos) {
+        self.market_time = self.market_time.max(time);
+        self.boards[place].change_book(time);
+        self.announce(place, false);
+    }
+
+    /// Whether the next frame is one of the book alone.
+    pub(crate) fn is_book_next(&mut self) -> bool {
+        self.random.permille(u64::from(self.config.board_only_permille))
+    }
+
+    /// Frames of an issue's board, to every exchange that it is registered on.
+    pub(crate) fn announce(&mut self, place: usize, is_trade: bool) {
+        let symbol = self.boards[place].issue.symbol.clone();
+        let exchanges: Vec<i64> = self
+            .registered
+            .iter()
+            .filter(|entry| entry.pushes && entry.listed.symbol == symbol)
+            .map(|entry| entry.listed.exchange)
+            .collect();
+        for exchange in exchanges {
+            let is_heard = self.push.is_some() && !self.faults.has(FaultKind::SilentPush);
+            if is_heard {
+                self.announce_on(place, &symbol, exchange, is_trade);
+            } else {
+                self.counts.lost_frames += 1;
+            }
+        }
+    }
+
+    fn announce_on(&mut self, place: usize, symbol: &str, exchange: i64, is_trade: bool) {
+        let faults = self.faults.of_frame();
+        let names = self.config.quote_names;
+        let board = &self.boards[place];
+        let mut book = board.book;
+        let (mut is_lost, mut is_twice, mut extra) = (false, false, Vec::new());
+        let text = |book: &Book| board.text(symbol, exchange, book, names);
+        for fault in &faults {
+            match fault.name {
+                FaultKind::LostFrames => is_lost = true,
+                FaultKind::DuplicateFrames => is_twice = true,
+                FaultKind::CrossedBook
+                | FaultKind::OneSidedBook
+                | FaultKind::UnorderedLevels
+                | FaultKind::NullLevels => bend(&mut book, fault.name),
+                FaultKind::WrongUtf8 => extra.push(broken_text(text(&board.book))),
+                FaultKind::BinaryFrames => {
+                    extra.push(Message::binary(text(&board.book).into_bytes()));
+                }
+                FaultKind::MalformedFrames => {
+                    let half: String = text(&board.book).chars().take(500).collect();
+                    extra.push(Message::text(half));
+                }
+                FaultKind::GiantFrames => {
+                    let bytes = usize::try_from(fault.value).unwrap_or_default();
+                    extra.push(Message::text(padded(text(&board.book), bytes)));
+                }
+                FaultKind::UnregisteredFrames => {
+                    let other = ["9999", "9998"].into_iter().find(|other| *other != symbol);
+                    let text = board.text(other.unwrap_or("9999"), exchange, &board.book, names);
+                    extra.push(Message::text(text));
+                }
+                FaultKind::ForeignExchangeFrames => {
+                    extra.push(Message::text(board.text(symbol, fault.value, &board.book, names)));
+                }
+                _ => {}
+            }
+        }
+        let frame = Message::text(text(&book));
+        self.counts.extra_frames += u64::try_from(extra.len()).unwrap_or_default();
+        self.due.extend(extra);
+        if is_lost {
+            self.counts.lost_frames += 1;
+            return;
+        }
+        if is_twice {
+            self.counts.extra_frames += 1;
+            self.due.push_back(frame.clone());
+        }
+        self.due.push_back(frame);
+        self.counts.frames += 1;
+        self.note(place, is_trade);
+    }
+
+    /// Puts down what a frame told.
+    fn note(&mut self, place: usize, is_trade: bool) {
+        let date = self.day;
+        let board = &mut self.boards[place];
+        board.truth.frames += 1;
+        board.truth.pushed_trades += u64::from(is_trade);
+        let Some(volume) = board.volume else { return };
+        if board.begins_stretch || board.truth.stretches.is_empty() {
+            board.begins_stretch = false;
+            if board.truth.stretches.len() == STRETCHES_KEPT_MAX {
+                let old = board.truth.stretches.remove(0);
+                board.truth.older += old.last - old.first;
+            }
+            board.truth.stretches.push(Stretch { date, first: volume, last: volume });
+        } else if let Some(stretch) = board.truth.stretches.last_mut() {
+            stretch.last = volume;
+        }
+    }
+
+    /// Ends the day and begins another one.
+    pub(crate) fn begin_day(&mut self, date: JstDate) {
+        let previous = self.day;
+        self.day = date;
+        let hours = TradingHours::of(date);
+        let of_day = match self.config.source {
+            Source::Still => STANDING_TIME,
+            _ => MORNING_OPEN,
+        };
+        self.market_time = self.market_time.max(hours.start.plus_nanos(of_day));
+        for board in &mut self.boards {
+            board.begin_day(previous, self.market_time);
+        }
+    }
+
+    /// The business day after this one.
+    pub(crate) fn next_business_day(&self) -> JstDate {
+        let next = self.day.succ_opt().unwrap_or(self.day);
+        business_day_from(&self.calendar, next)
+    }
+
+    /// Whether the feed may go on; it begins with the first client that waits for something.
+    pub(crate) fn lets_feed_run(&mut self) -> bool {
+        let waits = self.push.is_some() && self.registered.iter().any(|entry| entry.pushes);
+        let begins = self.config.begins == FeedStart::AtPush && !self.has_begun();
+        self.market_runs |= waits && begins;
+        self.market_runs
+    }
+
+    /// Whether anything was traded yet.
+    fn has_begun(&self) -> bool {
+        self.boards.iter().any(|board| board.truth.trades > 0)
+    }
+
+    /// Puts down a request.
+    pub(crate) fn see(&mut self, mut seen: Seen) {
+        self.counts.requests += 1;
+        seen.number = self.counts.requests;
+        if let Some(code) = seen.code {
+            *self.refusals.entry(format!("{}/{code}", seen.status)).or_default() += 1;
+        }
+        if self.seen.len() == REQUESTS_KEPT_MAX {
+            self.seen.pop_front();
+        }
+        self.seen.push_back(seen);
+    }
+
+    /// The rows of the account that a command sets.
+    pub(crate) fn set_rows(
+        &mut self,
+        orders: Option<Vec<Value>>,
+        positions: Option<Vec<Value>>,
+    ) -> Result<(), String> {
+        for rows in [&orders, &positions].into_iter().flatten() {
+            if rows.len() > ACCOUNT_ROWS_MAX {
+                return Err(format!("{} rows are more than ACCOUNT_ROWS_MAX", rows.len()));
+            }
+        }
+        self.account.orders = orders.unwrap_or(std::mem::take(&mut self.account.orders));
+        self.account.positions = positions.unwrap_or(std::mem::take(&mut self.account.positions));
+        Ok(())
+    }
+}
+
+/// Whether a text is the code of an issue.
+fn is_code(text: &str) -> bool {
+    (4..=9).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+}
+
+/// The first business day that is not before a date.
+fn business_day_from(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
+    let days = date.iter_days().take(60);
+    days.into_iter().find(|day| calendar.is_business_day(*day)).unwrap_or(date)
+}
+
+fn business_day_before(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
+    let days = std::iter::successors(date.pred_opt(), JstDate::pred_opt).take(60);
+    days.into_iter().find(|day| calendar.is_business_day(*day)).unwrap_or(date)
+}
+
+/// Makes a book one that should not be and yet is.
+fn bend(book: &mut Book, how: FaultKind) {
+    match how {
+        FaultKind::CrossedBook => {
+            let (sell, buy) = (book.sells[0], book.buys[0]);
+            (book.sells[0], book.buys[0]) = (buy, sell);
+        }
+        FaultKind::OneSidedBook => book.sells.fill(None),
+        FaultKind::UnorderedLevels => {
+            book.buys.swap(7, 8);
+            book.buys[9] = book.buys[7];
+            book.sells.swap(1, 2);
+        }
+        _ => {
+            for (level, place) in book.sells.iter_mut().chain(&mut book.buys).zip(0..) {
+                let place: usize = place;
+                *level = place.is_multiple_of(2).then_some(Level { price: None, shares: 0 });
+            }
+        }
+    }
+}
+
+/// A text message whose bytes are no UTF-8.
+fn broken_text(text: String) -> Message {
+    use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+    use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+    let mut bytes = text.into_bytes();
+    let middle = bytes.len() / 2;
+    bytes[middle] = 0xff;
+    Message::Frame(Frame::message(bytes, OpCode::Data(Data::Text), true))
+}
+
+/// The same frame with so many bytes.
+fn padded(mut text: String, bytes: usize) -> String {
+    text.pop();
+    let rest = bytes.saturating_sub(text.len() + 13);
+    format!("{text},\"Padding\":\"{}\"}}", " ".repeat(rest))
+}
