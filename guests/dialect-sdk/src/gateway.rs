@@ -37,6 +37,8 @@ pub mod prelude {
 pub const TEXT_BYTES_MAX: usize = 512;
 /// Levels of each side of a board.
 pub const LEVELS_MAX: usize = 10;
+/// The largest price, quantity or volume, in 1/10,000.
+pub const NUMBER_MAX: i64 = 10_000_000_000_000_000;
 /// Units of a price or a quantity in 1: they are in 1/10,000.
 pub const UNITS: i64 = 10_000;
 

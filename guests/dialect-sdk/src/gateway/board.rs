@@ -2,7 +2,7 @@
 //! levels say what the best prices are.
 
 use super::json::{Json, Read};
-use super::{Board, LEVELS_MAX, Level, line, time};
+use super::{Board, LEVELS_MAX, Level, NUMBER_MAX, line, time};
 
 /// Bytes of an issue's code.
 const SYMBOL_BYTES_MAX: usize = 16;
@@ -156,8 +156,9 @@ fn levels(side: Side) -> Vec<Level> {
 #[inline]
 fn quantity(json: &mut Json<'_>, field: &str) -> Read<i64> {
     match json.decimal(field)? {
-        units if units >= 0 => Ok(units),
-        _ => Err(format!("{field}: it is negative")),
+        units @ 0..=NUMBER_MAX => Ok(units),
+        units if units < 0 => Err(format!("{field}: it is negative")),
+        _ => Err(format!("{field}: it is too large")),
     }
 }
 

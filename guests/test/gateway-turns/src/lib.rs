@@ -44,6 +44,8 @@ fn broken(turn: &str) -> Board {
         "long-symbol" => Board { symbol: "7".repeat(17), ..board() },
         "small-symbol" => Board { symbol: text("130a"), ..board() },
         "negative-volume" => Board { volume: Some(-1), ..board() },
+        "huge-volume" => Board { volume: Some(10_000_000_000_000_001), ..board() },
+        "late" => Board { time_ms: Some(1 << 62), ..board() },
         "negative-price" => Board { last_price: Some(-1), ..board() },
         "no-price" => Board { asks: vec![Level { price: 0, qty: 1 }], ..board() },
         "negative-qty" => Board { bids: vec![Level { price: 1, qty: -1 }], ..board() },

@@ -105,6 +105,7 @@ fn errors_name_the_field_in_one_line() {
     for (fields, words) in [
         (r#""CurrentPrice":1.23456"#, "CurrentPrice: `1.23456` has more than 4 decimals"),
         (r#""CurrentPrice":1e30"#, "CurrentPrice: `1e30` is too large"),
+        (r#""CurrentPrice":1000000000000.0001"#, "CurrentPrice: it is too large"),
         (r#""CurrentPrice":-1"#, "CurrentPrice: it is negative"),
         (r#""CurrentPrice":"2408""#, "CurrentPrice: `\"2408\"` is no number"),
         (r#""CurrentPrice":true"#, "CurrentPrice: `true` is no number"),
