@@ -1,12 +1,15 @@
-//! Write dialects of brokers in Rust.
+//! Write dialects of brokers and of local gateways in Rust.
 //!
-//! A dialect says an order in a broker's own words, and what the broker answers in ours. It is a type
+//! A dialect of a broker says an order in a broker's own words, and what the broker answers in ours. It is a type
 //! that implements [`Dialect`]; [`register_dialect!`] makes it a component. It is a function: nothing may
 //! be kept from one call to the next, because the host makes a new instance whenever it likes.
 //!
 //! [`web_broker`] has what the dialects of the web broker share: the registry of tags and the vendor's
 //! tables. [`text`] reads decimals and dates. Test a dialect without wasm with [`testing`].
+//!
+//! [`gateway`] is the same for the contract of a local gateway: errors and boards.
 
+pub mod gateway;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 pub mod text;

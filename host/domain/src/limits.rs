@@ -82,3 +82,23 @@ pub const DIALECT_FIELDS_MAX: usize = 256;
 pub const DIALECT_TEXT_BYTES_MAX: usize = 4 << 10;
 /// Tags of one order that a dialect reads or tells.
 pub const DIALECT_TAGS_MAX: usize = 64;
+/// Bytes of a message or of an error's body that a gateway's dialect reads; the vendor's messages have 2,300.
+pub const GATEWAY_MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of one text that a gateway's dialect answers.
+pub const GATEWAY_TEXT_BYTES_MAX: usize = 512;
+/// Bytes of an issue's code that a gateway's dialect answers.
+pub const GATEWAY_SYMBOL_BYTES_MAX: usize = 16;
+/// Bytes of a path that a gateway's dialect names.
+pub const GATEWAY_PATH_BYTES_MAX: usize = 64;
+/// The largest price, quantity or volume that a gateway's dialect answers, in 1/10,000: 10^12 yen or shares, so
+/// that sums of them fit.
+pub const GATEWAY_NUMBER_MAX: i64 = 10_000_000_000_000_000;
+/// Fuel of one call of a gateway's dialect, about 20 ms of work; the largest message takes a tenth of it.
+pub const GATEWAY_FUEL_PER_CALL: u64 = 20_000_000;
+/// Bytes of the memory of a gateway's dialect.
+pub const GATEWAY_MEMORY_BYTES: usize = 4 << 20;
+/// Bytes copied out of the memory of a gateway's dialect by one call.
+pub const GATEWAY_RESULT_BYTES: usize = 64 << 10;
+/// Calls that one instance of a gateway's dialect answers before it is made anew: about once a second at 50,000
+/// messages a second, so that what it costs is not seen.
+pub const GATEWAY_CALLS_PER_INSTANCE: u32 = 65_536;

@@ -137,6 +137,18 @@ impl Limits {
         }
     }
 
+    /// The limits of a gateway's dialect: an event is a message.
+    #[must_use]
+    pub fn gateway() -> Self {
+        Self {
+            memory_bytes: limits::GATEWAY_MEMORY_BYTES,
+            fuel_per_event: limits::GATEWAY_FUEL_PER_CALL,
+            fuel_per_lifecycle_call: limits::GATEWAY_FUEL_PER_CALL,
+            result_bytes: limits::GATEWAY_RESULT_BYTES,
+            ..Self::default()
+        }
+    }
+
     /// The same limits with the changes that a user wants.
     ///
     /// # Errors
@@ -203,8 +215,10 @@ pub struct SandboxConfig {
     pub strategy_limits: Limits,
     /// Limits of formula modules.
     pub formula_limits: Limits,
-    /// Limits of dialects.
+    /// Limits of dialects of brokers.
     pub dialect_limits: Limits,
+    /// Limits of dialects of gateways.
+    pub gateway_limits: Limits,
 }
 
 impl Default for SandboxConfig {
@@ -219,6 +233,7 @@ impl Default for SandboxConfig {
             strategy_limits: Limits::default(),
             formula_limits: Limits::formula(),
             dialect_limits: Limits::dialect(),
+            gateway_limits: Limits::gateway(),
         }
     }
 }

@@ -150,13 +150,31 @@ pub(crate) static ORDER_MAPPING: Contract = Contract {
     },
 };
 
+/// Dialects of local gateways.
+pub(crate) static GATEWAY_MAPPING: Contract = Contract {
+    kind: "gateway dialect",
+    files: &[(
+        "gateway-mapping.wit",
+        include_str!("../../../wit/gateway-mapping/gateway-mapping.wit"),
+    )],
+    package: "kumiki:gateway-mapping",
+    version: "1.0.0",
+    world: "gateway-mapping",
+    guest: "guest",
+    guest_name: "kumiki:gateway-mapping/guest@1.0.0",
+    imports: &[],
+    imports_shown: "nothing",
+    is_called_directly: false,
+    fault_of: ORDER_MAPPING.fault_of,
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_texts_have_the_package_and_version_that_is_said() {
-        for contract in [&STRATEGY, &FORMULA, &ORDER_MAPPING] {
+        for contract in [&STRATEGY, &FORMULA, &ORDER_MAPPING, &GATEWAY_MAPPING] {
             let package = format!("package {}@{};", contract.package, contract.version);
             assert!(contract.files.iter().all(|(_, text)| text.contains(&package)), "{package}");
             let guest = format!("{}/{}@{}", contract.package, contract.guest, contract.version);

@@ -1,39 +1,28 @@
-//! Dialects of brokers: ready to run, and running.
+//! Dialects of brokers and of local gateways: ready to run, and running.
 
 mod check;
+mod gateway;
 mod instance;
+mod renewed;
 
 use std::sync::Arc;
 
 use domain::order_mapping::DialectDescription;
 
 use crate::artefact::Artefact;
-use crate::cache::{Code, Compiled};
+use crate::cache::Compiled;
 use crate::config::Limits;
-use crate::contract::ORDER_MAPPING;
 use crate::error::SandboxError;
-use crate::general::{Mapping, MappingReady};
-use crate::running::{Origin, Running};
+use crate::general::MappingReady;
+use crate::running::Origin;
+use renewed::{Renewed, Shared};
 
+pub use gateway::{GatewayDialectInstance, GatewayDialectModule};
 pub use instance::DialectInstance;
 
-/// What all instances of a dialect share.
-struct Shared {
-    ready: MappingReady,
-    origin: Origin,
-    limits: Limits,
-}
-
-impl Shared {
-    /// A fresh program with its own memory.
-    fn make(&self) -> Result<Running<Mapping>, SandboxError> {
-        Running::make(&self.origin, self.limits, |store| self.ready.instantiate(store))
-    }
-}
-
-/// A dialect that is compiled and checked. Each [`DialectModule::instantiate`] is a fresh one.
+/// A dialect of a broker that is compiled and checked. Each [`DialectModule::instantiate`] is a fresh one.
 pub struct DialectModule {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<MappingReady>>,
     description: Arc<DialectDescription>,
 }
 
@@ -44,22 +33,15 @@ impl DialectModule {
         origin: Origin,
         limits: Limits,
     ) -> Result<Self, SandboxError> {
-        let refuse = |reason: String| ORDER_MAPPING.refuse(origin.artefact.name(), reason);
-        let Code::Component(component) = compiled.code else {
-            return Err(refuse("it was compiled for direct calls".to_owned()));
-        };
-        let ready = MappingReady::new(&component).map_err(|error| refuse(format!("{error:#}")))?;
-        let shared = Arc::new(Shared { ready, origin, limits });
-        let description = Arc::default();
-        let mut module = Self { shared, description };
-        module.description = Arc::new(module.instantiate()?.describe()?);
-        Ok(module)
+        let shared = Shared::link(compiled, origin, limits)?;
+        let description = Arc::new(instance::describe(&mut Renewed::new(&shared)?)?);
+        Ok(Self { shared, description })
     }
 
     /// Name and identity.
     #[must_use]
     pub fn artefact(&self) -> &Artefact {
-        &self.shared.origin.artefact
+        self.shared.artefact()
     }
 
     /// What it says of itself.
@@ -74,9 +56,8 @@ impl DialectModule {
     /// # Errors
     /// When there is not enough memory or address space.
     pub fn instantiate(&self) -> Result<DialectInstance, SandboxError> {
-        let running = self.shared.make()?;
         let description = Arc::clone(&self.description);
-        Ok(DialectInstance::new(Arc::clone(&self.shared), running, description))
+        Ok(DialectInstance::new(Renewed::new(&self.shared)?, description))
     }
 }
 

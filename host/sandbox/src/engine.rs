@@ -16,7 +16,7 @@ use crate::cache::{CacheOutcome, CompileCache, Compiled};
 use crate::compiler::Compiler;
 use crate::config::{CallPath, Limits, SandboxConfig};
 use crate::contract::{self, Contract};
-use crate::dialect::DialectModule;
+use crate::dialect::{DialectModule, GatewayDialectModule};
 use crate::error::SandboxError;
 use crate::formula::FormulaModule;
 use crate::general::StrategyLinker;
@@ -35,6 +35,7 @@ pub struct Sandbox {
     shipped: Option<CompileCache>,
     formula_cache: Option<CompileCache>,
     dialect_cache: Option<CompileCache>,
+    gateway_cache: Option<CompileCache>,
 }
 
 /// What a component is made ready for, and within which bounds.
@@ -58,6 +59,7 @@ impl Sandbox {
         let folder = config.cache_folder.as_deref();
         let cache = |contract| folder.map(|path| CompileCache::new(path, &engine, contract));
         let dialect_cache = cache(&contract::ORDER_MAPPING);
+        let gateway_cache = cache(&contract::GATEWAY_MAPPING);
         let (cache, formula_cache) = (cache(&contract::STRATEGY), cache(&contract::FORMULA));
         let shipped = config.shipped_folder.as_deref();
         let shipped = shipped.map(|path| CompileCache::new(path, &engine, &contract::STRATEGY));
@@ -71,6 +73,7 @@ impl Sandbox {
             shipped,
             formula_cache,
             dialect_cache,
+            gateway_cache,
         })
     }
 
@@ -209,6 +212,40 @@ impl Sandbox {
         let origin = self.origin(artefact);
         let compiled = self.compile(&origin.artefact, &task)?;
         DialectModule::new(compiled, origin, self.config.dialect_limits)
+    }
+
+    /// Reads the file of a gateway's dialect and makes it ready to run.
+    ///
+    /// # Errors
+    /// As [`Self::load_dialect`].
+    pub fn load_gateway_dialect(&self, path: &Path) -> Result<GatewayDialectModule, SandboxError> {
+        let bytes_max = self.config.component_bytes;
+        self.prepare_gateway(Artefact::read_as(&contract::GATEWAY_MAPPING, path, bytes_max)?)
+    }
+
+    /// Makes a gateway's dialect that is already in memory ready to run.
+    ///
+    /// # Errors
+    /// As [`Self::load_dialect`].
+    pub fn gateway_dialect_from_bytes(
+        &self,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<GatewayDialectModule, SandboxError> {
+        self.prepare_gateway(Artefact::from_bytes_as(&contract::GATEWAY_MAPPING, name, bytes)?)
+    }
+
+    fn prepare_gateway(&self, artefact: Artefact) -> Result<GatewayDialectModule, SandboxError> {
+        let task = Task {
+            contract: &contract::GATEWAY_MAPPING,
+            limits: self.config.gateway_limits,
+            cache: self.gateway_cache.as_ref(),
+            shipped: None,
+            stopped: &|| false,
+        };
+        let origin = self.origin(artefact);
+        let compiled = self.compile(&origin.artefact, &task)?;
+        GatewayDialectModule::new(compiled, origin, self.config.gateway_limits)
     }
 
     /// What every instance of this component shares.

@@ -112,7 +112,7 @@ pub enum SandboxError {
     /// A formula module was too much to compile, or failed while it was asked what it is.
     #[error("{0}")]
     Formula(#[from] Box<domain::formula::FormulaFault>),
-    /// A dialect was too much to compile, or failed while it was asked what it is.
+    /// A dialect, of a broker or a gateway, was too much to compile, or failed while it was asked what it is.
     #[error("{0}")]
     Dialect(#[from] Box<domain::order_mapping::MappingFault>),
     /// Nobody wanted it any more.

@@ -4,6 +4,7 @@
 
 mod formula;
 mod from_guest;
+mod gateway_mapping;
 mod host;
 mod order_mapping;
 mod strategy;
@@ -15,6 +16,7 @@ use wasmtime::component::types::ComponentItem;
 use crate::version::InterfaceName;
 
 pub(crate) use formula::{Formula, FormulaReady};
+pub(crate) use gateway_mapping::{Gateway, GatewayReady};
 pub(crate) use order_mapping::{Mapping, MappingReady};
 pub(crate) use strategy::{Strategy, StrategyLinker, StrategyReady};
 
@@ -48,6 +50,13 @@ mod order_mapping_bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/order-mapping",
         world: "order-mapping",
+    });
+}
+
+mod gateway_mapping_bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit/gateway-mapping",
+        world: "gateway-mapping",
     });
 }
 

@@ -1,5 +1,5 @@
-//! Runs strategies, formula modules and dialects of brokers as WebAssembly components. This is the only crate that knows
-//! wasmtime.
+//! Runs strategies, formula modules and dialects of brokers and gateways as WebAssembly components. This is the
+//! only crate that knows wasmtime.
 //!
 //! - [`Sandbox`] holds the engine, one configuration for live trading and replay alike, and turns a
 //!   file into a [`StrategyModule`]: size, imports and exports checked, compiled once and kept in a
@@ -11,7 +11,8 @@
 //! - [`FormulaModule`] and [`FormulaInstance`] are the same for formula modules, behind
 //!   [`domain::formula::FormulaRuntime`]. One engine, one cache, the same limits and faults.
 //! - [`DialectModule`] and [`DialectInstance`] are the same for dialects of brokers, behind
-//!   [`domain::order_mapping::OrderMapping`], on the general path alone.
+//!   [`domain::order_mapping::OrderMapping`], on the general path alone; [`GatewayDialectModule`] and
+//!   [`GatewayDialectInstance`] for those of local gateways, behind [`domain::gateway_mapping::GatewayMapping`].
 //!
 //! A component is compiled beside the thread that waits for it (`compiler`), within a deadline and after
 //! its functions were counted (`complexity`), because a few kilobytes can keep a compiler for minutes.
@@ -61,7 +62,7 @@ pub const ENGINE: &str = "wasmtime 48.0.8";
 pub use artefact::{Artefact, sha256};
 pub use cache::{CacheOutcome, CompileCache};
 pub use config::{CallPath, Limits, SandboxConfig};
-pub use dialect::{DialectInstance, DialectModule};
+pub use dialect::{DialectInstance, DialectModule, GatewayDialectInstance, GatewayDialectModule};
 pub use engine::Sandbox;
 pub use error::SandboxError;
 pub use formula::{FormulaInstance, FormulaModule};

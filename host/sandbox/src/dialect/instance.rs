@@ -2,52 +2,44 @@
 
 use std::sync::Arc;
 
-use domain::fault::{FaultKind, Identity};
-use domain::limits::{DIALECT_CALLS_PER_INSTANCE, DIALECT_ROWS_PER_CALL};
+use domain::fault::Identity;
+use domain::limits::DIALECT_ROWS_PER_CALL;
 use domain::order::{ReasonCode, Rejection};
 use domain::order_mapping::{
     Allocation, BrokerAnswer, BrokerChange, BrokerFrame, BrokerOrder, BrokerOutcome, BrokerRequest,
-    BrokerRow, DialectDescription, Field, Mapped, MappingFault, OrderMapping, OrderPlan, Verdict,
+    BrokerRow, DialectDescription, Field, Mapped, OrderMapping, OrderPlan, Verdict,
 };
 use wasmtime::{Result as Called, Store};
 
-use super::{Shared, check};
-use crate::error::SandboxError;
-use crate::fault::Failure;
-use crate::general::Mapping;
-use crate::running::Running;
+use super::check;
+use super::renewed::Renewed;
+use crate::general::{Mapping, MappingReady};
 use crate::state::State;
 
-/// One running dialect, with its own memory. It is made anew after a fault, and after
-/// [`DIALECT_CALLS_PER_INSTANCE`] calls, so that no dialect can rely on what it kept.
+/// One running dialect of a broker, with its own memory. It is made anew after a fault, and after
+/// [`domain::limits::DIALECT_CALLS_PER_INSTANCE`] calls, so that no dialect can rely on what it kept.
 pub struct DialectInstance {
-    shared: Arc<Shared>,
-    running: Running<Mapping>,
+    program: Renewed<MappingReady>,
     description: Arc<DialectDescription>,
-    /// Calls that the present program may still answer.
-    calls_left: u32,
-    fuel_used_before: u64,
+}
+
+/// What a dialect says of itself, held against the limits.
+pub(super) fn describe(program: &mut Renewed<MappingReady>) -> Mapped<DialectDescription> {
+    program.call("describe", Mapping::describe)
 }
 
 impl DialectInstance {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        running: Running<Mapping>,
+    pub(super) const fn new(
+        program: Renewed<MappingReady>,
         description: Arc<DialectDescription>,
     ) -> Self {
-        let calls_left = DIALECT_CALLS_PER_INSTANCE;
-        Self { shared, running, description, calls_left, fuel_used_before: 0 }
+        Self { program, description }
     }
 
     /// Fuel used so far by all calls; the same on every machine and every run.
     #[must_use]
     pub const fn fuel_used(&self) -> u64 {
-        self.fuel_used_before + self.running.fuel_used()
-    }
-
-    /// What the dialect says of itself, held against the limits.
-    pub(super) fn describe(&mut self) -> Mapped<DialectDescription> {
-        self.call("describe", Mapping::describe)
+        self.program.fuel_used()
     }
 
     fn call<R>(
@@ -55,47 +47,21 @@ impl DialectInstance {
         export: &'static str,
         act: impl FnOnce(&Mapping, &mut Store<State>) -> Called<R>,
     ) -> Mapped<R> {
-        if self.calls_left == 0 {
-            let made = self.shared.make();
-            let failed = |error: SandboxError| {
-                let kind = FaultKind::Trap(error.to_string());
-                let failure = Failure { export: None, kind, ts_event: None, backtrace: Vec::new() };
-                self.fault_of(export, failure)
-            };
-            let fresh = made.map_err(failed)?;
-            let old = std::mem::replace(&mut self.running, fresh);
-            self.fuel_used_before += old.fuel_used();
-            self.calls_left = DIALECT_CALLS_PER_INSTANCE;
-        }
-        self.calls_left -= 1;
-        let fuel = self.shared.limits.fuel_per_event;
-        self.running.call(fuel, act).map_err(|failure| {
-            // The next call meets a fresh one.
-            self.calls_left = 0;
-            self.fault_of(export, *failure)
-        })
-    }
-
-    #[cold]
-    fn fault_of(&self, export: &'static str, failure: Failure) -> Box<MappingFault> {
-        let Identity { component, sha256 } = self.running.identity();
-        let Failure { export: elsewhere, kind, backtrace, .. } = failure;
-        let export = elsewhere.unwrap_or(export);
-        Box::new(MappingFault { component, sha256, export, kind, backtrace })
+        self.program.call(export, act)
     }
 }
 
 impl std::fmt::Debug for DialectInstance {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DialectInstance")
-            .field("component", &self.running.identity())
+            .field("component", &self.program.identity())
             .finish_non_exhaustive()
     }
 }
 
 impl OrderMapping for DialectInstance {
     fn identity(&self) -> Identity {
-        self.running.identity()
+        self.program.identity()
     }
 
     fn description(&self) -> &DialectDescription {

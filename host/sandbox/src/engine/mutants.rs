@@ -68,6 +68,7 @@ impl<'p> Way<'p> {
             shipped: None,
             formula_cache: None,
             dialect_cache: None,
+            gateway_cache: None,
         };
         Self { sandbox, programs }
     }

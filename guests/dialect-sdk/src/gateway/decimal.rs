@@ -1,0 +1,217 @@
+//! Decimal numbers of JSON as integers of 1/10,000, exactly or not at all.
+
+/// Decimals that 1/10,000 has.
+const DECIMALS: usize = 4;
+/// So many digits always fit 64 bits.
+const PLAIN_DIGITS_MAX: usize = 18;
+const POWERS: [u64; 20] = {
+    let mut powers = [1; 20];
+    let mut index = 1;
+    while index < powers.len() {
+        powers[index] = powers[index - 1] * 10;
+        index += 1;
+    }
+    powers
+};
+
+/// Why a text is no number in 1/10,000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoDecimal {
+    /// It is no number of JSON.
+    NoNumber,
+    /// It needs more than four decimals.
+    TooFine,
+    /// It does not fit 64 bits.
+    TooLarge,
+}
+
+impl NoDecimal {
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::NoNumber => "is no number",
+            Self::TooFine => "has more than 4 decimals",
+            Self::TooLarge => "is too large",
+        }
+    }
+}
+
+/// Reads the number that begins at `start`: in 1/10,000, and where it ends. It says where it ends too when the
+/// number is well formed but does not fit.
+pub(super) fn read(bytes: &[u8], start: usize) -> (Result<i64, NoDecimal>, usize) {
+    let is_negative = bytes.get(start) == Some(&b'-');
+    let whole_at = start + usize::from(is_negative);
+    let (mut at, mut value) = digits(bytes, whole_at, 0);
+    let whole = at - whole_at;
+    if whole == 0 || (whole > 1 && bytes[whole_at] == b'0') {
+        return (Err(NoDecimal::NoNumber), at);
+    }
+    let mut fraction = 0;
+    if bytes.get(at) == Some(&b'.') {
+        let from = at + 1;
+        (at, value) = digits(bytes, from, value);
+        fraction = at - from;
+        if fraction == 0 {
+            return (Err(NoDecimal::NoNumber), at);
+        }
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        let mantissa = at;
+        let (exponent, end) = exponent(bytes, at + 1);
+        let Some(exponent) = exponent else { return (Err(NoDecimal::NoNumber), end) };
+        return (scaled(&bytes[whole_at..mantissa], fraction, exponent, is_negative), end);
+    }
+    if whole + fraction > PLAIN_DIGITS_MAX {
+        return (scaled(&bytes[whole_at..at], fraction, 0, is_negative), at);
+    }
+    let units = match fraction.checked_sub(DECIMALS) {
+        None => value.checked_mul(POWERS[DECIMALS - fraction]).ok_or(NoDecimal::TooLarge),
+        Some(more) if value.is_multiple_of(POWERS[more]) => Ok(value / POWERS[more]),
+        Some(_) => Err(NoDecimal::TooFine),
+    };
+    (units.and_then(|units| signed(units, is_negative)), at)
+}
+
+/// Goes on with a number over the digits from `at` on. Beyond 18 digits it is not the number.
+#[inline]
+fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (usize, u64) {
+    while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+        at += 1;
+    }
+    (at, value)
+}
+
+/// The exponent from `at` on, if there is one, and where it ends. A huge one stays huge.
+fn exponent(bytes: &[u8], mut at: usize) -> (Option<i64>, usize) {
+    let sign = bytes.get(at);
+    at += usize::from(matches!(sign, Some(b'+' | b'-')));
+    let from = at;
+    let mut value: i64 = 0;
+    while let Some(digit) = bytes.get(at).filter(|byte| byte.is_ascii_digit()) {
+        value = value.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
+        at += 1;
+    }
+    let value = if sign == Some(&b'-') { -value } else { value };
+    ((at > from).then_some(value), at)
+}
+
+/// Digits with a point among them, `fraction` of them behind it, times a power of ten.
+fn scaled(
+    mantissa: &[u8],
+    fraction: usize,
+    exponent: i64,
+    is_negative: bool,
+) -> Result<i64, NoDecimal> {
+    let is_zero = |byte: &u8| matches!(byte, b'0' | b'.');
+    let Some(first) = mantissa.iter().position(|byte| !is_zero(byte)) else { return Ok(0) };
+    let end = mantissa.iter().rposition(|byte| !is_zero(byte)).map_or(first, |last| last + 1);
+    let digits_in = |bytes: &[u8]| bytes.iter().filter(|byte| **byte != b'.').count();
+    let (significant, zeros) = (digits_in(&mantissa[first..end]), digits_in(&mantissa[end..]));
+    let length = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let shift = exponent
+        .saturating_add(length(zeros))
+        .saturating_sub(length(fraction))
+        .saturating_add(length(DECIMALS));
+    if shift < 0 {
+        return Err(NoDecimal::TooFine);
+    }
+    if length(significant).saturating_add(shift) >= length(POWERS.len()) {
+        return Err(NoDecimal::TooLarge);
+    }
+    let digits = mantissa[first..end].iter().filter(|byte| **byte != b'.');
+    // At most 19 digits.
+    let value = digits.fold(0_u64, |value, byte| value * 10 + u64::from(byte - b'0'));
+    let power = usize::try_from(shift).map_or(0, |shift| POWERS[shift]);
+    signed(value.checked_mul(power).ok_or(NoDecimal::TooLarge)?, is_negative)
+}
+
+fn signed(units: u64, is_negative: bool) -> Result<i64, NoDecimal> {
+    let units = i64::try_from(units).map_err(|_| NoDecimal::TooLarge)?;
+    Ok(if is_negative { -units } else { units })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<i64, NoDecimal> {
+        let (found, end) = read(text.as_bytes(), 0);
+        found.inspect(|_| assert_eq!(end, text.len(), "{text}"))
+    }
+
+    #[test]
+    fn numbers_are_exact_in_every_form() {
+        for (text, units) in [
+            ("0", 0),
+            ("-0", 0),
+            ("0.0", 0),
+            ("0e99999999999999999999999", 0),
+            ("500", 5_000_000),
+            ("100.0", 1_000_000),
+            ("2408.5", 24_085_000),
+            ("2408.50000000000000000000000", 24_085_000),
+            ("0.0001", 1),
+            ("0.00010", 1),
+            ("1e3", 10_000_000),
+            ("1E+3", 10_000_000),
+            ("1e-4", 1),
+            ("12000e-4", 12_000),
+            ("0.00000000000000000000012e22", 12_000),
+            ("2.4085e3", 24_085_000),
+            ("100000000000000000000000e-20", 10_000_000),
+            ("-12.5", -125_000),
+            ("922337203685477.5807", i64::MAX),
+            ("9223372036854775807e-4", i64::MAX),
+            ("10946119350.0", 109_461_193_500_000),
+        ] {
+            assert_eq!(of(text), Ok(units), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_apart() {
+        for text in
+            ["1.23456", "0.00001", "1e-5", "12345e-9", "1e-99999999999999999999", "129.770001"]
+        {
+            assert_eq!(of(text), Err(NoDecimal::TooFine), "{text}");
+        }
+        for text in [
+            "922337203685477.5808",
+            "1e15",
+            "1e99999999999999999999",
+            "12345678901234567890",
+            "-99999999999999999999",
+        ] {
+            assert_eq!(of(text), Err(NoDecimal::TooLarge), "{text}");
+        }
+        for text in ["", "-", "01", "00", "-01", ".5", "5.", "5.e1", "1e", "1e+", "+1", "e3", "NaN"]
+        {
+            assert_eq!(of(text), Err(NoDecimal::NoNumber), "{text}");
+        }
+    }
+
+    /// Over every number of up to six digits with up to five behind the point, against plain arithmetic.
+    #[test]
+    fn digits_mean_what_they_do_on_paper() {
+        for value in (0_u64..1_000_000).step_by(37) {
+            for decimals in 0..=5_u32 {
+                let ten = 10_u64.pow(decimals);
+                let text = match decimals {
+                    0 => value.to_string(),
+                    _ => format!(
+                        "{}.{:0width$}",
+                        value / ten,
+                        value % ten,
+                        width = decimals as usize
+                    ),
+                };
+                let expected = match value * 10_000 {
+                    units if units % ten == 0 => Ok((units / ten) as i64),
+                    _ => Err(NoDecimal::TooFine),
+                };
+                assert_eq!(of(&text), expected, "{text}");
+                assert_eq!(of(&format!("{value}e-{decimals}")), expected, "{value}e-{decimals}");
+            }
+        }
+    }
+}

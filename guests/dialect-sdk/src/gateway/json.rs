@@ -1,0 +1,401 @@
+//! Reads JSON of anybody's from its text, piece by piece, without a tree: what is not asked for is skipped, but
+//! must be JSON too. Nothing in it recurses, and every error is one line.
+
+use std::borrow::Cow;
+
+use super::decimal::{self, NoDecimal};
+use super::{UNITS, line};
+
+/// Values inside of one another.
+pub const NESTING_MAX: u32 = 32;
+/// Bytes of a wrong value that an error shows.
+const SHOWN_BYTES_MAX: usize = 32;
+
+/// What is read, or why it is wrong.
+pub type Read<T> = Result<T, String>;
+
+/// A text of JSON, and how far it is read.
+#[derive(Debug)]
+pub struct Json<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    /// Objects that [`Self::object`] is in.
+    depth: u32,
+}
+
+impl<'a> Json<'a> {
+    /// Begins at the first value of a text.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        let mut json = Self { text, bytes: text.as_bytes(), at: 0, depth: 0 };
+        json.blanks();
+        json
+    }
+
+    /// Reads an object: `member` is given each name and reads its value, or skips it.
+    ///
+    /// # Errors
+    /// Where it is no object, or `member` fails.
+    #[inline]
+    pub fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Read<()>) -> Read<()> {
+        self.depth += 1;
+        if self.depth > NESTING_MAX {
+            return self.too_deep();
+        }
+        self.take(b'{', "an object")?;
+        self.blanks();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            self.depth -= 1;
+            return Ok(());
+        }
+        loop {
+            let name = self.name()?;
+            member(self, &name)?;
+            self.blanks();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => break,
+                _ => return self.expected("`,` or `}`"),
+            }
+            self.blanks();
+        }
+        self.at += 1;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// Takes `null`, if the value is that.
+    ///
+    /// # Errors
+    /// Where it begins like it and is another word.
+    #[inline]
+    pub fn null(&mut self) -> Read<bool> {
+        match self.peek() {
+            Some(b'n') => self.word("null").map(|()| true),
+            _ => Ok(false),
+        }
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// Where it is none; `field` is named.
+    #[inline]
+    pub fn text(&mut self, field: &str) -> Read<Cow<'a, str>> {
+        match self.peek() {
+            Some(b'"') => self.string(),
+            _ => self.wrong(field, self.at, "is no text"),
+        }
+    }
+
+    /// Reads a number in 1/10,000.
+    ///
+    /// # Errors
+    /// Where it is none, is finer than that or does not fit 64 bits; `field` is named.
+    #[inline]
+    pub fn decimal(&mut self, field: &str) -> Read<i64> {
+        let start = self.at;
+        let (found, end) = decimal::read(self.bytes, start);
+        match found {
+            Ok(units) => {
+                self.at = end;
+                Ok(units)
+            }
+            Err(why) => self.wrong(field, start, why.words()),
+        }
+    }
+
+    /// Reads a whole number.
+    ///
+    /// # Errors
+    /// Where it is none or does not fit 64 bits of 1/10,000; `field` is named.
+    pub fn integer(&mut self, field: &str) -> Read<i64> {
+        let start = self.at;
+        match self.decimal(field)? {
+            units if units % UNITS == 0 => Ok(units / UNITS),
+            _ => self.wrong(field, start, "is no whole number"),
+        }
+    }
+
+    /// Reads a value that is not asked for.
+    ///
+    /// # Errors
+    /// Where it is no JSON.
+    pub fn skip(&mut self) -> Read<()> {
+        // A bit for each value that is open, the innermost lowest: whether it is an object.
+        let mut open: u64 = 0;
+        let mut depth = self.depth;
+        loop {
+            match self.peek() {
+                Some(b'"') => self.skip_string()?,
+                Some(b'-' | b'0'..=b'9') => self.skip_number()?,
+                Some(b't') => self.word("true")?,
+                Some(b'f') => self.word("false")?,
+                Some(b'n') => self.word("null")?,
+                Some(begin @ (b'{' | b'[')) => {
+                    let is_object = begin == b'{';
+                    self.at += 1;
+                    self.blanks();
+                    if self.peek() == Some(if is_object { b'}' } else { b']' }) {
+                        self.at += 1;
+                    } else if depth >= NESTING_MAX {
+                        return self.too_deep();
+                    } else {
+                        depth += 1;
+                        open = (open << 1) | u64::from(is_object);
+                        if is_object {
+                            self.skip_name()?;
+                        }
+                        continue;
+                    }
+                }
+                _ => return self.expected("a value"),
+            }
+            loop {
+                if depth == self.depth {
+                    return Ok(());
+                }
+                let is_object = open & 1 == 1;
+                self.blanks();
+                match (self.peek(), is_object) {
+                    (Some(b','), _) => {
+                        self.at += 1;
+                        self.blanks();
+                        if is_object {
+                            self.skip_name()?;
+                        }
+                        break;
+                    }
+                    (Some(b'}'), true) | (Some(b']'), false) => {
+                        self.at += 1;
+                        depth -= 1;
+                        open >>= 1;
+                    }
+                    (_, true) => return self.expected("`,` or `}`"),
+                    (_, false) => return self.expected("`,` or `]`"),
+                }
+            }
+        }
+    }
+
+    /// Holds that nothing follows.
+    ///
+    /// # Errors
+    /// Where something does.
+    pub fn end(&mut self) -> Read<()> {
+        self.blanks();
+        if self.at == self.bytes.len() {
+            return Ok(());
+        }
+        self.expected("the end")
+    }
+
+    /// The error of a field that is there twice.
+    ///
+    /// # Errors
+    /// Always.
+    #[cold]
+    pub fn twice<T>(&self, field: &str) -> Read<T> {
+        Err(format!("{field}: it is there twice"))
+    }
+
+    /// The error of a field whose value began at `start`.
+    #[cold]
+    fn wrong<T>(&self, field: &str, start: usize, why: &str) -> Read<T> {
+        Err(format!("{field}: `{}` {why}", self.shown(start)))
+    }
+
+    #[cold]
+    fn expected<T>(&self, what: &str) -> Read<T> {
+        if self.at >= self.bytes.len() {
+            return Err(format!("it ends where {what} is expected"));
+        }
+        Err(format!("`{}` at byte {}: {what} is expected", self.shown(self.at), self.at))
+    }
+
+    #[cold]
+    fn too_deep<T>(&self) -> Read<T> {
+        Err(format!("more than {NESTING_MAX} values inside of one another"))
+    }
+
+    /// The beginning of what stands at `start`, on one line.
+    fn shown(&self, start: usize) -> String {
+        let rest = self.text.get(start..).unwrap_or_default();
+        let end = rest.find([',', '}', ']', '\n']).unwrap_or(rest.len()).max(1).min(rest.len());
+        let end = rest.floor_char_boundary(end.min(SHOWN_BYTES_MAX));
+        line(&rest[..end])
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    #[inline]
+    fn blanks(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, sign: u8, what: &str) -> Read<()> {
+        if self.peek() != Some(sign) {
+            return self.expected(what);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str) -> Read<()> {
+        if !self.bytes[self.at..].starts_with(word.as_bytes()) {
+            return self.expected("a value");
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// The name of a member and the colon behind it.
+    #[inline]
+    fn name(&mut self) -> Read<Cow<'a, str>> {
+        if self.peek() != Some(b'"') {
+            return self.expected("a name");
+        }
+        let name = self.string()?;
+        self.colon()?;
+        Ok(name)
+    }
+
+    fn skip_name(&mut self) -> Read<()> {
+        if self.peek() != Some(b'"') {
+            return self.expected("a name");
+        }
+        self.skip_string()?;
+        self.colon()
+    }
+
+    #[inline]
+    fn colon(&mut self) -> Read<()> {
+        self.blanks();
+        self.take(b':', "`:`")?;
+        self.blanks();
+        Ok(())
+    }
+
+    /// A text from its quotation mark on.
+    #[inline]
+    fn string(&mut self) -> Read<Cow<'a, str>> {
+        let from = self.at + 1;
+        self.at = self.plain(from);
+        match self.peek() {
+            Some(b'"') => {
+                // Both ends are beside a quotation mark, which is a character of its own.
+                let text = &self.text[from..self.at];
+                self.at += 1;
+                Ok(Cow::Borrowed(text))
+            }
+            _ => self.escaped(from).map(Cow::Owned),
+        }
+    }
+
+    /// Goes over what is neither a quotation mark nor an escape nor a control character.
+    #[inline]
+    fn plain(&self, mut at: usize) -> usize {
+        while let Some(byte) = self.bytes.get(at) {
+            if matches!(byte, b'"' | b'\\' | 0..=0x1f) {
+                break;
+            }
+            at += 1;
+        }
+        at
+    }
+
+    /// A text with escapes in it, the first of them where it is read to.
+    #[cold]
+    fn escaped(&mut self, from: usize) -> Read<String> {
+        let mut text = self.text[from..self.at].to_owned();
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some(b'\\') => text.push(self.escape()?),
+                _ => return self.expected("the rest of a text"),
+            }
+            let from = self.at;
+            self.at = self.plain(from);
+            text.push_str(&self.text[from..self.at]);
+        }
+    }
+
+    /// One escape from its backslash on.
+    fn escape(&mut self) -> Read<char> {
+        let begin = self.at;
+        self.at += 2;
+        Ok(match self.bytes.get(begin + 1) {
+            Some(sign @ (b'"' | b'\\' | b'/')) => char::from(*sign),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let found = self.code_point();
+                return found.map_or_else(|| self.no_escape(begin), Ok);
+            }
+            _ => return self.no_escape(begin),
+        })
+    }
+
+    /// The code point of one or two escapes, from the digits of the first on.
+    fn code_point(&mut self) -> Option<char> {
+        let high = self.unit()?;
+        if !(0xd800..0xdc00).contains(&high) {
+            return char::from_u32(high);
+        }
+        if self.bytes.get(self.at..self.at + 2) != Some(b"\\u") {
+            return None;
+        }
+        self.at += 2;
+        let low = self.unit().filter(|low| (0xdc00..0xe000).contains(low))?;
+        char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00))
+    }
+
+    fn unit(&mut self) -> Option<u32> {
+        let digits = self.bytes.get(self.at..self.at + 4)?;
+        self.at += 4;
+        let digit = |byte: &u8| char::from(*byte).to_digit(16);
+        digits.iter().try_fold(0, |value, byte| Some(value * 16 + digit(byte)?))
+    }
+
+    #[cold]
+    fn no_escape<T>(&mut self, begin: usize) -> Read<T> {
+        self.at = begin;
+        self.expected("an escape of JSON")
+    }
+
+    fn skip_string(&mut self) -> Read<()> {
+        self.at = self.plain(self.at + 1);
+        while self.peek() == Some(b'\\') {
+            self.escape()?;
+            self.at = self.plain(self.at);
+        }
+        self.take(b'"', "the rest of a text")
+    }
+
+    fn skip_number(&mut self) -> Read<()> {
+        match decimal::read(self.bytes, self.at) {
+            (Err(NoDecimal::NoNumber), _) => self.expected("a number"),
+            (_, end) => {
+                self.at = end;
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
