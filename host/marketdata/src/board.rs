@@ -35,3 +35,6 @@ pub use segment::SealReport;
 pub use table::{depth_fields, read_depth, read_trade_prints, trade_print_fields};
 pub use trades_file::{TradesFileReport, make_trades_file};
 pub use writer::{RecorderError, RecorderEvent, Writer};
+
+#[cfg(test)]
+mod tests;

@@ -220,7 +220,10 @@ impl Worker {
         if is_due || is_end {
             let rows = refused - self.told_refused;
             (self.told_refused, self.told_at) = (refused, Some(now));
-            tracing::warn!(rows, "rows are not recorded: too many waited, or they are larger than can be kept");
+            tracing::warn!(
+                rows,
+                "rows are not recorded: too many waited, or they are larger than can be kept"
+            );
             (self.tell)(RecorderEvent::Dropped { rows });
         }
     }
