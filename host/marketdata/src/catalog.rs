@@ -137,6 +137,11 @@ pub(crate) fn month_file_name(year: i32, month: u32) -> String {
     format!("{TRADES_START}{year:04}{month:02}{NAME_END}")
 }
 
+/// The name that the vendor gives to the trades file of a day.
+pub(crate) fn day_file_name(date: JstDate) -> String {
+    format!("{TRADES_START}{}{NAME_END}", date.format("%Y%m%d"))
+}
+
 /// The name that the vendor gives to the bar file of a month.
 pub(crate) fn month_bar_file_name(granularity: BarGranularity, year: i32, month: u32) -> String {
     format!("{}{year:04}{month:02}{NAME_END}", bar_name_start(granularity))

@@ -27,10 +27,12 @@ use crate::reader::{
 use crate::sample::compressed;
 
 pub use bars::bar_fields;
-use rows::{DIGITS_MAX, Rows, Spelling, push_line};
+pub(crate) use rows::push_line;
+use rows::{DIGITS_MAX, Rows, Spelling};
 
 /// The header line of the vendor, with its line feed.
-const HEADER: &str = "Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
+pub(crate) const HEADER: &str =
+    "Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
 /// The index of the price among the cells of a line.
 const PRICE_PLACE: usize = 4;
 /// Characters shown of a line that is refused.

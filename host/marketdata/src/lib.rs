@@ -10,6 +10,7 @@
 
 pub mod audit;
 pub mod bars;
+pub mod board;
 pub mod calendar_file;
 pub mod catalog;
 pub mod check;

@@ -1,5 +1,7 @@
 //! Every limit of this crate. A file that exceeds one is refused with an error that names it.
 
+use std::time::Duration;
+
 /// Bytes of one line of text without its line feed. The vendor's lines have about 60.
 pub const LINE_BYTES_MAX: usize = 4 << 10;
 /// Bytes of text that are inflated and parsed at a time; stays inside the second-level cache.
@@ -55,3 +57,32 @@ pub const TABLE_BYTES_MAX: u64 = 64 << 20;
 pub const INSTRUMENT_ROWS_MAX: usize = 300_000;
 /// Files of one folder that are listed.
 pub const INVENTORY_FILES_MAX: usize = 100_000;
+/// Levels of each side of a recorded order book (specification 1, "DepthSnapshot mapping").
+pub const BOARD_LEVELS_MAX: usize = 10;
+/// Largest price or quantity of a recording in 1/10,000: what a decimal of 18 digits holds.
+pub const BOARD_VALUE_MAX: i64 = 999_999_999_999_999_999;
+/// Bytes of the name of a stream's session.
+pub const SESSION_ID_BYTES_MAX: usize = 64;
+/// Rows that wait for the recorder's thread: 13 seconds of 5,000 rows, about 30 MB of full order books.
+/// A row that comes while so many wait is not kept, which is counted and told.
+pub const RECORDER_QUEUE_ROWS: usize = 65_536;
+/// Time between two events about rows that are not kept.
+pub const RECORDER_TELL_TIME: Duration = Duration::from_secs(60);
+/// How long a row may wait until it is on the disk.
+pub const SYNC_TIME: Duration = Duration::from_secs(1);
+/// Rows after which they are brought to the disk sooner.
+pub const SYNC_ROWS: usize = 8_192;
+/// Bytes of a block of a journal: [`SYNC_ROWS`] of the longest rows have 4 MB.
+pub const JOURNAL_BLOCK_BYTES_MAX: usize = 8 << 20;
+/// Rows of a journal, after which it becomes Parquet files: about two seconds of work.
+pub const JOURNAL_ROWS_MAX: u64 = 131_072;
+/// Age at which it does, however few rows it has.
+pub const JOURNAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
+/// Rows of a row group of recorded order books or trades: 6 MB in memory.
+pub const BOARD_GROUP_ROWS: usize = 8_192;
+/// Journals and finished segments of a day: 1,300 million rows, or one for every 9 seconds.
+pub const DAY_SEGMENTS_MAX: u32 = 9_999;
+/// Days of a folder with recordings: 16 years of business days.
+pub const RECORDED_DAYS_MAX: usize = 4_000;
+/// Symbols whose trades go into one file of the vendor's layout; a gateway pushes 50 at once.
+pub const DAY_SYMBOLS_MAX: usize = 4_096;

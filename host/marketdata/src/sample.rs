@@ -30,7 +30,7 @@ use market::{Market, Print};
 
 const HEADER: &[u8] = b"Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
 /// Trades a little smaller files for a lot of time compared with the usual level 6.
-const COMPRESSION_LEVEL: u32 = 4;
+pub(crate) const COMPRESSION_LEVEL: u32 = 4;
 const NOON_MICROS: u64 = 12 * 60 * MICROS_PER_MINUTE;
 const MICROS_PER_SECOND: u64 = 1_000_000;
 /// The first code that [`SampleCodes::Count`] gives.

@@ -14,7 +14,7 @@ pub(super) const DIGITS_MAX: usize = 9;
 
 /// A row in the vendor's standard spelling, without line feed; its price with so many digits after
 /// the point, or with as few as it needs.
-pub(super) fn push_line(line: &mut String, row: &TradeRow, price_digits: Option<usize>) {
+pub(crate) fn push_line(line: &mut String, row: &TradeRow, price_digits: Option<usize>) {
     let timestamp = TsNanos::from_nanos(row.ts_event);
     let of_day = timestamp.jst_nanos_of_day();
     let seconds = of_day / NANOS_PER_SECOND;

@@ -1,0 +1,40 @@
+//! What a live engine received, kept in a folder: order books and trades of each day in Japan.
+//!
+//! ```text
+//! <folder>/recorder.lock                            one recorder at a time
+//! <folder>/board/<YYYYMMDD>/000001.journal          rows as they came, in blocks with checksums
+//! <folder>/board/<YYYYMMDD>/depth-000001.parquet    the order books of a journal that is full or old
+//! <folder>/board/<YYYYMMDD>/trades-000001.parquet   its trades
+//! <folder>/trades/equities_trades_<YYYYMMDD>.csv.gz the trades of a day in the vendor's layout
+//! ```
+//!
+//! A day is that of the time of receipt. Rows are in the journal and on the disk a second after they came
+//! at the latest ([`SYNC_TIME`](crate::limits::SYNC_TIME)). A journal becomes Parquet files, which are
+//! written aside and renamed, and is removed after that; so a recorder that starts after a crash makes the
+//! files of every journal that is left, and each row that was on the disk is there once. A segment counts
+//! as finished when its journal is gone.
+//!
+//! [`Recorder`] is the thread of an engine, [`Writer`] what it does, [`Journal`] and [`read_journal`] the
+//! journal, [`days`] and [`DayFolder`] are for those who read.
+
+mod encode;
+mod folder;
+mod journal;
+mod recorder;
+mod row;
+mod segment;
+mod table;
+mod trades_file;
+mod writer;
+
+pub use folder::{BoardFolder, DayFolder, days};
+pub use journal::{Journal, JournalError, JournalSummary, read_journal};
+pub use recorder::{NotKept, Recorder, RecorderCounts};
+pub use row::{BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};
+pub use segment::SealReport;
+pub use table::{depth_fields, read_depth, read_trade_prints, trade_print_fields};
+pub use trades_file::{TradesFileReport, make_trades_file};
+pub use writer::{RecorderError, RecorderEvent, Writer};
+
+#[cfg(test)]
+mod tests;

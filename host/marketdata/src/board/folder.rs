@@ -1,0 +1,218 @@
+//! Where recordings are.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use domain::JstDate;
+
+use crate::catalog::{Period, day_file_name};
+use crate::limits::{DAY_SEGMENTS_MAX, RECORDED_DAYS_MAX};
+
+/// Name of the file whose lock says that a recorder writes.
+pub(super) const LOCK_FILE: &str = "recorder.lock";
+const DAYS: &str = "board";
+const TRADES: &str = "trades";
+const JOURNAL_END: &str = ".journal";
+const DEPTH_START: &str = "depth-";
+const TRADES_START: &str = "trades-";
+const TABLE_END: &str = ".parquet";
+/// Digits of the number of a segment.
+const DIGITS: usize = 6;
+
+/// A folder with recordings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoardFolder {
+    path: PathBuf,
+}
+
+impl BoardFolder {
+    /// The folder at `path`, which need not be there.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder with one folder for each day.
+    #[must_use]
+    pub fn days_folder(&self) -> PathBuf {
+        self.path.join(DAYS)
+    }
+
+    /// The folder with the trades in the vendor's layout: `kumiki replay run --data` reads it.
+    #[must_use]
+    pub fn trades_folder(&self) -> PathBuf {
+        self.path.join(TRADES)
+    }
+
+    /// The folder of a day, which need not be there.
+    #[must_use]
+    pub fn day(&self, date: JstDate) -> DayFolder {
+        let path = self.days_folder().join(date.format("%Y%m%d").to_string());
+        DayFolder { date, path }
+    }
+
+    /// The trades of a day in the vendor's layout.
+    #[must_use]
+    pub fn trades_file(&self, date: JstDate) -> PathBuf {
+        self.trades_folder().join(day_file_name(date))
+    }
+
+    pub(super) fn lock_file(&self) -> PathBuf {
+        self.path.join(LOCK_FILE)
+    }
+}
+
+/// The recordings of a day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayFolder {
+    date: JstDate,
+    path: PathBuf,
+}
+
+impl DayFolder {
+    /// The day in Japan on which the rows were received.
+    #[must_use]
+    pub const fn date(&self) -> JstDate {
+        self.date
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The journal of a segment.
+    #[must_use]
+    pub fn journal(&self, segment: u32) -> PathBuf {
+        self.path.join(format!("{segment:0DIGITS$}{JOURNAL_END}"))
+    }
+
+    /// The order books of a segment; not there where it has none.
+    #[must_use]
+    pub fn depth(&self, segment: u32) -> PathBuf {
+        self.path.join(format!("{DEPTH_START}{segment:0DIGITS$}{TABLE_END}"))
+    }
+
+    /// The trades of a segment; not there where it has none.
+    #[must_use]
+    pub fn trades(&self, segment: u32) -> PathBuf {
+        self.path.join(format!("{TRADES_START}{segment:0DIGITS$}{TABLE_END}"))
+    }
+
+    /// What is in the folder.
+    ///
+    /// # Errors
+    /// What the system says; nothing is wrong where there is no folder.
+    pub(super) fn list(&self) -> io::Result<Listed> {
+        let mut listed = Listed::default();
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listed),
+            other => other?,
+        };
+        for entry in entries {
+            let name = entry?.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let segment = |start: &str, end: &str| {
+                let digits = name.strip_prefix(start)?.strip_suffix(end)?;
+                let is_number =
+                    digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+                digits
+                    .parse::<u32>()
+                    .ok()
+                    .filter(|number| is_number && (1..=DAY_SEGMENTS_MAX).contains(number))
+            };
+            if let Some(number) = segment("", JOURNAL_END) {
+                listed.journals.push(number);
+            } else if let Some(number) = segment(DEPTH_START, TABLE_END) {
+                listed.depth.push(number);
+            } else if let Some(number) = segment(TRADES_START, TABLE_END) {
+                listed.trades.push(number);
+            }
+        }
+        for numbers in [&mut listed.journals, &mut listed.depth, &mut listed.trades] {
+            numbers.sort_unstable();
+        }
+        Ok(listed)
+    }
+
+    /// The files of finished segments with order books, in the order in which they were recorded.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn finished_depth(&self) -> io::Result<Vec<PathBuf>> {
+        let listed = self.list()?;
+        let numbers = listed.finished(&listed.depth);
+        Ok(numbers.map(|number| self.depth(number)).collect())
+    }
+
+    /// The files of finished segments with trades, in the order in which they were recorded.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn finished_trades(&self) -> io::Result<Vec<PathBuf>> {
+        let listed = self.list()?;
+        let numbers = listed.finished(&listed.trades);
+        Ok(numbers.map(|number| self.trades(number)).collect())
+    }
+}
+
+/// Numbers of the segments in a day's folder, rising.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    pub(super) journals: Vec<u32>,
+    pub(super) depth: Vec<u32>,
+    pub(super) trades: Vec<u32>,
+}
+
+impl Listed {
+    /// Those whose journal is gone.
+    pub(super) fn finished<'a>(&'a self, numbers: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+        let is_open = |number: &u32| self.journals.binary_search(number).is_ok();
+        numbers.iter().copied().filter(move |number| !is_open(number))
+    }
+
+    /// The highest number in use, 0 where there is none.
+    pub(super) fn last(&self) -> u32 {
+        let lists = [&self.journals, &self.depth, &self.trades];
+        lists.into_iter().filter_map(|numbers| numbers.last().copied()).max().unwrap_or(0)
+    }
+}
+
+/// The days of a folder that have a folder of their own, in time order.
+///
+/// # Errors
+/// What the system says, also that there are more than [`RECORDED_DAYS_MAX`]. Nothing is wrong where there
+/// are none.
+pub fn days(folder: &BoardFolder) -> io::Result<Vec<DayFolder>> {
+    let path = folder.days_folder();
+    let entries = match fs::read_dir(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(Period::Day(date)) = name.to_str().and_then(Period::parse) else { continue };
+        if !entry.file_type()?.is_dir() {
+            continue;
+        }
+        if found.len() == RECORDED_DAYS_MAX {
+            return Err(io::Error::other(format!(
+                "{} has more than {RECORDED_DAYS_MAX} days; move old ones away",
+                path.display()
+            )));
+        }
+        found.push(folder.day(date));
+    }
+    found.sort_by_key(DayFolder::date);
+    Ok(found)
+}

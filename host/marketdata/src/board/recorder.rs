@@ -1,0 +1,230 @@
+//! The recorder of a live engine: a queue with a limit and a thread of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
+};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+
+use crate::limits::{RECORDER_QUEUE_ROWS, RECORDER_TELL_TIME};
+
+use super::row::BoardRow;
+use super::writer::{Pace, RecorderError, RecorderEvent, Writer};
+
+/// Why a row is not kept. It is counted, and told by an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotKept {
+    /// [`RECORDER_QUEUE_ROWS`] rows wait.
+    Full,
+    /// The recorder has stopped.
+    Stopped,
+    /// The row has more levels, longer texts or larger numbers than can be kept.
+    Unsound,
+}
+
+/// What became of the rows so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecorderCounts {
+    /// Rows that were taken.
+    pub taken: u64,
+    /// Rows among them that are on the disk.
+    pub kept: u64,
+    /// Rows that were not taken: the queue was full, the recorder had stopped, or they cannot be kept.
+    pub refused: u64,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    taken: AtomicU64,
+    kept: AtomicU64,
+    refused: AtomicU64,
+    has_stopped: AtomicBool,
+}
+
+/// A recorder that runs. Dropped, it brings everything to the disk and makes its files.
+#[derive(Debug)]
+pub struct Recorder {
+    rows: Option<SyncSender<BoardRow>>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Recorder {
+    /// Takes the folder, which is made where there is none, and starts the thread, which first finishes
+    /// what a recorder before has left. `tell` is called on that thread.
+    ///
+    /// # Errors
+    /// [`RecorderError`]: another program records there, or the system refuses.
+    pub fn start(
+        folder: &Path,
+        tell: impl FnMut(RecorderEvent) + Send + 'static,
+    ) -> Result<Self, RecorderError> {
+        Self::start_with(folder, Pace::default(), RECORDER_QUEUE_ROWS, tell)
+    }
+
+    pub(super) fn start_with(
+        folder: &Path,
+        pace: Pace,
+        queue_rows: usize,
+        tell: impl FnMut(RecorderEvent) + Send + 'static,
+    ) -> Result<Self, RecorderError> {
+        let writer = Writer::open_with(folder, pace)?;
+        let (rows, waiting) = sync_channel(queue_rows);
+        let shared = Arc::new(Shared::default());
+        let mut worker = Worker {
+            writer,
+            shared: Arc::clone(&shared),
+            tell: Box::new(tell),
+            watch: Stopwatch::start(),
+            told_refused: 0,
+            told_at: None,
+        };
+        let thread = std::thread::Builder::new()
+            .name("recorder".to_owned())
+            .spawn(move || worker.run(waiting))
+            .map_err(RecorderError::io("start a thread for", folder))?;
+        Ok(Self { rows: Some(rows), shared, thread: Some(thread) })
+    }
+
+    /// Hands a row over; never waits.
+    ///
+    /// # Errors
+    /// [`NotKept`]: the row is not kept, and counted.
+    pub fn try_record(&self, row: BoardRow) -> Result<(), NotKept> {
+        let sent = match &self.rows {
+            _ if !row.is_sound() => Err(NotKept::Unsound),
+            None => Err(NotKept::Stopped),
+            Some(_) if self.shared.has_stopped.load(Ordering::Relaxed) => Err(NotKept::Stopped),
+            Some(rows) => {
+                // Counted before, so that no row is kept that was not taken.
+                self.shared.taken.fetch_add(1, Ordering::Relaxed);
+                rows.try_send(row).map_err(|error| {
+                    self.shared.taken.fetch_sub(1, Ordering::Relaxed);
+                    match error {
+                        TrySendError::Full(_) => NotKept::Full,
+                        TrySendError::Disconnected(_) => NotKept::Stopped,
+                    }
+                })
+            }
+        };
+        if sent.is_err() {
+            self.shared.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        sent
+    }
+
+    /// What became of the rows so far.
+    #[must_use]
+    pub fn counts(&self) -> RecorderCounts {
+        RecorderCounts {
+            kept: self.shared.kept.load(Ordering::Relaxed),
+            taken: self.shared.taken.load(Ordering::Relaxed),
+            refused: self.shared.refused.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Brings everything to the disk, makes its files and ends.
+    #[must_use]
+    pub fn stop(mut self) -> RecorderCounts {
+        self.end();
+        self.counts()
+    }
+
+    fn end(&mut self) {
+        self.rows = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the recorder's thread ended in a panic");
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+struct Worker {
+    writer: Writer,
+    shared: Arc<Shared>,
+    tell: Box<dyn FnMut(RecorderEvent) + Send>,
+    watch: Stopwatch,
+    /// Refused rows that were told.
+    told_refused: u64,
+    told_at: Option<Duration>,
+}
+
+impl Worker {
+    fn run(&mut self, rows: Receiver<BoardRow>) {
+        let Err(error) = self.record(&rows) else {
+            self.tell_refused(true);
+            return;
+        };
+        self.shared.has_stopped.store(true, Ordering::Relaxed);
+        while rows.try_recv().is_ok() {}
+        drop(rows);
+        self.tell_refused(true);
+        let lost = self.shared.taken.load(Ordering::Relaxed).saturating_sub(self.writer.kept());
+        let why = format!(
+            "nothing is recorded any more: {error}; look after the disk and start the engine again"
+        );
+        tracing::error!(lost, "{why}");
+        (self.tell)(RecorderEvent::Stopped { why, lost });
+    }
+
+    /// Until nobody hands rows over any more.
+    fn record(&mut self, rows: &Receiver<BoardRow>) -> Result<(), RecorderError> {
+        self.writer.recover(&mut *self.tell)?;
+        loop {
+            let wait = self.writer.due().map(|due| due.saturating_sub(self.watch.elapsed()));
+            let next = match wait {
+                None => rows.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                // A queue that is never empty must not keep what is due from being done: `push` does it.
+                Some(wait) => match rows.try_recv() {
+                    Ok(row) => Ok(row),
+                    Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
+                    Err(TryRecvError::Empty) => rows.recv_timeout(wait),
+                },
+            };
+            let now = self.watch.elapsed();
+            let done = match next {
+                Ok(row) => self.writer.push(&row, now, &mut *self.tell),
+                Err(RecvTimeoutError::Timeout) => self.writer.tick(now, &mut *self.tell),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let finished = self.writer.finish(&mut *self.tell);
+                    self.shared.kept.store(self.writer.kept(), Ordering::Relaxed);
+                    return finished;
+                }
+            };
+            self.shared.kept.store(self.writer.kept(), Ordering::Relaxed);
+            done?;
+            self.tell_refused(false);
+        }
+    }
+
+    /// Tells of rows that were not taken, at most every [`RECORDER_TELL_TIME`], and at the end.
+    fn tell_refused(&mut self, is_end: bool) {
+        let refused = self.shared.refused.load(Ordering::Relaxed);
+        if refused == self.told_refused {
+            return;
+        }
+        let now = self.watch.elapsed();
+        let is_due = self.told_at.is_none_or(|told| now >= told + RECORDER_TELL_TIME);
+        if is_due || is_end {
+            let rows = refused - self.told_refused;
+            (self.told_refused, self.told_at) = (refused, Some(now));
+            tracing::warn!(
+                rows,
+                "rows are not recorded: too many waited, or they are larger than can be kept"
+            );
+            (self.tell)(RecorderEvent::Dropped { rows });
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The trades of a recorded day in the vendor's layout, so that `kumiki replay` runs over them.
+//!
+//! | a recorded trade | in the file |
+//! |---|---|
+//! | of a symbol with 4 or 5 characters, at a time of a session, in whole shares | a row at the venue's time, in the order of receipt; `TransactionId` counts from 1 |
+//! | earlier than the one before it of the same symbol | a row at the time of that one (`moved`) |
+//! | that adds up what a gap left out | left out: strategies do not get it (specification 4, P55) |
+//! | of another symbol, another day, another hour, or with a value that the layout does not hold | left out |
+//!
+//! What is left out stands in the Parquet files and is counted. The file's own head says from which
+//! segments it was made, so it can be seen whether it is up to date, and that it is no vendor's.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::path::Path;
+
+use atomic_file::AtomicFile;
+use domain::price::UNITS_PER_YEN;
+use domain::session::{AFTERNOON_OPEN, AUCTION_SLACK, CLOSE, MORNING_CLOSE, MORNING_OPEN};
+use domain::{InstrumentId, JstDate, TsNanos, VendorCode};
+use flate2::bufread::GzDecoder;
+use flate2::{Compression, GzBuilder};
+
+use crate::convert::{HEADER, push_line};
+use crate::limits::{DAY_SYMBOLS_MAX, PRICE_YEN_MAX, ROW_QUANTITY_MAX};
+use crate::reader::TradeRow;
+use crate::sample::COMPRESSION_LEVEL;
+
+use super::folder::{BoardFolder, DayFolder};
+use super::row::{Symbol, TradePrint};
+use super::table::read_trade_prints;
+use super::writer::RecorderError;
+
+/// Begin of the comment in the head of such a file.
+const COMMENT: &str = "kumiki recording, segments ";
+/// Nanoseconds in one millisecond.
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
+/// What became of the trades of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TradesFileReport {
+    /// The day in Japan.
+    pub date: JstDate,
+    /// Rows of the file; without any there is no file.
+    pub rows: u64,
+    /// Rows among them whose time was before that of the row before of the same symbol, and is that now.
+    pub moved: u64,
+    /// Trades left out that add up what a gap left out.
+    pub after_gap: u64,
+    /// Trades left out whose symbol is no code of the vendor.
+    pub no_code: u64,
+    /// Trades left out that were made on another day in Japan.
+    pub other_day: u64,
+    /// Trades left out that were made outside of the sessions.
+    pub outside_hours: u64,
+    /// Trades left out whose price or quantity the layout does not hold.
+    pub no_value: u64,
+}
+
+impl TradesFileReport {
+    const fn new(date: JstDate) -> Self {
+        Self {
+            date,
+            rows: 0,
+            moved: 0,
+            after_gap: 0,
+            no_code: 0,
+            other_day: 0,
+            outside_hours: 0,
+            no_value: 0,
+        }
+    }
+
+    /// Trades that are not in the file.
+    #[must_use]
+    pub const fn left_out(&self) -> u64 {
+        self.after_gap + self.no_code + self.other_day + self.outside_hours + self.no_value
+    }
+}
+
+/// Tells what became of the trades of a day.
+pub(super) fn log(report: &TradesFileReport) {
+    let TradesFileReport { date, rows, moved, after_gap, .. } = report;
+    let left_out = report.left_out();
+    tracing::info!(%date, rows, left_out, after_gap, moved, "the trades of a recorded day are written");
+}
+
+/// The comment of a file made from these segments.
+fn comment_of(segments: &[u32]) -> String {
+    let last = segments.last().copied().unwrap_or(0);
+    format!("{COMMENT}{} to {last:06}", segments.len())
+}
+
+fn segments_with_trades(day: &DayFolder) -> Result<Vec<u32>, RecorderError> {
+    let listed = day.list().map_err(RecorderError::io("list", day.path()))?;
+    Ok(listed.finished(&listed.trades).collect())
+}
+
+/// The comment in the head of a file; none where there is no file, and empty where it has none.
+fn comment_in(path: &Path) -> Result<Option<Vec<u8>>, RecorderError> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(RecorderError::io("read", path))?,
+    };
+    let text = GzDecoder::new(BufReader::new(file));
+    let comment = text.header().and_then(|head| head.comment());
+    Ok(Some(comment.unwrap_or_default().to_vec()))
+}
+
+/// Whether the file of a day is made from all its finished segments. A file that is no recorder's is left
+/// alone.
+pub(super) fn is_up_to_date(folder: &BoardFolder, day: &DayFolder) -> Result<bool, RecorderError> {
+    let segments = segments_with_trades(day)?;
+    let found = comment_in(&folder.trades_file(day.date()))?;
+    Ok(segments.is_empty() || found.is_some_and(|found| found == comment_of(&segments).as_bytes()))
+}
+
+/// Writes the trades of a day's finished segments in the vendor's layout. Nothing where it has none. The
+/// same segments give the same bytes.
+///
+/// # Errors
+/// [`RecorderError`]; the file is as it was then.
+pub fn make_trades_file(
+    folder: &BoardFolder,
+    day: &DayFolder,
+) -> Result<Option<TradesFileReport>, RecorderError> {
+    let segments = segments_with_trades(day)?;
+    if segments.is_empty() {
+        return Ok(None);
+    }
+    let path = folder.trades_file(day.date());
+    if comment_in(&path)?.is_some_and(|found| !found.starts_with(COMMENT.as_bytes())) {
+        return Err(RecorderError::NotOurs(path));
+    }
+    let trades = folder.trades_folder();
+    std::fs::create_dir_all(&trades).map_err(RecorderError::io("make", &trades))?;
+    let file = AtomicFile::create_in(&trades).map_err(RecorderError::io("write in", &trades))?;
+    let mut out = GzBuilder::new()
+        .mtime(0)
+        .comment(comment_of(&segments))
+        .write(file, Compression::new(COMPRESSION_LEVEL));
+    let failed = || RecorderError::io("write", &path);
+    out.write_all(HEADER.as_bytes()).map_err(failed())?;
+    let mut rows = Rows::of(day.date());
+    for segment in segments {
+        read_trade_prints(&day.trades(segment), |print| {
+            rows.line.clear();
+            if rows.take(&print) {
+                out.write_all(rows.line.as_bytes()).map_err(failed())?;
+            }
+            Ok::<(), RecorderError>(())
+        })?;
+    }
+    let file = out.finish().map_err(failed())?;
+    if rows.report.rows > 0 {
+        file.commit(&path).map_err(failed())?;
+    } else {
+        atomic_file::remove_if_there(&path).map_err(RecorderError::io("remove", &path))?;
+    }
+    Ok(Some(rows.report))
+}
+
+/// The vendor's code and the time of the last row of each symbol.
+struct Rows {
+    known: BTreeMap<Symbol, (VendorCode, u64)>,
+    report: TradesFileReport,
+    line: String,
+}
+
+impl Rows {
+    const fn of(date: JstDate) -> Self {
+        Self { known: BTreeMap::new(), report: TradesFileReport::new(date), line: String::new() }
+    }
+
+    /// Writes a trade as a line, or counts why it is left out.
+    fn take(&mut self, print: &TradePrint) -> bool {
+        let left_out = match self.row_of(print) {
+            Ok(row) => {
+                push_line(&mut self.line, &row, None);
+                self.line.push('\n');
+                return true;
+            }
+            Err(left_out) => left_out(&mut self.report),
+        };
+        *left_out += 1;
+        false
+    }
+
+    fn row_of(
+        &mut self,
+        print: &TradePrint,
+    ) -> Result<TradeRow, fn(&mut TradesFileReport) -> &mut u64> {
+        if print.after_gap {
+            return Err(|report| &mut report.after_gap);
+        }
+        let quantity = u64::try_from(print.quantity / UNITS_PER_YEN).unwrap_or(0);
+        let is_whole = print.quantity % UNITS_PER_YEN == 0;
+        let has_price = (1..=PRICE_YEN_MAX * UNITS_PER_YEN).contains(&print.price);
+        if !is_whole || !(1..=ROW_QUANTITY_MAX).contains(&quantity) || !has_price {
+            return Err(|report| &mut report.no_value);
+        }
+        let made = TsNanos::from_nanos(print.timestamp_ms.saturating_mul(NANOS_PER_MILLI));
+        if made.jst_date() != self.report.date {
+            return Err(|report| &mut report.other_day);
+        }
+        let sessions =
+            [MORNING_OPEN..=MORNING_CLOSE + AUCTION_SLACK, AFTERNOON_OPEN..=CLOSE + AUCTION_SLACK];
+        if !sessions.iter().any(|session| session.contains(&made.jst_nanos_of_day())) {
+            return Err(|report| &mut report.outside_hours);
+        }
+        let (code, last) = match self.known.get(&print.symbol) {
+            Some(known) => *known,
+            None if self.known.len() < DAY_SYMBOLS_MAX => {
+                let id = format!("{}.TSE", print.symbol).parse::<InstrumentId>();
+                let code = id.and_then(|id| id.vendor_code());
+                (code.map_err(|_| no_code as fn(&mut _) -> &mut _)?, 0)
+            }
+            None => return Err(no_code),
+        };
+        let ts_event = made.nanos().max(last);
+        self.report.moved += u64::from(ts_event != made.nanos());
+        self.report.rows += 1;
+        self.known.insert(print.symbol, (code, ts_event));
+        let transaction_id = self.report.rows;
+        Ok(TradeRow { code_index: 0, code, ts_event, price: print.price, quantity, transaction_id })
+    }
+}
+
+const fn no_code(report: &mut TradesFileReport) -> &mut u64 {
+    &mut report.no_code
+}

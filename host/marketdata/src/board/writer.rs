@@ -1,0 +1,343 @@
+//! What the recorder's thread does, with the time given.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use domain::JstDate;
+use thiserror::Error;
+
+use crate::limits::{DAY_SEGMENTS_MAX, JOURNAL_ROWS_MAX, JOURNAL_TIME_MAX, SYNC_TIME};
+use crate::parquet::ParquetError;
+
+use super::folder::{BoardFolder, DayFolder, days};
+use super::journal::{Journal, JournalError};
+use super::row::BoardRow;
+use super::segment::{SealReport, seal};
+use super::trades_file::{self, TradesFileReport, is_up_to_date, make_trades_file};
+
+/// Why nothing is recorded, or no more.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RecorderError {
+    /// Another recorder writes there.
+    #[error(
+        "another program records into {}; end that one, or set another `record_dir`",
+        .0.display()
+    )]
+    Locked(PathBuf),
+    /// A day has too many segments.
+    #[error(
+        "{} has {DAY_SEGMENTS_MAX} segments, the most of a day; set another `record_dir`",
+        .0.display()
+    )]
+    TooManySegments(PathBuf),
+    /// A journal cannot be read or written.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// A table cannot be read or written.
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+    /// A file that the recorder did not make has the name of one of its own.
+    #[error("{} was not made by a recorder; move it away", .0.display())]
+    NotOurs(PathBuf),
+    /// The system refuses.
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl RecorderError {
+    pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Io { what, path, source }
+    }
+}
+
+/// What a recorder tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecorderEvent {
+    /// The files of a journal were made that a recorder before had left.
+    Recovered(SealReport),
+    /// The files of a journal were made that was full or old.
+    Sealed(SealReport),
+    /// The trades of a day were written in the vendor's layout.
+    TradesFile(TradesFileReport),
+    /// They could not be; the next start tries again.
+    TradesFileFailed {
+        /// The day in Japan.
+        date: JstDate,
+        /// Why, in one line.
+        why: String,
+    },
+    /// So many rows came while the queue was full, since the last such event.
+    Dropped {
+        /// Rows that are not kept.
+        rows: u64,
+    },
+    /// Nothing is recorded any more until the program starts again; what is on the disk stays.
+    Stopped {
+        /// Why, in one line, and what to do.
+        why: String,
+        /// Rows that had been taken and are not kept.
+        lost: u64,
+    },
+}
+
+/// Sizes and times at which a writer brings rows to the disk and makes files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pace {
+    /// Rows of a journal, after which it becomes Parquet files.
+    pub(super) journal_rows: u64,
+    /// Age at which it does.
+    pub(super) journal_time: Duration,
+    /// How long a row may wait until it is on the disk.
+    pub(super) sync_time: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            journal_rows: JOURNAL_ROWS_MAX,
+            journal_time: JOURNAL_TIME_MAX,
+            sync_time: SYNC_TIME,
+        }
+    }
+}
+
+/// The one writer of a folder. After an error it must not be used any more; what is on the disk stays, and
+/// the next writer makes files of it.
+#[derive(Debug)]
+pub struct Writer {
+    folder: BoardFolder,
+    pace: Pace,
+    current: Option<Segment>,
+    /// Rows on the disk.
+    kept: u64,
+    /// Keeps other writers away.
+    _lock: File,
+}
+
+/// The segment that is written.
+#[derive(Debug)]
+struct Segment {
+    day: DayFolder,
+    number: u32,
+    journal: Journal,
+    /// When it began.
+    since: Duration,
+    /// When the first row came that is not on the disk.
+    waits_since: Option<Duration>,
+}
+
+impl Writer {
+    /// Takes a folder, which is made where there is none.
+    ///
+    /// # Errors
+    /// [`RecorderError`]: another writer has it, or the system refuses.
+    pub fn open(folder: &Path) -> Result<Self, RecorderError> {
+        Self::open_with(folder, Pace::default())
+    }
+
+    pub(super) fn open_with(folder: &Path, pace: Pace) -> Result<Self, RecorderError> {
+        let folder = BoardFolder::new(folder);
+        let path = folder.days_folder();
+        fs::create_dir_all(&path).map_err(RecorderError::io("make", &path))?;
+        let path = folder.lock_file();
+        let lock = atomic_file::open_own(&path).map_err(RecorderError::io("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(RecorderError::Locked(folder.path().to_owned()));
+            }
+            Err(TryLockError::Error(source)) => {
+                return Err(RecorderError::io("lock", &path)(source));
+            }
+        }
+        Ok(Self { folder, pace, current: None, kept: 0, _lock: lock })
+    }
+
+    /// Rows that are on the disk, of those that this writer took.
+    #[must_use]
+    pub const fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Finishes what an earlier writer has left: journals, files that have no name yet, and the trades of
+    /// days in the vendor's layout.
+    ///
+    /// # Errors
+    /// [`RecorderError`]; nothing is lost then.
+    pub fn recover(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
+        let path = self.folder.days_folder();
+        let all = days(&self.folder).map_err(RecorderError::io("list", &path))?;
+        remove_unfinished(&self.folder.trades_folder())?;
+        for day in all {
+            remove_unfinished(day.path())?;
+            let listed = day.list().map_err(RecorderError::io("list", day.path()))?;
+            for segment in listed.journals {
+                let report = seal(&day, segment)?;
+                let (damaged, torn) = (report.journal.damaged_bytes, report.journal.torn_bytes);
+                tracing::warn!(
+                    date = %report.date, segment, rows = report.journal.rows, torn, damaged,
+                    "a recording was left unfinished; its rows are kept"
+                );
+                tell(RecorderEvent::Recovered(report));
+            }
+            if !is_up_to_date(&self.folder, &day)? {
+                self.make_trades_file(&day, tell);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a sound row ([`BoardRow::is_sound`]) at a time of a clock that never goes back.
+    ///
+    /// # Errors
+    /// [`RecorderError`]
+    pub fn push(
+        &mut self,
+        row: &BoardRow,
+        now: Duration,
+        tell: &mut dyn FnMut(RecorderEvent),
+    ) -> Result<(), RecorderError> {
+        let date = row.day();
+        if self.current.as_ref().is_some_and(|segment| segment.day.date() != date) {
+            self.end_day(tell)?;
+        }
+        let current = match &mut self.current {
+            Some(current) => current,
+            none => none.insert(Segment::begin(self.folder.day(date), now)?),
+        };
+        current.waits_since.get_or_insert(now);
+        if current.journal.push(row) {
+            self.kept += current.sync()?;
+        }
+        self.tick(now, tell)
+    }
+
+    /// Does what is due at a time.
+    ///
+    /// # Errors
+    /// [`RecorderError`]
+    pub fn tick(
+        &mut self,
+        now: Duration,
+        tell: &mut dyn FnMut(RecorderEvent),
+    ) -> Result<(), RecorderError> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        let rows = current.journal.rows() + current.journal.waiting() as u64;
+        let is_over = rows >= self.pace.journal_rows
+            || now.saturating_sub(current.since) >= self.pace.journal_time;
+        if is_over {
+            return self.end_segment(tell).map(drop);
+        }
+        if current.waits_since.is_some_and(|since| now >= since + self.pace.sync_time) {
+            self.kept += current.sync()?;
+        }
+        Ok(())
+    }
+
+    /// When [`Self::tick`] is to be called at the latest; never where nothing waits.
+    #[must_use]
+    pub fn due(&self) -> Option<Duration> {
+        let current = self.current.as_ref()?;
+        let over = current.since + self.pace.journal_time;
+        Some(current.waits_since.map_or(over, |since| over.min(since + self.pace.sync_time)))
+    }
+
+    /// Ends the segment and writes the trades of its day.
+    ///
+    /// # Errors
+    /// [`RecorderError`]
+    pub fn finish(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
+        self.end_day(tell)
+    }
+
+    fn end_day(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
+        if let Some(day) = self.end_segment(tell)? {
+            self.make_trades_file(&day, tell);
+        }
+        Ok(())
+    }
+
+    fn end_segment(
+        &mut self,
+        tell: &mut dyn FnMut(RecorderEvent),
+    ) -> Result<Option<DayFolder>, RecorderError> {
+        let Some(mut current) = self.current.take() else { return Ok(None) };
+        self.kept += current.sync()?;
+        let report = seal(&current.day, current.number)?;
+        tracing::debug!(
+            date = %report.date, segment = report.segment, depth = report.depth,
+            trades = report.trades, "a segment of the recording is finished"
+        );
+        tell(RecorderEvent::Sealed(report));
+        Ok(Some(current.day))
+    }
+
+    /// The recording goes on without that file: it can be made from the segments at any time.
+    fn make_trades_file(&self, day: &DayFolder, tell: &mut dyn FnMut(RecorderEvent)) {
+        match make_trades_file(&self.folder, day) {
+            Ok(Some(report)) => {
+                trades_file::log(&report);
+                tell(RecorderEvent::TradesFile(report));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let (date, why) = (day.date(), error.to_string());
+                tracing::error!(%date, %why, "the trades of a recorded day are not written");
+                tell(RecorderEvent::TradesFileFailed { date, why });
+            }
+        }
+    }
+}
+
+impl Segment {
+    fn begin(day: DayFolder, now: Duration) -> Result<Self, RecorderError> {
+        let path = day.path();
+        fs::create_dir_all(path).map_err(RecorderError::io("make", path))?;
+        let folder = atomic_file::folder_of(path);
+        atomic_file::sync_folder(folder).map_err(RecorderError::io("write in", folder))?;
+        let number = day.list().map_err(RecorderError::io("list", path))?.last() + 1;
+        if number > DAY_SEGMENTS_MAX {
+            return Err(RecorderError::TooManySegments(path.to_owned()));
+        }
+        let journal = Journal::create(day.journal(number))?;
+        Ok(Self { day, number, journal, since: now, waits_since: None })
+    }
+
+    /// Brings the rows that wait to the disk; gives how many.
+    fn sync(&mut self) -> Result<u64, RecorderError> {
+        let rows = self.journal.waiting() as u64;
+        self.journal.sync()?;
+        self.waits_since = None;
+        Ok(rows)
+    }
+}
+
+/// Removes files of a folder that a killed writer was writing aside: nobody else writes there.
+fn remove_unfinished(folder: &Path) -> Result<(), RecorderError> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(RecorderError::io("list", folder))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(RecorderError::io("list", folder))?;
+        let name = entry.file_name();
+        let is_unfinished =
+            name.to_str().is_some_and(|name| name.starts_with(atomic_file::UNFINISHED_PREFIX));
+        if is_unfinished && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let path = entry.path();
+            fs::remove_file(&path).map_err(RecorderError::io("remove", &path))?;
+        }
+    }
+    Ok(())
+}
