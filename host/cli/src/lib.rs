@@ -36,11 +36,13 @@ mod database;
 #[cfg(not(feature = "database"))]
 #[path = "no_database.rs"]
 mod database;
+mod dialects;
 mod engine_serve;
 mod execution;
 mod hidden;
 mod interrupt;
 mod key;
+mod local_broker;
 mod logging;
 mod order;
 mod paths;
@@ -54,6 +56,7 @@ mod replay_sweep_merge;
 mod replay_verify;
 #[cfg(feature = "database")]
 mod schemas;
+mod settings;
 mod sim_web_broker;
 #[cfg(feature = "database")]
 mod sql;

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::limits::{
     BEHIND_FRAMES, LIST_AHEAD_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, READERS_BEHIND,
-    TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME, TRADES_REST,
+    TICKER_BYTES_MAX, TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME, TRADES_REST,
 };
 use crate::waits::Waits;
 
@@ -35,25 +35,47 @@ pub(crate) enum Newest {
     Progress,
     /// The growing bar of an instrument, by its position in the run's list.
     GrowingBar(usize),
+    /// The board of a symbol, of a client that is behind.
+    Depth([u8; TICKER_BYTES_MAX]),
+}
+
+impl Newest {
+    /// The board of a symbol; none for one that is longer than any is.
+    pub(crate) fn depth(ticker: &str) -> Option<Self> {
+        let mut bytes = [0; TICKER_BYTES_MAX];
+        bytes.get_mut(..ticker.len())?.copy_from_slice(ticker.as_bytes());
+        Some(Self::Depth(bytes))
+    }
+
+    /// Whether those who keep up are told each of them.
+    const fn is_for_those_behind(self) -> bool {
+        match self {
+            Self::BuyingPower | Self::Depth(_) => true,
+            Self::Progress | Self::GrowingBar(_) => false,
+        }
+    }
 }
 
 /// What the trades of one message have in common.
 #[derive(Debug)]
 pub(crate) struct TradesHead {
+    pub(crate) venue: String,
+    pub(crate) exchange: String,
     pub(crate) ticker: String,
-    pub(crate) instrument_id: String,
-    pub(crate) run_id: String,
+    /// Told by a replay.
+    pub(crate) instrument_id: Option<String>,
+    pub(crate) stream_session_id: String,
 }
 
 impl TradesHead {
     /// Trades with it.
     pub(crate) fn trades(&self, trades: Vec<TradeRow>) -> Trades<'_> {
         Trades {
-            venue: crate::VENUE.into(),
-            exchange: "TSE".into(),
+            venue: Text::Borrowed(&self.venue),
+            exchange: Text::Borrowed(&self.exchange),
             ticker: Text::Borrowed(&self.ticker),
-            instrument_id: Some(Text::Borrowed(&self.instrument_id)),
-            stream_session_id: Text::Borrowed(&self.run_id),
+            instrument_id: self.instrument_id.as_deref().map(Text::Borrowed),
+            stream_session_id: Text::Borrowed(&self.stream_session_id),
             trades,
         }
     }
@@ -164,7 +186,7 @@ impl Outbox {
         let since = self.waits.as_ref().map(Waits::now).unwrap_or_default();
         let mut queue = self.queue();
         if let Some(kind) = newest
-            && (kind != Newest::BuyingPower || queue.frames >= BEHIND_FRAMES)
+            && (!kind.is_for_those_behind() || queue.frames >= BEHIND_FRAMES)
         {
             queue.leave_out(kind);
         }
@@ -341,6 +363,24 @@ impl Queue {
             self.frames -= 1;
             self.bytes -= old.bytes();
         }
+        if self.waiting.len() > 2 * self.frames + BEHIND_FRAMES {
+            self.close_gaps();
+        }
+    }
+
+    /// Takes the places of what was left out away: a client that reads nothing would leave one for each
+    /// state that it is not told.
+    fn close_gaps(&mut self) {
+        let kinds: BTreeMap<u64, Newest> =
+            self.newest.iter().map(|(kind, number)| (*number, *kind)).collect();
+        let first = self.first;
+        let numbered = (first..).zip(std::mem::take(&mut self.waiting));
+        for (number, waiting) in numbered.filter(|(_, waiting)| waiting.is_some()) {
+            if let Some(kind) = kinds.get(&number) {
+                self.newest.insert(*kind, first + self.waiting.len() as u64);
+            }
+            self.waiting.push_back(waiting);
+        }
     }
 
     /// Adds a trade to the last message, where that has trades of the same ticker: nothing is told
@@ -388,9 +428,11 @@ mod tests {
 
     fn head(ticker: &str) -> Arc<TradesHead> {
         Arc::new(TradesHead {
+            venue: "replay".to_owned(),
+            exchange: "TSE".to_owned(),
             ticker: ticker.to_owned(),
-            instrument_id: format!("{ticker}.TSE"),
-            run_id: "r".to_owned(),
+            instrument_id: Some(format!("{ticker}.TSE")),
+            stream_session_id: "r".to_owned(),
         })
     }
 
