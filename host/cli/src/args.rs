@@ -16,6 +16,7 @@ mod secret;
 mod sim;
 #[cfg(feature = "database")]
 mod update;
+mod watch;
 
 use std::env;
 use std::ffi::OsStr;
@@ -47,6 +48,7 @@ pub(crate) use self::order::{
     OrderModifyArgs, OrderSubmitArgs, WhichArgs,
 };
 pub(crate) use self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs};
+pub(crate) use self::watch::WatchArgs;
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
@@ -105,6 +107,9 @@ pub(crate) enum Command {
     /// Send, change, cancel and follow orders at the web broker, through the engine that runs.
     #[command(subcommand, after_help = order::ORDER_HELP)]
     Order(OrderCommand),
+    /// Show the live board and the trades of symbols at the local broker's gateway.
+    #[command(after_help = watch::WATCH_HELP)]
+    Watch(WatchArgs),
     /// Simulate a venue on this machine, for trying out and for tests.
     #[command(subcommand)]
     Sim(SimCommand),

@@ -69,6 +69,7 @@ mod table;
 mod terminal;
 #[cfg(feature = "database")]
 mod update;
+mod watch;
 mod web_broker;
 
 use std::fmt;
@@ -180,6 +181,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
         Command::Serve(serve) => engine_serve::run(serve),
         Command::Order(order) => order::run(order),
+        Command::Watch(watch) => watch::run(watch),
         Command::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),

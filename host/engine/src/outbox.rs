@@ -479,6 +479,67 @@ mod tests {
         assert_eq!(all.len(), BEHIND_FRAMES + 1);
     }
 
+    /// P56: boards are left out for a client that is behind, and only then; what follows keeps its order.
+    #[test]
+    fn p56_of_a_client_that_is_behind_the_newest_board_of_each_symbol_waits() {
+        let outbox = Outbox::default();
+        let (toyota, softbank) = (Newest::depth("7203"), Newest::depth("9984"));
+        assert!(toyota.is_some() && toyota != softbank);
+        assert_eq!(Newest::depth("12345678901234567"), None, "longer than any symbol");
+        for number in 0..BEHIND_FRAMES {
+            outbox.push(format!("toyota {number}").into(), toyota);
+        }
+        outbox.push("trade 1".into(), None);
+        outbox.push("softbank 1".into(), softbank);
+        outbox.push("trade 2".into(), None);
+        // From here on it is behind.
+        outbox.push("toyota last".into(), toyota);
+        outbox.push("softbank 2".into(), softbank);
+        outbox.push("trade 3".into(), None);
+        let mut all = Vec::new();
+        while all.last().is_none_or(|last| last != "trade 3") {
+            all.extend(texts(&outbox));
+        }
+        let kept = BEHIND_FRAMES - 1;
+        assert_eq!(all[kept - 1], format!("toyota {}", kept - 1), "a client that kept up has each");
+        assert_eq!(all[kept..], ["trade 1", "trade 2", "toyota last", "softbank 2", "trade 3"]);
+    }
+
+    /// A client that reads nothing takes no more memory with each board that it is not told.
+    #[test]
+    fn p56_boards_of_a_stopped_client_take_no_memory() {
+        let outbox = Outbox::default();
+        let symbols: Vec<_> =
+            (0..50).map(|code| Newest::depth(&format!("{}", 1301 + code))).collect();
+        for number in 0..200_000_u64 {
+            let symbol = symbols[number as usize % symbols.len()];
+            outbox.push(format!("{number:08}").into(), symbol);
+            if number % 1_000 == 0 {
+                outbox.push_trade(&head("7203"), &row(number), Duration::from_millis(number));
+            }
+        }
+        let queue = outbox.queue();
+        assert!(queue.frames <= BEHIND_FRAMES + symbols.len() + 200, "{}", queue.frames);
+        let places = queue.waiting.len();
+        assert!(places <= 2 * queue.frames + BEHIND_FRAMES + 1, "{places}");
+        assert!(
+            queue.waiting.capacity() <= 4 * (2 * queue.frames + BEHIND_FRAMES),
+            "it is given back"
+        );
+        drop(queue);
+        assert!(!outbox.is_closing(), "nobody is sent away for boards alone");
+        let mut all = Vec::new();
+        while let Taken::Messages(messages) = outbox.take() {
+            all.extend(messages.into_iter().map(|waiting| waiting.into_text().to_string()));
+        }
+        let trades = all.iter().filter(|text| text.contains("Trades")).count();
+        assert_eq!(trades, 200, "and every trade is there");
+        let newest = all.iter().filter(|text| text.len() == 8).next_back().unwrap();
+        assert_eq!(newest, "00199999");
+        outbox.push("after".into(), symbols[0]);
+        assert_eq!(texts(&outbox), ["after"]);
+    }
+
     #[test]
     fn trades_are_joined_only_while_they_wait() {
         let outbox = Outbox::default();

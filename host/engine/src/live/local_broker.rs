@@ -1,7 +1,7 @@
 //! The venue of the local broker's gateway: market data and an account that is read. No order goes there
 //! (specification 1, "What the service does"; specification 4, P43 to P60).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::gateway_mapping::GatewayMapping;
@@ -108,20 +108,30 @@ impl Gateway {
             load_dialect((VENUE, &DIALECTS), &local_broker.dialect, cache, |sandbox, path| {
                 sandbox.load_gateway_dialect(path)?.instantiate()
             });
-        let mapping: Box<dyn GatewayMapping> = Box::new(loaded?);
+        let dialog = Dialog::from_environment(local_broker.asks_in_terminal);
+        let password = (dialog, local_broker.dev_login_allowed);
+        let config = local_broker.config.clone();
+        Self::of_parts(shared, config, Box::new(loaded?), password, local_broker.record.as_deref())
+    }
+
+    fn of_parts(
+        shared: &Arc<Shared>,
+        config: LocalBrokerConfig,
+        mapping: Box<dyn GatewayMapping>,
+        (dialog, dev_login_allowed): (Dialog, bool),
+        record: Option<&Path>,
+    ) -> Result<Self, StartError> {
         let identity = mapping.identity();
         let dialect = Dialect { name: identity.component, sha256: identity.sha256 };
-        let dialog = Dialog::from_environment(local_broker.asks_in_terminal);
-        let (asked, dev_login_allowed) = (dialog.clone(), local_broker.dev_login_allowed);
+        let asked = dialog.clone();
         let setup = Setup {
-            config: local_broker.config.clone(),
+            config,
             mapping,
             ask_password: Box::new(move || {
                 credentials::gateway_password(dev_login_allowed, &asked)
             }),
         };
         let clients = Arc::downgrade(shared);
-        let record = local_broker.record.as_deref();
         let recording = record.map(|folder| Recording::start(folder, Arc::downgrade(shared)));
         // What it has taken is on the disk when the venue's thread has ended.
         let mut recording = recording.transpose()?;
@@ -143,6 +153,21 @@ impl Gateway {
         let is_production = service.is_production();
         tracing::info!(is_production, "market data come from the local broker's gateway");
         Ok(Self { service: Mutex::new(Some(service)), dialog, dialect, is_production })
+    }
+}
+
+#[cfg(test)]
+impl Gateway {
+    /// A venue with this dialect, where nobody is asked for a password.
+    pub(super) fn of_mapping(
+        shared: &Arc<Shared>,
+        config: LocalBrokerConfig,
+        mapping: Box<dyn GatewayMapping>,
+        record: Option<&Path>,
+    ) -> Result<Self, StartError> {
+        let nobody = Dialog::from_environment(false);
+        nobody.close();
+        Self::of_parts(shared, config, mapping, (nobody, false), record)
     }
 }
 

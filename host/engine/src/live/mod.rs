@@ -258,3 +258,211 @@ impl Shared {
         core.hub.count_error(to.client, to.now);
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use domain::fault::Identity;
+    use domain::gateway_mapping::{
+        GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
+    };
+    use domain::order_mapping::Mapped;
+    use ipc::Secret;
+    use replay::strategies::Strategies;
+    use sandbox::Limits;
+    use venues::local_broker::LocalBrokerConfig;
+
+    use super::*;
+    use crate::outbox::{Outbox, Taken};
+    use crate::{CancellationToken, EngineConfig};
+
+    /// A live engine's session without venues.
+    pub(in crate::live) fn shared() -> Arc<Shared> {
+        let config = EngineConfig {
+            mode: EngineMode::Live,
+            port: 0,
+            token: Secret::from("0123456789abcdef".to_owned()),
+            config_dir: "c".into(),
+            cache_dir: "d".into(),
+            data: None,
+            strategies: Strategies { folder: "s".into(), cache: "d".into(), shipped: None },
+            standalone: true,
+            allowed_origins: Vec::new(),
+            runs_kept: 1,
+            limits: Limits::default(),
+            web_broker: None,
+            local_broker: None,
+        };
+        Arc::new(Shared::new(config, CancellationToken::new()))
+    }
+
+    struct NoDialect(GatewayDescription);
+
+    impl GatewayMapping for NoDialect {
+        fn identity(&self) -> Identity {
+            Identity { component: "none".to_owned(), sha256: "0".repeat(64) }
+        }
+
+        fn description(&self) -> &GatewayDescription {
+            &self.0
+        }
+
+        fn classify(&mut self, _: u16, _: &str) -> Mapped<GatewayRefusal> {
+            let kind = GatewayErrorKind::Other;
+            Ok(GatewayRefusal { kind, code: None, message: String::new() })
+        }
+
+        fn read_board(&mut self, _: &str) -> Mapped<Result<GatewayBoard, String>> {
+            Ok(Err("none".to_owned()))
+        }
+    }
+
+    /// A live engine with the local broker's venue, where no gateway runs, and what one client is told.
+    fn engine() -> (Arc<Shared>, ClientId, Arc<Outbox>) {
+        let shared = shared();
+        // The port of a service that is gone: nothing listens there, and nothing asks.
+        let config = LocalBrokerConfig {
+            base_url: Some("http://127.0.0.1:9".to_owned()),
+            ..LocalBrokerConfig::default()
+        };
+        let mapping = Box::new(NoDialect(GatewayDescription::default()));
+        let gateway = Gateway::of_mapping(&shared, config, mapping, None).unwrap();
+        assert!(shared.live.local_broker.set(gateway).is_ok());
+        let outbox = Arc::new(Outbox::default());
+        let client = shared.lock().hub.join(Arc::clone(&outbox));
+        (shared, client, outbox)
+    }
+
+    fn told(outbox: &Outbox) -> Vec<serde_json::Value> {
+        match outbox.take() {
+            Taken::Messages(messages) => messages
+                .into_iter()
+                .map(|message| serde_json::from_str(&message.into_text()).unwrap())
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    const ORDER: &str = r#"{"client_order_id":"o1","instrument_id":"7203.TSE","order_side":"BUY",
+        "order_type":"MARKET","quantity":"100","price":null,"trigger_price":null,"trigger_type":null,
+        "time_in_force":"DAY","expire_time_ns":null,"post_only":false,"reduce_only":false,"tags":null}"#;
+
+    /// P58: what is no stock first, everything else is not taken, and none of it reaches the venue.
+    #[test]
+    fn p58_no_order_command_reaches_the_local_broker() {
+        let (shared, client, outbox) = engine();
+        let order = |instrument: &str| {
+            let order = ORDER.replace("7203.TSE", instrument);
+            format!(
+                r#"{{"op":"SubmitOrder","request_id":"r","venue":"local_broker","order":{order}}}"#
+            )
+        };
+        let plain = |op: &str, fields: &str| {
+            format!(r#"{{"op":"{op}","request_id":"r","venue":"local_broker"{fields}}}"#)
+        };
+        let (futures, refused) = ("UNSUPPORTED_INSTRUMENT", "VENUE_UNSUPPORTED");
+        for (command, code, start) in [
+            (order("7203.TSE"), refused, "PHASE_1: "),
+            (order("160060018.TSE"), futures, "FUTURES: "),
+            (order("no instrument"), refused, "PHASE_1: "),
+            (
+                plain("ModifyOrder", r#","client_order_id":"o1","change":{"new_quantity":"1"}"#),
+                refused,
+                "PHASE_1: ",
+            ),
+            (plain("CancelOrder", r#","venue_order_id":"5""#), refused, "PHASE_1: "),
+            (plain("CancelAllOrders", ""), refused, "PHASE_1: "),
+            (plain("CancelAllOrders", r#","instrument_id":"160060018.OSE""#), futures, "FUTURES: "),
+        ] {
+            shared.handle(client, &command);
+            let events = told(&outbox);
+            assert_eq!(events.len(), 1, "{command}: {events:?}");
+            let event = &events[0];
+            assert_eq!(event["event"], "OrderRejected", "{command}");
+            assert_eq!(event["reason_code"], code, "{command}");
+            assert!(event["reason_text"].as_str().unwrap().starts_with(start), "{event}");
+            assert_eq!(
+                (&event["request_id"], &event["venue"]),
+                (&"r".into(), &"local_broker".into())
+            );
+        }
+        // An order that is none is refused before that, at its venue.
+        shared.handle(client, &order("7203.TSE").replace("\"BUY\"", "1"));
+        let events = told(&outbox);
+        assert_eq!(events[0]["reason_code"], "VALIDATION_ERROR", "{events:?}");
+        assert_eq!(events[0]["venue"], "local_broker", "{events:?}");
+        shared.live.stop();
+    }
+
+    /// P44: five fields, always.
+    #[test]
+    fn p44_the_capabilities_of_the_local_broker() {
+        let (shared, ..) = engine();
+        let told = serde_json::to_value(shared.live.capabilities()).unwrap();
+        let expected = serde_json::json!({"local_broker": {
+            "requires_local_app": true, "max_push_symbols": 50, "supports_amend": false,
+            "requires_trade_password_for_cancel": true, "is_production": false,
+        }});
+        assert_eq!(told, expected);
+        assert_eq!(shared.live.dialects()["local_broker"].name, "none");
+        shared.live.stop();
+    }
+
+    /// What is asked of a venue that has ended, or that the engine does not have, is refused.
+    #[test]
+    fn commands_go_to_the_venue_that_they_name() {
+        let (shared, client, outbox) = engine();
+        shared.handle(client, r#"{"op":"GetBuyingPower","request_id":"w","venue":"web_broker"}"#);
+        shared.handle(client, r#"{"op":"SetSecondPassword","request_id":"p","value":"v"}"#);
+        for event in told(&outbox) {
+            assert_eq!(
+                (&event["event"], &event["code"]),
+                (&"Error".into(), &"venue_not_available".into())
+            );
+        }
+        shared.live.stop();
+        for (op, fields) in [
+            ("Subscribe", r#","venue":"local_broker","ticker":"7203""#),
+            ("GetBoard", r#","venue":"local_broker","ticker":"7203""#),
+            ("GetOrderList", r#","venue":"local_broker","filter":{}"#),
+            ("GetPositions", r#","venue":"local_broker""#),
+            ("GetVenueState", ""),
+        ] {
+            shared.handle(client, &format!(r#"{{"op":"{op}","request_id":"r"{fields}}}"#));
+            let events = told(&outbox);
+            assert_eq!(events.len(), 1, "{op}: {events:?}");
+            assert_eq!(events[0]["event"], "EngineBusy", "{op}: {events:?}");
+            assert!(events[0]["reason"].as_str().unwrap().contains("local_broker"), "{events:?}");
+        }
+    }
+
+    #[test]
+    fn the_real_market_is_refused_before_anything_starts() {
+        let local_broker = |config| LocalBroker {
+            config,
+            dialect: "d".into(),
+            dev_login_allowed: false,
+            asks_in_terminal: false,
+            record: None,
+        };
+        let usual =
+            LocalBrokerConfig { retry_wait: Duration::ZERO, ..LocalBrokerConfig::default() };
+        let port = LocalBrokerConfig {
+            base_url: Some("http://127.0.0.1:18080".to_owned()),
+            ..usual.clone()
+        };
+        let alone = LocalBrokerConfig { production_wanted: true, ..usual.clone() };
+        for (config, code) in [(port, 19), (alone, 19)] {
+            let error = Gateway::check(&local_broker(config)).unwrap_err();
+            assert_eq!(error.exit_code(), code);
+            assert!(error.to_string().contains("LOCALBROKER_ALLOW_PROD=1"), "{error}");
+        }
+        let elsewhere =
+            LocalBrokerConfig { base_url: Some("http://192.0.2.1".to_owned()), ..usual.clone() };
+        let error = Gateway::check(&local_broker(elsewhere)).unwrap_err();
+        assert_eq!(error.exit_code(), 20);
+        assert!(error.to_string().contains("not on this machine"), "{error}");
+        assert!(Gateway::check(&local_broker(usual)).is_ok());
+    }
+}
