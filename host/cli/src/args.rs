@@ -17,6 +17,7 @@ mod sim;
 mod sim_local_broker;
 #[cfg(feature = "database")]
 mod update;
+mod watch;
 
 use std::env;
 use std::ffi::OsStr;
@@ -49,6 +50,7 @@ pub(crate) use self::order::{
 };
 pub(crate) use self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs};
 pub(crate) use self::sim_local_broker::LocalBrokerArgs;
+pub(crate) use self::watch::WatchArgs;
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
@@ -77,7 +79,7 @@ Exit codes:
   4    a verified run or its manifest is not what comes out again
   5    the data or the strategy of a verified run changed
   6    update: a business day is missing between published ones
-  10 to 18  serve: it did not start, see kumiki serve --help
+  10 to 21  serve: it did not start, see kumiki serve --help
   130  interrupted
 
 Each command has a help of its own, with examples: kumiki replay run --help.";
@@ -107,6 +109,9 @@ pub(crate) enum Command {
     /// Send, change, cancel and follow orders at the web broker, through the engine that runs.
     #[command(subcommand, after_help = order::ORDER_HELP)]
     Order(OrderCommand),
+    /// Show the live board and the trades of symbols at the local broker's gateway.
+    #[command(after_help = watch::WATCH_HELP)]
+    Watch(WatchArgs),
     /// Simulate a venue on this machine, for trying out and for tests.
     #[command(subcommand)]
     Sim(SimCommand),

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use domain::guest_limit::LimitChange;
 use toml::{Table, Value};
 
+use crate::local_broker::{self, LocalBrokerSettings};
 use crate::web_broker::{self, WebBrokerSettings};
 use crate::wrong_arguments;
 
@@ -26,7 +27,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 20] = [
+const KEYS: [Key; 32] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -187,6 +188,102 @@ const KEYS: [Key; 20] = [
         variable: "KUMIKI_WEB_BROKER_DAILY_HISTORY",
         meaning: "whether `kumiki update` logs in for daily prices that the vendor does not give",
     },
+    Key {
+        name: "local_broker.base_url",
+        kind: "text",
+        default: "this machine's port 18081",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_BASE_URL",
+        meaning: "the gateway's address on this machine: scheme, host and port; in production port 18080",
+    },
+    Key {
+        name: "local_broker.dialect",
+        kind: "text",
+        default: "local-broker-spec",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_DIALECT",
+        meaning: "the component that knows the gateway's words: local-broker-spec, local-broker-kabusapi, or the path of a .wasm file",
+    },
+    Key {
+        name: "local_broker.dialects",
+        kind: "path",
+        default: "beside the program",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_DIALECTS",
+        meaning: "where the built-in dialects are",
+    },
+    Key {
+        name: "local_broker.keepalive",
+        kind: "text",
+        default: "ping",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_KEEPALIVE",
+        meaning: "how a push connection is known to live: ping, or read-timeout in the exchange's sessions",
+    },
+    Key {
+        name: "local_broker.read_timeout_secs",
+        kind: "whole number",
+        default: "120",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_READ_TIMEOUT_SECS",
+        meaning: "with read-timeout: after so many seconds without a message it is opened again",
+    },
+    Key {
+        name: "local_broker.forced_logout",
+        kind: "text",
+        default: "05:00-06:30",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_FORCED_LOGOUT",
+        meaning: "when the gateway logs everybody out, in Japan; its silence then is no fault",
+    },
+    Key {
+        name: "local_broker.retry_wait_ms",
+        kind: "whole number",
+        default: "5000",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_RETRY_WAIT_MS",
+        meaning: "between tries to reach the gateway, in milliseconds",
+    },
+    Key {
+        name: "local_broker.reconnect_base_ms",
+        kind: "whole number",
+        default: "5000",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_RECONNECT_BASE_MS",
+        meaning: "before the first try to open the push connection again, in milliseconds; it doubles",
+    },
+    Key {
+        name: "local_broker.request_timeout_ms",
+        kind: "whole number",
+        default: "5000",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_REQUEST_TIMEOUT_MS",
+        meaning: "how long an answer may take, in milliseconds",
+    },
+    Key {
+        name: "local_broker.login_at_start",
+        kind: "boolean",
+        default: "false",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_LOGIN_AT_START",
+        meaning: "whether the engine logs in when it starts",
+    },
+    Key {
+        name: "local_broker.record",
+        kind: "boolean",
+        default: "false",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_RECORD",
+        meaning: "whether boards and trades of what is subscribed are kept in files",
+    },
+    Key {
+        name: "local_broker.record_dir",
+        kind: "path",
+        default: "recordings in the cache folder",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_RECORD_DIR",
+        meaning: "where they are kept",
+    },
 ];
 
 /// The table of all settings, for people.
@@ -217,6 +314,7 @@ pub(crate) struct Configuration {
     pub(crate) data: Option<PathBuf>,
     pub(crate) limits: Option<Vec<LimitChange>>,
     pub(crate) web_broker: WebBrokerSettings,
+    pub(crate) local_broker: LocalBrokerSettings,
 }
 
 impl Configuration {
@@ -262,17 +360,27 @@ impl Configuration {
         Ok(())
     }
 
-    /// Takes what `--web-broker NAME=VALUE` says in place of what environment and file say.
+    /// Takes what `--web-broker NAME=VALUE` and `--local-broker NAME=VALUE` say in place of what environment
+    /// and file say.
     ///
     /// # Errors
     /// Wrong arguments: a name that is none, or a value of another kind.
-    pub(crate) fn take_web_broker(&mut self, given: &[String]) -> Result<()> {
+    pub(crate) fn take_brokers(&mut self, web: &[String], local: &[String]) -> Result<()> {
+        self.take_section(web, ("--web-broker", web_broker::SECTION, "web-broker-v4r8"))?;
+        self.take_section(local, ("--local-broker", local_broker::SECTION, "local-broker-kabusapi"))
+    }
+
+    fn take_section(
+        &mut self,
+        given: &[String],
+        (flag, section, example): (&str, &str, &str),
+    ) -> Result<()> {
         for text in given {
-            let wrong = |why: String| wrong_arguments(format!("--web-broker {text}: {why}"));
+            let wrong = |why: String| wrong_arguments(format!("{flag} {text}: {why}"));
             let Some((field, value)) = text.split_once('=') else {
-                return Err(wrong("write NAME=VALUE, like dialect=web-broker-v4r8".to_owned()));
+                return Err(wrong(format!("write NAME=VALUE, like dialect={example}")));
             };
-            let name = format!("{}{field}", web_broker::SECTION);
+            let name = format!("{section}{field}");
             let kind = KEYS.iter().find(|key| key.name == name).map_or("text", |key| key.kind);
             self.take(&name, &value_of(kind, value), Path::new("")).map_err(wrong)?;
         }
@@ -321,12 +429,19 @@ impl Configuration {
             "engine.runs_kept" => self.runs_kept = Some(number()?.try_into().map_err(|_| wrong())?),
             "engine.strategies" => self.strategies = Some(path()?),
             "replay.data" => self.data = Some(path()?),
-            other => match other.strip_prefix(web_broker::SECTION) {
-                Some(field) => self.web_broker.take(field, value, folder).map_err(|what| {
-                    format!("{name} is {value}; it takes {}", what.unwrap_or(key.kind.to_owned()))
-                })?,
-                None => return Err(no_key(other)),
-            },
+            other => {
+                let taken = if let Some(field) = other.strip_prefix(web_broker::SECTION) {
+                    self.web_broker.take(field, value, folder)
+                } else if let Some(field) = other.strip_prefix(local_broker::SECTION) {
+                    self.local_broker.take(field, value, folder)
+                } else {
+                    return Err(no_key(other));
+                };
+                taken.map_err(|what| {
+                    let what = what.unwrap_or_else(|| format!("a {}", key.kind));
+                    format!("{name} is {value}; it takes {what}")
+                })?;
+            }
         }
         Ok(())
     }
@@ -360,12 +475,19 @@ mod tests {
         Configuration::parse(text, Path::new("/home/me"))
     }
 
+    /// The value of a setting in a section of a file, as a text.
+    fn value_in(section: &'static str, name: &str) -> &'static str {
+        let line = section.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+        line.unwrap().trim_matches('"')
+    }
+
     #[test]
     fn every_key_is_read() {
         let text = "[engine]\nport = 0\nconfig_dir = \"c\"\ncache_dir = \"/d\"\nruns_kept = 5\n\
                     allow_origins = [\"http://localhost:5173\"]\nstrategies = \"s\"\n\
                     limits = [\"fuel=5\"]\n[replay]\ndata = \"../data\"\n";
-        let text = format!("{text}{}", web_broker::tests::EVERY_KEY);
+        let brokers = [web_broker::tests::EVERY_KEY, local_broker::tests::EVERY_KEY];
+        let text = format!("{text}{}", brokers.concat());
         let text = text.as_str();
         let path = |text: &str| Some(PathBuf::from(text));
         let expected = Configuration {
@@ -378,6 +500,7 @@ mod tests {
             data: path("/home/me/../data"),
             limits: Some(vec!["fuel=5".parse().unwrap()]),
             web_broker: web_broker::tests::every_key(Path::new("/home/me")),
+            local_broker: local_broker::tests::every_key(Path::new("/home/me")),
         };
         assert_eq!(parse(text), Ok(expected));
         assert_eq!(parse(""), Ok(Configuration::default()));
@@ -393,10 +516,15 @@ mod tests {
                 "KUMIKI_RUNS_KEPT" => "7",
                 "KUMIKI_LIMITS" => "fuel=5,log=1MiB",
                 "KUMIKI_ALLOW_ORIGINS" => "http://a:1, http://b:2",
-                _ => match name.strip_prefix("KUMIKI_WEB_BROKER_") {
-                    Some(name) => web_broker::tests::value(&name.to_ascii_lowercase()),
-                    None => name.strip_prefix("KUMIKI_").unwrap(),
-                },
+                _ => {
+                    let name = name.strip_prefix("KUMIKI_").unwrap();
+                    let of = |section: &str, keys| {
+                        Some(value_in(keys, &name.strip_prefix(section)?.to_ascii_lowercase()))
+                    };
+                    of("WEB_BROKER_", web_broker::tests::EVERY_KEY)
+                        .or_else(|| of("LOCAL_BROKER_", local_broker::tests::EVERY_KEY))
+                        .unwrap_or(name)
+                }
             };
             Some(OsString::from(text))
         };
@@ -413,6 +541,7 @@ mod tests {
             data: path("DATA"),
             limits: Some(vec!["fuel=5".parse().unwrap(), "log=1MiB".parse().unwrap()]),
             web_broker: web_broker::tests::every_key(Path::new("")),
+            local_broker: local_broker::tests::every_key(Path::new("")),
         };
         assert_eq!(found, expected);
         assert!(KEYS.iter().all(|key| markdown().contains(key.variable)));
@@ -440,6 +569,14 @@ mod tests {
             ("[web_broker]\nconnect_timeout_ms = 1", "it takes a whole number from 100 to 600000"),
             ("[web_broker]\nenvironment = \"test\"", "it takes demo or prod"),
             ("[web_broker]\nbase_uri = \"x\"", "did you mean `web_broker.base_url`?"),
+            ("[local_broker]\nbase_uri = \"x\"", "did you mean `local_broker.base_url`?"),
+            ("[local_broker]\nkeepalive = \"pong\"", "it takes ping or read-timeout"),
+            ("[local_broker]\nforced_logout = \"5-6\"", "it takes a time of the day in Japan like"),
+            ("[local_broker]\nretry_wait_ms = 0", "it takes a whole number from 1 to 600000"),
+            ("[local_broker]\nrecord = 1", "local_broker.record is 1; it takes true or false"),
+            ("[local_broker]\ndialects = 1", "local_broker.dialects is 1; it takes a path"),
+            // P44: production is no matter of a file.
+            ("[local_broker]\nenvironment = \"prod\"", "no setting `local_broker.environment`"),
         ] {
             let told = parse(text).unwrap_err();
             assert!(told.contains(why), "{told}");

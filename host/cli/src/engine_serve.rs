@@ -20,9 +20,10 @@ use crate::{paths, standard_error, wrong_arguments};
 
 /// Runs the command.
 pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
-    if args.mode == EngineMode::Replay && (args.dev_login || !args.web_broker.is_empty()) {
+    let names_broker = !args.web_broker.is_empty() || !args.local_broker.is_empty();
+    if args.mode == EngineMode::Replay && (args.dev_login || names_broker) {
         return Err(wrong_arguments(
-            "--web-broker and --dev-login are of --mode live; a replay has no broker",
+            "--web-broker, --local-broker and --dev-login are of --mode live; a replay has no broker",
         ));
     }
     standard_error::write_aside()?;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
     let stop = shutdown.clone();
     let _interrupt = Interrupt::listen_and(move || stop.cancel())?;
     let mut file = Configuration::read(args.config.as_deref())?;
-    file.take_web_broker(&args.web_broker)?;
+    file.take_brokers(&args.web_broker, &args.local_broker)?;
     let listens = Arc::new(AtomicBool::new(false));
     let start = if args.standalone {
         standalone(args, &file)?
@@ -47,12 +48,16 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
     let asked = args.strategies.as_ref().or(file.strategies.as_ref());
     let strategies = paths::strategies_folder(asked.map(PathBuf::as_path))?;
     let shipped = asked.is_none().then(|| paths::compiled_folder(&strategies));
-    let web_broker = match args.mode {
-        EngineMode::Live => Some(file.web_broker.web_broker(&start)?),
-        EngineMode::Replay => None,
+    let (web_broker, local_broker) = match args.mode {
+        EngineMode::Live => (
+            Some(file.web_broker.web_broker(&start)?),
+            Some(file.local_broker.local_broker(&start, args.standalone)?),
+        ),
+        EngineMode::Replay => (None, None),
     };
     let config = EngineConfig {
         web_broker,
+        local_broker,
         mode: match args.mode {
             EngineMode::Live => ipc::EngineMode::Live,
             EngineMode::Replay => ipc::EngineMode::Replay,

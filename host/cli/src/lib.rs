@@ -36,11 +36,13 @@ mod database;
 #[cfg(not(feature = "database"))]
 #[path = "no_database.rs"]
 mod database;
+mod dialects;
 mod engine_serve;
 mod execution;
 mod hidden;
 mod interrupt;
 mod key;
+mod local_broker;
 mod logging;
 mod order;
 mod paths;
@@ -54,6 +56,7 @@ mod replay_sweep_merge;
 mod replay_verify;
 #[cfg(feature = "database")]
 mod schemas;
+mod settings;
 mod sim;
 mod sim_local_broker;
 mod sim_web_broker;
@@ -68,6 +71,7 @@ mod table;
 mod terminal;
 #[cfg(feature = "database")]
 mod update;
+mod watch;
 mod web_broker;
 
 use std::fmt;
@@ -179,6 +183,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
         Command::Serve(serve) => engine_serve::run(serve),
         Command::Order(order) => order::run(order),
+        Command::Watch(watch) => watch::run(watch),
         Command::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),
         Command::Sim(SimCommand::LocalBroker(gateway)) => sim_local_broker::run(gateway),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),

@@ -1,7 +1,7 @@
 //! `kumiki order`: orders of a person at a terminal, or of a script, through the engine that runs
 //! (specification 2, "Endpoints"; specification 4, P9 to P17, P41).
 
-mod asked;
+pub(crate) mod asked;
 mod show;
 
 use std::io::{IsTerminal, Write, stderr, stdin};
@@ -61,18 +61,23 @@ pub(crate) fn run(command: &OrderCommand) -> Result<Ending> {
     }
 }
 
-/// The engine that runs.
+/// The engine that runs, and its web broker.
 fn attach(args: &AttachArgs) -> Result<Desk> {
+    attach_to(args, VENUE)
+}
+
+/// The engine that runs, and one of its venues.
+pub(crate) fn attach_to(args: &AttachArgs, venue: &'static str) -> Result<Desk> {
     let file = Configuration::read(args.config.as_deref())?;
     let folder: Option<PathBuf> =
         args.config_dir.clone().or(file.config_dir).or_else(paths::system_config);
     let folder =
         folder.context("this system names no folder for that; give one with --config-dir")?;
     let client = Client::attach(&folder, EngineMode::Live)?;
-    if !client.ready().dialects.contains_key(VENUE) {
-        anyhow::bail!("the engine has no venue {VENUE}");
+    if !client.ready().dialects.contains_key(venue) {
+        anyhow::bail!("the engine has no venue {venue}");
     }
-    Ok(Desk { client, format: args.format })
+    Ok(Desk { client, format: args.format, venue })
 }
 
 fn submit(args: &OrderSubmitArgs) -> Result<Ending> {
@@ -299,7 +304,7 @@ fn is_wanted(desk: &Desk, confirm: &ConfirmArgs, text: &str) -> Result<bool> {
 }
 
 /// Tells an answer, and how the command ended by it.
-fn ended(
+pub(crate) fn ended(
     desk: &mut Desk,
     answer: Answer,
     done: impl FnOnce(&Event<'_>) -> String,

@@ -46,6 +46,11 @@ pub(crate) fn to_stdout(text: Arguments<'_>, end: &str) {
     }
 }
 
+/// Whether nobody reads standard output any more.
+pub(crate) fn is_unread() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
 /// Prints a line of text, as a line of the log where that is for scripts; where it cannot be printed
 /// there is nobody left to tell.
 pub(crate) fn to_stderr(text: Arguments<'_>) {

@@ -11,7 +11,8 @@ use engine::{
 };
 use toml::Value;
 
-use crate::paths;
+use crate::dialects::Dialect;
+use crate::settings::{self, Taken};
 
 /// What the names of these settings begin with.
 pub(crate) const SECTION: &str = "web_broker.";
@@ -20,8 +21,6 @@ pub(crate) const SECTION: &str = "web_broker.";
 const ALLOW_PROD: &str = "WEBBROKER_ALLOW_PROD";
 /// The dialect where no other is asked for.
 const DIALECT: &str = "web-broker-spec";
-/// The ending of a dialect's file.
-const ENDING: &str = "wasm";
 
 /// Seconds of a lock, or of idleness.
 const SECS: (i64, i64) = (1, 86_400);
@@ -31,15 +30,6 @@ const FAILURES: (i64, i64) = (1, 100);
 const SETTLE_SECS: (i64, i64) = (1, 3_600);
 /// Milliseconds of a connection, or of an answer.
 const MILLIS: (i64, i64) = (100, 600_000);
-
-/// Which dialect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// A built-in one.
-    BuiltIn(String),
-    /// A file.
-    File(PathBuf),
-}
 
 /// What file, environment and flags say; nothing where they say nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,18 +53,9 @@ impl WebBrokerSettings {
     ///
     /// # Errors
     /// What it takes; none where that is what its kind says.
-    pub(crate) fn take(
-        &mut self,
-        name: &str,
-        value: &Value,
-        folder: &Path,
-    ) -> Result<(), Option<String>> {
-        let text = || value.as_str().ok_or(None);
-        let number = |(least, most): (i64, i64)| {
-            let found = value.as_integer().filter(|number| (least..=most).contains(number));
-            let found = found.and_then(|number| u64::try_from(number).ok());
-            found.ok_or_else(|| Some(format!("a whole number from {least} to {most}")))
-        };
+    pub(crate) fn take(&mut self, name: &str, value: &Value, folder: &Path) -> Taken<()> {
+        let text = || settings::text(value);
+        let number = |limits| settings::number(value, limits);
         match name {
             "environment" => {
                 self.environment = Some(match text()? {
@@ -97,10 +78,7 @@ impl WebBrokerSettings {
             "second_password_idle_secs" => self.idle_secs = Some(number(SECS)?),
             "unknown_settle_secs" => self.settle_secs = Some(number(SETTLE_SECS)?),
             "connect_timeout_ms" => self.connect_ms = Some(number(MILLIS)?),
-            "daily_history" => {
-                self.daily_history =
-                    Some(value.as_bool().ok_or_else(|| Some("true or false".to_owned()))?)
-            }
+            "daily_history" => self.daily_history = Some(settings::boolean(value)?),
             "answer_timeout_ms" => self.answer_ms = Some(number(MILLIS)?),
             _ => return Err(None),
         }
@@ -126,7 +104,8 @@ impl WebBrokerSettings {
         };
         let broker = self.connection(&start.config_dir, &start.cache_dir);
         let dev_login_allowed = start.dev_login_allowed;
-        Ok(WebBroker { broker, rules, dialect: self.dialect_file()?, dev_login_allowed })
+        let dialect = Dialect::file(self.dialect.as_ref(), DIALECT, self.dialects.as_deref())?;
+        Ok(WebBroker { broker, rules, dialect, dev_login_allowed })
     }
 
     /// Where the broker is, with the folder of the account's lock and that of the cache.
@@ -147,27 +126,6 @@ impl WebBrokerSettings {
     pub(crate) fn daily_history(&self) -> bool {
         self.daily_history.unwrap_or(false)
     }
-
-    /// The dialect's file, be it there or not.
-    fn dialect_file(&self) -> Result<PathBuf> {
-        let built_in = match &self.dialect {
-            Some(Dialect::File(path)) => return Ok(path.clone()),
-            Some(Dialect::BuiltIn(name)) => name,
-            None => DIALECT,
-        };
-        let folder = paths::dialects_folder(self.dialects.as_deref())?;
-        Ok(folder.join(format!("{built_in}.{ENDING}")))
-    }
-}
-
-impl Dialect {
-    /// A name is a built-in one; what looks like a path is one.
-    fn of(text: &str, folder: &Path) -> Self {
-        let path = Path::new(text);
-        let looks_like_path = path.components().count() > 1
-            || path.extension().is_some_and(|ending| ending == ENDING);
-        if looks_like_path { Self::File(folder.join(path)) } else { Self::BuiltIn(text.to_owned()) }
-    }
 }
 
 #[cfg(test)]
@@ -181,12 +139,6 @@ pub(crate) mod tests {
         second_password_lockout_secs = 60\nsecond_password_max_failures = 5\n\
         second_password_idle_secs = 90\nunknown_settle_secs = 7\nconnect_timeout_ms = 1000\n\
         answer_timeout_ms = 2000\ndaily_history = true\n";
-
-    /// The value of a setting in [`EVERY_KEY`], as a text.
-    pub(crate) fn value(name: &str) -> &'static str {
-        let line = EVERY_KEY.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
-        line.unwrap().trim_matches('"')
-    }
 
     pub(crate) fn every_key(folder: &Path) -> WebBrokerSettings {
         WebBrokerSettings {
@@ -240,10 +192,5 @@ pub(crate) mod tests {
         assert_eq!((password.idle.as_secs(), password.lockout.as_secs()), (1_800, 1_800));
         assert_eq!((password.max_failures, made.rules.unknown_settle.as_secs()), (3, 5));
         assert_eq!(made.broker.answer_timeout, Duration::from_secs(40));
-        assert_eq!(
-            Dialect::of("web-broker-v4r8", Path::new("/f")),
-            Dialect::BuiltIn("web-broker-v4r8".to_owned())
-        );
-        assert_eq!(Dialect::of("mine.wasm", Path::new("/f")), Dialect::File("/f/mine.wasm".into()));
     }
 }

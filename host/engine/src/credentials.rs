@@ -1,12 +1,16 @@
 //! The user's name and password at the web broker: from the house's key places, and for development from
-//! two variables of their own (specification 2, "Secrets"; specification 4, P1).
+//! two variables of their own (specification 2, "Secrets"; specification 4, P1). The password of the local
+//! gateway: from the person at this machine, and for development from a variable (specification 1,
+//! "Authentication"; specification 4, P50).
 
 use std::env::{self, VarError};
 
 use ipc::{CredentialsRecord, Secret};
 use keys::Key;
+use keys::dialog::{Dialog, Question};
 use orders::Credentials;
 use secrecy::{ExposeSecret, SecretString};
+use venues::local_broker::NoPassword;
 
 use crate::live::WEB_BROKER;
 
@@ -17,6 +21,41 @@ pub const WEB_BROKER_PASSWORD: Key = Key::new("KUMIKI_WEB_BROKER_PASSWORD", "web
 
 /// The variables of development, for the name and the password.
 pub const DEV_VARIABLES: [&str; 2] = ["DEV_WEBBROKER_USER_ID", "DEV_WEBBROKER_PASSWORD"];
+
+/// The variable of development for the password of the local gateway, which is kept nowhere.
+pub const DEV_GATEWAY_PASSWORD: &str = "DEV_LOCALBROKER_API_PASSWORD";
+/// What the person at this machine is asked.
+const GATEWAY_QUESTION: Question = Question {
+    title: "Kumiki",
+    description: "API password of the local broker's gateway on this machine",
+    prompt: "API password",
+};
+
+/// The password of the local gateway: that of development where it is allowed and set, else the person is
+/// asked. It waits for the person.
+///
+/// # Errors
+/// Why nobody gave one, in one line and without a secret.
+pub(crate) fn gateway_password(
+    dev_login_allowed: bool,
+    dialog: &Dialog,
+) -> Result<SecretString, NoPassword> {
+    let ask = || dialog.ask(GATEWAY_QUESTION).map_err(|error| error.to_string());
+    let found = gateway_password_with(dev_login_allowed, variable, ask);
+    let why = found.as_ref().err().map(|none| none.why.as_str());
+    tracing::debug!(given = found.is_ok(), why, "looked for the gateway's password");
+    found
+}
+
+fn gateway_password_with(
+    dev_login_allowed: bool,
+    variable: impl Fn(&str) -> Result<Option<SecretString>, String>,
+    ask: impl FnOnce() -> Result<SecretString, String>,
+) -> Result<SecretString, NoPassword> {
+    let of_development = if dev_login_allowed { variable(DEV_GATEWAY_PASSWORD) } else { Ok(None) };
+    let found = of_development.and_then(|found| found.map_or_else(ask, Ok));
+    found.map_err(|why| NoPassword { why })
+}
 
 /// Finds both. The credentials of development come first where they are allowed and set.
 ///
@@ -109,6 +148,25 @@ mod tests {
         assert_eq!(found(true, SET.map(Some), kept), told(SET));
         assert_eq!(found(false, SET.map(Some), kept), told(["user", "password"]));
         assert_eq!(found(true, [None, None], kept), told(["user", "password"]));
+    }
+
+    /// Specification 1, "Authentication", 2: the variable of development skips the dialog, where it may.
+    #[test]
+    fn the_gateways_password_is_asked_for_unless_development_has_one() {
+        let given = |is_allowed, dev: Option<&str>, asked: Result<&str, &str>| {
+            let variable = |name: &str| {
+                assert_eq!(name, "DEV_LOCALBROKER_API_PASSWORD");
+                Ok(dev.map(SecretString::from))
+            };
+            let ask = || asked.map(SecretString::from).map_err(str::to_owned);
+            let found = gateway_password_with(is_allowed, variable, ask);
+            found.map(|found| found.expose_secret().to_owned()).map_err(|none| none.why)
+        };
+        let told = |text: &str| Ok(text.to_owned());
+        assert_eq!(given(true, Some("dev"), Err("nobody is here")), told("dev"));
+        assert_eq!(given(false, Some("dev"), Ok("typed")), told("typed"));
+        assert_eq!(given(true, None, Ok("typed")), told("typed"));
+        assert_eq!(given(true, None, Err("it was cancelled")), Err("it was cancelled".to_owned()));
     }
 
     #[test]

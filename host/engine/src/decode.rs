@@ -113,6 +113,11 @@ impl NoCommand {
         })
     }
 
+    /// The venue that the message names.
+    pub(crate) fn venue(&self) -> Option<&str> {
+        self.head.venue.as_deref()
+    }
+
     /// The field that is wrong, where it is known, and the parser's words.
     pub(crate) fn message(&self) -> String {
         match self.field() {

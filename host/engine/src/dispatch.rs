@@ -16,14 +16,14 @@ use crate::decode::decode;
 use crate::hub::{ClientId, OrderList};
 use crate::ledger::{Asked, ListFilter};
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
-use crate::live::WEB_BROKER;
+use crate::live::{LOCAL_BROKER, WEB_BROKER};
 use crate::session::{Core, Refusing, Shared, UnderWay};
 
 /// Venues that live trading knows.
-const BROKERS: [&str; 2] = ["web_broker", "local_broker"];
+const BROKERS: [&str; 2] = [WEB_BROKER, LOCAL_BROKER];
 
 /// What a live engine says to commands for venues.
-const NO_VENUE: &str = "this engine has no such venue to trade at; it has web_broker";
+const NO_VENUE: &str = "this engine has no such venue; a live one has web_broker and local_broker";
 
 impl Shared {
     /// Answers one message of a client.
@@ -35,7 +35,13 @@ impl Shared {
                 let mut core = self.lock();
                 let event = match self.config.mode {
                     EngineMode::Replay => wrong.event(core.now(), VENUE, Some(Origin::Client)),
-                    EngineMode::Live => wrong.event(domain::clock::wall_now(), WEB_BROKER, None),
+                    EngineMode::Live => {
+                        let venue = match wrong.venue() {
+                            Some(LOCAL_BROKER) => LOCAL_BROKER,
+                            _ => WEB_BROKER,
+                        };
+                        wrong.event(domain::clock::wall_now(), venue, None)
+                    }
                 };
                 return match event {
                     Event::OrderRejected(_) => {
@@ -51,7 +57,7 @@ impl Shared {
         let venue = command.venue().map(str::to_owned);
         let (request_id_text, venue) = (request_id.as_deref(), venue.as_deref());
         let to = Refusing { client, op, request_id: request_id_text, venue, now };
-        let Some(command) = self.take_for_desk(&to, command) else { return };
+        let Some(command) = self.take_for_venue(&to, command) else { return };
         if let Some(venue) = venue
             && !self.is_here(&to, &command, venue)
         {

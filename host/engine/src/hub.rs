@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipc::{Event, TradeRow};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
+use venues::Recipient;
 
 use crate::ledger::ListFilter;
 use crate::limits::{ERRORS_MAX, ERRORS_WITHIN};
@@ -124,6 +125,14 @@ impl Hub {
         }
     }
 
+    /// Tells whom a venue means.
+    pub(crate) fn tell_recipient(&mut self, to: Recipient, event: &Event<'_>) {
+        match to {
+            Recipient::All => self.tell_all(event),
+            Recipient::Client(number) => self.tell(ClientId::of(number), event),
+        }
+    }
+
     /// Tells one client an event as it is sent.
     pub(crate) fn tell_text(&self, id: ClientId, text: Utf8Bytes) {
         if let Some(client) = self.clients.get(&id) {
@@ -200,6 +209,22 @@ impl Hub {
             if client.tickers.contains(&head.ticker) {
                 client.outbox.push_trade(head, row, now);
             }
+        }
+    }
+
+    /// Tells a board, as it is sent, to those who want it; of one who is behind only the newest waits.
+    pub(crate) fn tell_depth(&mut self, ticker: &str, text: &Utf8Bytes) {
+        self.sequence += 1;
+        let newest = Newest::depth(ticker);
+        for client in self.clients.values().filter(|client| client.tickers.contains(ticker)) {
+            client.outbox.push(text.clone(), newest);
+        }
+    }
+
+    /// Nobody wants a ticker any more.
+    pub(crate) fn forget_ticker(&mut self, ticker: &str) {
+        for client in self.clients.values_mut() {
+            client.tickers.remove(ticker);
         }
     }
 

@@ -5,7 +5,7 @@
 //! - `server`: connections and their limits; `handshake`: who may connect; `outbox`: what waits for a
 //!   client; `waits`: how long; `hub`: all of them.
 //! - `session`: where the session stands, behind one lock; `dispatch`: the answer to each command.
-//! - `live`: the order desk of a live engine; [`credentials`]: what it logs in with; [`client`]: the other side
+//! - `live`: the venues of a live engine; [`credentials`]: what it logs in with; [`client`]: the other side
 //!   of a connection, for programs on this machine.
 //! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
 //!   `orders`: what people want with their orders; `ledger`, `klines`, `ids`: how it is told.
@@ -32,10 +32,11 @@ pub mod startup;
 mod waits;
 
 pub use ::orders::{DeskRules, OrderPhase, PasswordRules};
-pub use live::WebBroker;
+pub use live::{LocalBroker, WebBroker};
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;
+pub use venues::local_broker::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 pub use venues::web_broker::{Environment, WebBrokerConfig};
 
 /// A token for an engine that is started by nobody else: 32 random bytes in hexadecimal digits.

@@ -37,7 +37,8 @@ pub const ERRORS_WITHIN: Duration = Duration::from_secs(10);
 pub const OUTBOX_BYTES_MAX: usize = 64 << 20;
 /// Messages that wait for one client; with more it is too slow (P62).
 pub const OUTBOX_FRAMES_MAX: usize = 65_536;
-/// From so many waiting messages on a client is behind, and gets the newest buying power only.
+/// From so many waiting messages on a client is behind, and gets the newest buying power and the newest board
+/// of each symbol only.
 pub const BEHIND_FRAMES: usize = 256;
 /// Parts of a thousand of what may wait for a client (P62), from which on a run without pace waits for it.
 pub const READERS_BEHIND: usize = 250;
@@ -94,6 +95,13 @@ pub const SIGNAL_TAG_CHARS_MAX: usize = 64;
 pub const SIGNAL_NOTE_CHARS_MAX: usize = 512;
 /// Tickers that one connection subscribes.
 pub const SUBSCRIPTIONS_MAX: usize = 256;
+/// Bytes of a symbol of which only the newest board waits; the venue's have nine.
+pub const TICKER_BYTES_MAX: usize = 16;
+/// Symbols whose trades of the present session are known as such; with more all of them are made anew. The venue
+/// pushes 50 at once, others were subscribed before.
+pub const STREAM_HEADS_MAX: usize = 256;
+/// Characters of a wrong instrument that a rejection repeats.
+pub const ID_CHARS_SHOWN: usize = 64;
 /// Tags of an order, each of [`TAG_CHARS_MAX`] characters at most: a line of the run's journal holds them.
 pub const TAGS_MAX: usize = 64;
 /// See [`TAGS_MAX`].

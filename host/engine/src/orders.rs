@@ -14,7 +14,7 @@ use replay::RunCommand;
 
 use crate::VENUE;
 use crate::ledger::{Asked, ListFilter};
-use crate::limits::{COMMANDS_WAITING_MAX, TAG_CHARS_MAX, TAGS_MAX};
+use crate::limits::{COMMANDS_WAITING_MAX, ID_CHARS_SHOWN, TAG_CHARS_MAX, TAGS_MAX};
 use crate::run::{OrderAsk, Run, WaitingCommand};
 use crate::session::{Core, Refusing};
 
@@ -60,12 +60,18 @@ fn check_texts(submit: &SubmitOrder) -> Result<(), Rejection> {
         let text = format!("TAGS: an order takes {TAGS_MAX} tags of {TAG_CHARS_MAX} characters");
         return Err(invalid(text));
     }
-    let symbol = order.instrument_id.split('.').next().unwrap_or_default();
-    if symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit()) {
-        let text = format!("FUTURES: `{}` is no stock", order.instrument_id);
-        return Err(Rejection::new(ReasonCode::UnsupportedInstrument, text));
-    }
-    Ok(())
+    no_stock(&order.instrument_id).map_or(Ok(()), Err)
+}
+
+/// The rejection of a future or an option; none for every other instrument.
+pub(crate) fn no_stock(instrument_id: &str) -> Option<Rejection> {
+    let symbol = instrument_id.split('.').next().unwrap_or_default();
+    let is_derivative = symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit());
+    is_derivative.then(|| {
+        let shown: String = instrument_id.chars().take(ID_CHARS_SHOWN).collect();
+        let text = format!("FUTURES: `{}` is no stock", shown.escape_debug());
+        Rejection::new(ReasonCode::UnsupportedInstrument, text)
+    })
 }
 
 /// What a new order is about.

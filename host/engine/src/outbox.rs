@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::limits::{
     BEHIND_FRAMES, LIST_AHEAD_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, READERS_BEHIND,
-    TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME, TRADES_REST,
+    TICKER_BYTES_MAX, TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME, TRADES_REST,
 };
 use crate::waits::Waits;
 
@@ -35,25 +35,47 @@ pub(crate) enum Newest {
     Progress,
     /// The growing bar of an instrument, by its position in the run's list.
     GrowingBar(usize),
+    /// The board of a symbol, of a client that is behind.
+    Depth([u8; TICKER_BYTES_MAX]),
+}
+
+impl Newest {
+    /// The board of a symbol; none for one that is longer than any is.
+    pub(crate) fn depth(ticker: &str) -> Option<Self> {
+        let mut bytes = [0; TICKER_BYTES_MAX];
+        bytes.get_mut(..ticker.len())?.copy_from_slice(ticker.as_bytes());
+        Some(Self::Depth(bytes))
+    }
+
+    /// Whether those who keep up are told each of them.
+    const fn is_for_those_behind(self) -> bool {
+        match self {
+            Self::BuyingPower | Self::Depth(_) => true,
+            Self::Progress | Self::GrowingBar(_) => false,
+        }
+    }
 }
 
 /// What the trades of one message have in common.
 #[derive(Debug)]
 pub(crate) struct TradesHead {
+    pub(crate) venue: String,
+    pub(crate) exchange: String,
     pub(crate) ticker: String,
-    pub(crate) instrument_id: String,
-    pub(crate) run_id: String,
+    /// Told by a replay.
+    pub(crate) instrument_id: Option<String>,
+    pub(crate) stream_session_id: String,
 }
 
 impl TradesHead {
     /// Trades with it.
     pub(crate) fn trades(&self, trades: Vec<TradeRow>) -> Trades<'_> {
         Trades {
-            venue: crate::VENUE.into(),
-            exchange: "TSE".into(),
+            venue: Text::Borrowed(&self.venue),
+            exchange: Text::Borrowed(&self.exchange),
             ticker: Text::Borrowed(&self.ticker),
-            instrument_id: Some(Text::Borrowed(&self.instrument_id)),
-            stream_session_id: Text::Borrowed(&self.run_id),
+            instrument_id: self.instrument_id.as_deref().map(Text::Borrowed),
+            stream_session_id: Text::Borrowed(&self.stream_session_id),
             trades,
         }
     }
@@ -164,7 +186,7 @@ impl Outbox {
         let since = self.waits.as_ref().map(Waits::now).unwrap_or_default();
         let mut queue = self.queue();
         if let Some(kind) = newest
-            && (kind != Newest::BuyingPower || queue.frames >= BEHIND_FRAMES)
+            && (!kind.is_for_those_behind() || queue.frames >= BEHIND_FRAMES)
         {
             queue.leave_out(kind);
         }
@@ -341,6 +363,24 @@ impl Queue {
             self.frames -= 1;
             self.bytes -= old.bytes();
         }
+        if self.waiting.len() > 2 * self.frames + BEHIND_FRAMES {
+            self.close_gaps();
+        }
+    }
+
+    /// Takes the places of what was left out away: a client that reads nothing would leave one for each
+    /// state that it is not told.
+    fn close_gaps(&mut self) {
+        let kinds: BTreeMap<u64, Newest> =
+            self.newest.iter().map(|(kind, number)| (*number, *kind)).collect();
+        let first = self.first;
+        let numbered = (first..).zip(std::mem::take(&mut self.waiting));
+        for (number, waiting) in numbered.filter(|(_, waiting)| waiting.is_some()) {
+            if let Some(kind) = kinds.get(&number) {
+                self.newest.insert(*kind, first + self.waiting.len() as u64);
+            }
+            self.waiting.push_back(waiting);
+        }
     }
 
     /// Adds a trade to the last message, where that has trades of the same ticker: nothing is told
@@ -388,9 +428,11 @@ mod tests {
 
     fn head(ticker: &str) -> Arc<TradesHead> {
         Arc::new(TradesHead {
+            venue: "replay".to_owned(),
+            exchange: "TSE".to_owned(),
             ticker: ticker.to_owned(),
-            instrument_id: format!("{ticker}.TSE"),
-            run_id: "r".to_owned(),
+            instrument_id: Some(format!("{ticker}.TSE")),
+            stream_session_id: "r".to_owned(),
         })
     }
 
@@ -435,6 +477,67 @@ mod tests {
         }
         assert_eq!(all.last().unwrap(), "cash 4");
         assert_eq!(all.len(), BEHIND_FRAMES + 1);
+    }
+
+    /// P56: boards are left out for a client that is behind, and only then; what follows keeps its order.
+    #[test]
+    fn p56_of_a_client_that_is_behind_the_newest_board_of_each_symbol_waits() {
+        let outbox = Outbox::default();
+        let (toyota, softbank) = (Newest::depth("7203"), Newest::depth("9984"));
+        assert!(toyota.is_some() && toyota != softbank);
+        assert_eq!(Newest::depth("12345678901234567"), None, "longer than any symbol");
+        for number in 0..BEHIND_FRAMES {
+            outbox.push(format!("toyota {number}").into(), toyota);
+        }
+        outbox.push("trade 1".into(), None);
+        outbox.push("softbank 1".into(), softbank);
+        outbox.push("trade 2".into(), None);
+        // From here on it is behind.
+        outbox.push("toyota last".into(), toyota);
+        outbox.push("softbank 2".into(), softbank);
+        outbox.push("trade 3".into(), None);
+        let mut all = Vec::new();
+        while all.last().is_none_or(|last| last != "trade 3") {
+            all.extend(texts(&outbox));
+        }
+        let kept = BEHIND_FRAMES - 1;
+        assert_eq!(all[kept - 1], format!("toyota {}", kept - 1), "a client that kept up has each");
+        assert_eq!(all[kept..], ["trade 1", "trade 2", "toyota last", "softbank 2", "trade 3"]);
+    }
+
+    /// A client that reads nothing takes no more memory with each board that it is not told.
+    #[test]
+    fn p56_boards_of_a_stopped_client_take_no_memory() {
+        let outbox = Outbox::default();
+        let symbols: Vec<_> =
+            (0..50).map(|code| Newest::depth(&format!("{}", 1301 + code))).collect();
+        for number in 0..200_000_u64 {
+            let symbol = symbols[number as usize % symbols.len()];
+            outbox.push(format!("{number:08}").into(), symbol);
+            if number % 1_000 == 0 {
+                outbox.push_trade(&head("7203"), &row(number), Duration::from_millis(number));
+            }
+        }
+        let queue = outbox.queue();
+        assert!(queue.frames <= BEHIND_FRAMES + symbols.len() + 200, "{}", queue.frames);
+        let places = queue.waiting.len();
+        assert!(places <= 2 * queue.frames + BEHIND_FRAMES + 1, "{places}");
+        assert!(
+            queue.waiting.capacity() <= 4 * (2 * queue.frames + BEHIND_FRAMES),
+            "it is given back"
+        );
+        drop(queue);
+        assert!(!outbox.is_closing(), "nobody is sent away for boards alone");
+        let mut all = Vec::new();
+        while let Taken::Messages(messages) = outbox.take() {
+            all.extend(messages.into_iter().map(|waiting| waiting.into_text().to_string()));
+        }
+        let trades = all.iter().filter(|text| text.contains("Trades")).count();
+        assert_eq!(trades, 200, "and every trade is there");
+        let newest = all.iter().filter(|text| text.len() == 8).next_back().unwrap();
+        assert_eq!(newest, "00199999");
+        outbox.push("after".into(), symbols[0]);
+        assert_eq!(texts(&outbox), ["after"]);
     }
 
     #[test]

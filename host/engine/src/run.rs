@@ -139,6 +139,7 @@ struct Filled {
 #[derive(Debug)]
 struct Market {
     head: Arc<TradesHead>,
+    instrument_id: String,
     life: PositionLife,
     last_price: Option<Price>,
     sequence: u64,
@@ -152,14 +153,14 @@ struct Market {
 impl Market {
     /// Names the present position, or the last one.
     fn position_id(&self) -> String {
-        format!("{}-{}", self.head.instrument_id, self.life.number)
+        format!("{}-{}", self.instrument_id, self.life.number)
     }
 
     fn kline(&self, interval: KlineInterval, klines: Vec<Kline>) -> KlineUpdate<'_> {
         KlineUpdate {
             venue: VENUE.into(),
             ticker: Text::Borrowed(&self.head.ticker),
-            instrument_id: Text::Borrowed(&self.head.instrument_id),
+            instrument_id: Text::Borrowed(&self.instrument_id),
             interval,
             klines,
         }
@@ -178,10 +179,13 @@ impl Run {
     pub(crate) fn new(setup: RunSetup) -> Self {
         let market = |id: &String| Market {
             head: Arc::new(TradesHead {
+                venue: VENUE.to_owned(),
+                exchange: "TSE".to_owned(),
                 ticker: crate::ticker(id).to_owned(),
-                instrument_id: id.clone(),
-                run_id: setup.run_id.clone(),
+                instrument_id: Some(id.clone()),
+                stream_session_id: setup.run_id.clone(),
             }),
+            instrument_id: id.clone(),
             life: PositionLife::default(),
             last_price: None,
             sequence: 0,
@@ -581,7 +585,7 @@ impl Run {
             Event::PositionOpened(PositionOpened {
                 strategy_id: Text::Borrowed(&self.setup.strategy_id),
                 venue: VENUE.into(),
-                instrument_id: Text::Borrowed(&market.head.instrument_id),
+                instrument_id: Text::Borrowed(&market.instrument_id),
                 position_id: Text::Owned(market.position_id()),
                 side: event.entry_side,
                 opened_qty,
@@ -608,7 +612,7 @@ impl Run {
         Event::PositionClosed(PositionClosed {
             strategy_id: Text::Borrowed(&self.setup.strategy_id),
             venue: VENUE.into(),
-            instrument_id: Text::Borrowed(&market.head.instrument_id),
+            instrument_id: Text::Borrowed(&market.instrument_id),
             position_id: Text::Owned(market.position_id()),
             side: OrderSide::Buy,
             opened_qty,
@@ -834,7 +838,7 @@ impl Run {
     pub(crate) fn positions<'a>(&'a self, request_id: Option<&'a str>) -> PositionsUpdated<'a> {
         let held = self.markets.iter().zip(self.account.positions());
         let row = |(market, position): (&'a Market, &Position)| {
-            position_row(&market.head.instrument_id, position, market.last_price)
+            position_row(&market.instrument_id, position, market.last_price)
         };
         PositionsUpdated {
             request_id: request_id.map(Text::Borrowed),

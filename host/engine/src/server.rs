@@ -13,9 +13,8 @@ use domain::clock::Stopwatch;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use ipc::{
-    Capabilities, Challenge, Command, Dialect, EngineError, EngineMode, Event, Hello, Ready,
-    SCHEMA_MAJOR, SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, VenueCapabilities,
-    error_code,
+    Capabilities, Challenge, Command, EngineError, EngineMode, Event, Hello, Ready, SCHEMA_MAJOR,
+    SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, error_code,
 };
 use results::RunFolder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -35,7 +34,6 @@ use crate::limits::{
     NONCE_CHARS, PING_EVERY, PINGS_MAX, RUN_END_TIME, SILENCE_MAX, SYSTEM_HOLDS_BYTES,
     TRADES_AT_ONCE, TRADES_PER_REST, TRADES_REST,
 };
-use crate::live::WEB_BROKER;
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::session::Shared;
 use crate::session_file::{ConfigFolder, NotOurs, SessionFile};
@@ -87,12 +85,9 @@ pub fn serve(
     let _ = RunFolder::remove_unfinished(&config.cache_dir.join(crate::start::RUNS));
     let (port, token) = (config.port, config.token.clone());
     let config_dir = config.config_dir.clone();
-    let web_broker = config.web_broker.clone().filter(|_| config.mode == EngineMode::Live);
     let shared = Arc::new(Shared::new(config, shutdown));
-    // What its log says is restored before anybody can ask for it.
-    if let Some(web_broker) = &web_broker {
-        crate::live::start(&shared, web_broker)?;
-    }
+    // What the log of orders says is restored before anybody can ask for it.
+    crate::live::start(&shared)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
@@ -193,12 +188,8 @@ impl Drop for Greeting {
 /// Ends the run, tells the clients, and waits for them, as long as there is time.
 async fn end(shared: &Arc<Shared>) {
     shared.lock().stop_run(None);
-    let desk = Arc::clone(shared);
-    let stopped = tokio::task::spawn_blocking(move || {
-        if let Some(live) = desk.live.get() {
-            live.stop();
-        }
-    });
+    let venues = Arc::clone(shared);
+    let stopped = tokio::task::spawn_blocking(move || venues.live.stop());
     let ended = async {
         while !shared.lock().is_quiet() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -379,23 +370,11 @@ fn ready(shared: &Shared, hello: &Hello, session_state: SessionState) -> Event<'
         capabilities: Capabilities {
             strategy_engine: StrategyEngineCapabilities { live: false, replay },
         },
-        venue_capabilities: venue_capabilities(shared),
-        dialects: dialects(shared),
+        venue_capabilities: shared.live.capabilities(),
+        dialects: shared.live.dialects(),
         session_state,
         proof: hello.proof.clone().into(),
     })
-}
-
-/// What the venue of a live engine can do.
-fn venue_capabilities(shared: &Shared) -> BTreeMap<String, VenueCapabilities> {
-    let venue = shared.live.get().map(|live| (WEB_BROKER.to_owned(), live.capabilities()));
-    venue.into_iter().collect()
-}
-
-/// The dialects that brokers are spoken to in.
-fn dialects(shared: &Shared) -> BTreeMap<String, Dialect> {
-    let dialect = shared.live.get().map(|live| (WEB_BROKER.to_owned(), live.dialect()));
-    dialect.into_iter().collect()
 }
 
 /// Tells a client why it may not connect.

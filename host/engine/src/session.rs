@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::clock::Stopwatch;
 use domain::{InstrumentId, JstDate, Money, OrderRecord, Quantity, TsNanos};
@@ -19,7 +19,7 @@ use crate::ACCOUNT;
 use crate::hub::{ClientId, Hub};
 use crate::ledger::{Asked, ListFilter};
 use crate::limits::{ABANDONED_AFTER, LIST_ROWS_MAX};
-use crate::live::LiveVenue;
+use crate::live::Venues;
 use crate::outbox::Outbox;
 use crate::run::Run;
 use crate::startup::EngineConfig;
@@ -35,8 +35,8 @@ pub(crate) struct Shared {
     pub(crate) shutdown: CancellationToken,
     /// The present run is being ended: heard before every row, whatever else waits for the run.
     pub(crate) is_stopping: Arc<AtomicBool>,
-    /// The order desk, in live mode.
-    pub(crate) live: OnceLock<LiveVenue>,
+    /// The venues, in live mode.
+    pub(crate) live: Venues,
     core: Mutex<Core>,
 }
 
@@ -126,7 +126,7 @@ impl Shared {
             started: Stopwatch::start(),
             shutdown,
             is_stopping,
-            live: OnceLock::new(),
+            live: Venues::default(),
             core: Mutex::new(core),
         }
     }
@@ -159,9 +159,7 @@ impl Shared {
             return;
         }
         core.tell_count();
-        if let Some(live) = self.live.get() {
-            live.client_left(id);
-        }
+        self.live.client_left(id);
         if core.hub.count() > 0 || self.config.standalone {
             return;
         }

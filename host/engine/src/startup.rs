@@ -12,7 +12,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::limits::{START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
-use crate::live::WebBroker;
+use crate::live::{LocalBroker, WebBroker};
 
 /// What a program that starts the engine writes on its standard input: one line of JSON.
 #[derive(Debug, Clone, Deserialize)]
@@ -95,14 +95,35 @@ pub enum StartError {
     Desk(String),
     /// The dialect cannot be used.
     #[error(
-        "the dialect {} of web_broker cannot be used: {why}; name a built-in one, web-broker-spec or \
-         web-broker-v4r8, or the path of a .wasm file, with dialect in [web_broker] or --web-broker \
-         dialect=NAME",
-        path.display()
+        "the dialect {} of {venue} cannot be used: {why}; name a built-in one, {}, or the path of a .wasm file, \
+         with dialect in [{venue}] or --{} dialect=NAME",
+        path.display(), built_in.join(" or "), venue.replace('_', "-")
     )]
     Dialect {
+        /// The venue whose dialect it is.
+        venue: &'static str,
+        /// The dialects that come with the program.
+        built_in: &'static [&'static str],
         /// Its file.
         path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// The real market is asked for at the local broker, and not allowed.
+    #[error("[local_broker] {0}")]
+    Production(String),
+    /// The local broker's venue cannot start.
+    #[error("the venue local_broker does not start: {0}")]
+    Gateway(String),
+    /// Boards cannot be recorded.
+    #[error(
+        "boards cannot be recorded in {}: {why}; name another folder with record_dir in [local_broker] or \
+         --local-broker record_dir=DIR, or record=false",
+        folder.display()
+    )]
+    Recorder {
+        /// The folder.
+        folder: PathBuf,
         /// Why not.
         why: String,
     },
@@ -125,6 +146,9 @@ impl StartError {
             Self::LogLocked(_) => 16,
             Self::Desk(_) => 17,
             Self::Dialect { .. } => 18,
+            Self::Production(_) => 19,
+            Self::Gateway(_) => 20,
+            Self::Recorder { .. } => 21,
             Self::System(_) => 1,
         }
     }
@@ -157,6 +181,8 @@ pub struct EngineConfig {
     pub limits: Limits,
     /// The web broker; needed to trade.
     pub web_broker: Option<WebBroker>,
+    /// The local broker's gateway; needed for live market data.
+    pub local_broker: Option<LocalBroker>,
 }
 
 /// Reads the line that starts the engine. When the input ends after it, `ended` is called: whoever
@@ -286,9 +312,17 @@ mod tests {
             StartError::Running { port: Some(1), folder: PathBuf::from("f") },
             StartError::LogLocked(PathBuf::from("f")),
             StartError::Desk(String::new()),
-            StartError::Dialect { path: PathBuf::from("d"), why: String::new() },
+            StartError::Dialect {
+                venue: "web_broker",
+                built_in: &["a", "b"],
+                path: PathBuf::from("d"),
+                why: String::new(),
+            },
+            StartError::Production(String::new()),
+            StartError::Gateway(String::new()),
+            StartError::Recorder { folder: PathBuf::from("r"), why: String::new() },
         ]
         .map(|error| error.exit_code());
-        assert_eq!(codes, [10, 11, 12, 13, 14, 15, 16, 17, 18]);
+        assert_eq!(codes, [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21]);
     }
 }

@@ -154,6 +154,8 @@ pub struct CommandHead {
     pub request_id: Option<String>,
     /// The caller's id of the order that it is about, or the begin of it.
     pub client_order_id: Option<String>,
+    /// The venue that it names.
+    pub venue: Option<String>,
 }
 
 impl CommandHead {
@@ -172,6 +174,7 @@ impl CommandHead {
             request_id: text(&fields, "request_id")
                 .filter(|id| RequestId::try_from(id.clone()).is_ok()),
             client_order_id: order_id.map(|id| id.chars().take(ORDER_ID_CHARS_TOLD).collect()),
+            venue: text(&fields, "venue"),
         }
     }
 }

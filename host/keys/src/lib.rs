@@ -6,6 +6,7 @@
 
 mod credential;
 mod deadline;
+pub mod dialog;
 mod error;
 mod store;
 mod value;

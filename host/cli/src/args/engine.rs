@@ -16,6 +16,8 @@ Examples:
       closes, the engine ends
   kumiki serve --mode live --standalone --web-broker dialect=web-broker-v4r8
       takes orders for the web broker's demo; `kumiki order --help` says how to give them
+  kumiki serve --mode live --standalone --local-broker dialect=local-broker-kabusapi
+      reads boards of the local broker's gateway; `kumiki watch --help` says how to see them
 
 When clients can connect, one line is printed: {\"listening\": PORT}. The messages are described in \
 schemas/ipc.md and schemas/ipc.schema.json. Only this machine can connect.
@@ -32,7 +34,11 @@ Exit codes:
   15  another engine runs with this config folder
   16  another program writes the log of the orders, web_broker_orders.jsonl
   17  the order desk cannot start: the broker's address is refused, or a file cannot be used
-  18  the dialect cannot be used";
+  18  the dialect cannot be used
+  19  the local broker's real market is asked for without LOCALBROKER_ALLOW_PROD=1 and
+      LOCALBROKER_ENV=prod together
+  20  the local broker's venue cannot start: its address is refused, or the system cannot
+  21  boards cannot be recorded in the folder that is asked for";
 
 /// What the engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -90,9 +96,18 @@ pub(crate) struct EngineArgs {
     #[arg(long = "web-broker", value_name = "NAME=VALUE")]
     pub(crate) web_broker: Vec<String>,
 
+    /// A setting of the local broker's gateway, in place of that of [local_broker] in the file, like
+    /// base_url=http://127.0.0.1:18081 or login_at_start=true; may be given many times. With --mode
+    /// live. Environment: KUMIKI_LOCAL_BROKER_ and the name in capitals. schemas/configuration.md lists
+    /// them; the real market is reached with LOCALBROKER_ALLOW_PROD=1 and LOCALBROKER_ENV=prod in the
+    /// environment, and not otherwise.
+    #[arg(long = "local-broker", value_name = "NAME=VALUE")]
+    pub(crate) local_broker: Vec<String>,
+
     /// Log in at the web broker with DEV_WEBBROKER_USER_ID and DEV_WEBBROKER_PASSWORD of the
     /// environment, where both are set; else with web-broker-user and web-broker-password, see
-    /// `kumiki key --help`.
+    /// `kumiki key --help`. At the local broker with DEV_LOCALBROKER_API_PASSWORD, where it is set; else
+    /// the password is asked for in a window of pinentry, or at the terminal.
     #[arg(long, requires = "standalone")]
     pub(crate) dev_login: bool,
 

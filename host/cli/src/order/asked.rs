@@ -20,6 +20,10 @@ use crate::hidden;
 const ANSWER_TIME: Duration = Duration::from_secs(40);
 /// How long a login is waited for, from its last sign of life: masters are a download of some megabytes.
 pub(crate) const LOGIN_TIME: Duration = Duration::from_secs(90);
+/// The same where a person at the engine is asked for a password: longer than the engine waits for it.
+const TYPING_TIME: Duration = Duration::from_secs(330);
+/// How long it is waited for why a login was given up.
+const WHY_TIME: Duration = Duration::from_secs(2);
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(500);
 /// Bytes of a second password that is typed.
@@ -47,6 +51,7 @@ pub(crate) enum Answer {
 pub(crate) struct Desk {
     pub(crate) client: Client,
     pub(crate) format: Format,
+    pub(crate) venue: &'static str,
 }
 
 /// The id of the command that an event answers.
@@ -154,13 +159,15 @@ impl Desk {
     pub(crate) fn login(&mut self) -> Result<Answer> {
         let request_id = self.client.request_id()?;
         let id = request_id.as_text().into_owned();
-        let login = RequestVenueLogin { request_id: Some(request_id), venue: VENUE.to_owned() };
+        let venue = self.venue;
+        let login = RequestVenueLogin { request_id: Some(request_id), venue: venue.to_owned() };
         self.client.send(&Command::RequestVenueLogin(login))?;
         let mut heard = Stopwatch::start();
         let mut cancelled = None;
-        while heard.elapsed() < LOGIN_TIME {
+        let mut patience = if venue == VENUE { LOGIN_TIME } else { TYPING_TIME };
+        while heard.elapsed() < patience {
             let Some(received) = self.client.next(LOOK)? else { continue };
-            let venue = match &received.event {
+            let of = match &received.event {
                 Event::VenueReady(ready) => &ready.venue,
                 Event::VenueError(error) => &error.venue,
                 Event::VenueLoginCancelled(login) => &login.venue,
@@ -173,14 +180,17 @@ impl Desk {
                 }
                 _ => continue,
             };
-            if venue != VENUE {
+            if of != venue {
                 continue;
             }
             heard = Stopwatch::start();
             match &received.event {
                 Event::VenueReady(_) => return Ok(Answer::Done(received)),
-                // Why follows.
-                Event::VenueLoginCancelled(_) => cancelled = Some(received),
+                // Why follows, where there is more to say.
+                Event::VenueLoginCancelled(_) => {
+                    cancelled = Some(received);
+                    patience = WHY_TIME;
+                }
                 Event::VenueError(_) => return Ok(Answer::Refused(received)),
                 _ => {}
             }
@@ -188,16 +198,17 @@ impl Desk {
         Ok(match cancelled {
             Some(received) => Answer::Refused(received),
             None => Answer::NotReady(format!(
-                "{VENUE} was not ready within {} s after its last word; is the broker reachable?",
-                LOGIN_TIME.as_secs()
+                "{venue} was not ready within {} s after its last word; is the broker reachable?",
+                patience.as_secs()
             )),
         })
     }
 
-    fn venue_state(&mut self) -> Result<VenueLifecycle> {
+    /// Where the venue stands.
+    pub(crate) fn venue_state(&mut self) -> Result<VenueLifecycle> {
         let request_id = self.client.request_id()?;
         let id = request_id.as_text().into_owned();
-        let venue = Some(VENUE.to_owned());
+        let venue = Some(self.venue.to_owned());
         self.client.send(&Command::GetVenueState(GetVenueState { request_id, venue }))?;
         let watch = Stopwatch::start();
         while watch.elapsed() < ANSWER_TIME {
@@ -215,7 +226,8 @@ impl Desk {
                 _ => {}
             }
         }
-        bail!("the engine did not say where {VENUE} stands within {} s", ANSWER_TIME.as_secs())
+        let venue = self.venue;
+        bail!("the engine did not say where {venue} stands within {} s", ANSWER_TIME.as_secs())
     }
 }
 

@@ -13,7 +13,10 @@ use crate::limits::LIST_ROWS_TOLD_MAX;
 
 /// Reads a filter on a date in Japan. All that the broker lists is of today: what was placed today, or works
 /// today.
-pub(crate) fn read_filter(filter: &OrderListFilter, today: JstDate) -> Result<ListFilter, Rejection> {
+pub(crate) fn read_filter(
+    filter: &OrderListFilter,
+    today: JstDate,
+) -> Result<ListFilter, Rejection> {
     let mut read = ListFilter::read(filter)?;
     filter.instrument_id.as_deref().map(symbol_of).transpose()?;
     read.date = read.date.filter(|date| *date != today);

@@ -61,13 +61,13 @@ impl Desk {
     /// Tells the orders of the broker's list.
     pub fn order_list(&mut self, asked: Asked, list: &GetOrderList, now: Now) {
         let filter = self.rules.phase.check_change("GetOrderList");
-        let filter = filter
-            .and_then(|()| read_filter(&list.filter, now.wall.jst_date()))
-            .and_then(|filter| {
+        let filter = filter.and_then(|()| read_filter(&list.filter, now.wall.jst_date())).and_then(
+            |filter| {
                 self.check_session()?;
                 self.has_room_to_ask(asked.client)?;
                 Ok(filter)
-            });
+            },
+        );
         match filter {
             Ok(filter) => self.enqueue_list(Some(asked), Purpose::Client(filter), now),
             Err(rejection) => self.tell_refused(asked.request_id, &rejection, now),

@@ -1,0 +1,55 @@
+//! The arguments of `kumiki watch`.
+
+use clap::Args;
+
+use super::order::AttachArgs;
+
+/// Tickers that are watched at once: as many as the gateway pushes (specification 1, "Limits").
+pub(crate) const WATCH_TICKERS_MAX: usize = 50;
+
+pub(crate) const WATCH_HELP: &str = "\
+Start, with a gateway that is simulated on this machine:
+  kumiki sim local-broker &
+  export DEV_LOCALBROKER_API_PASSWORD=demo
+  kumiki serve --mode live --standalone --dev-login &
+  kumiki watch 7203 9984 --login
+
+Boards come from the engine that runs with the config folder; it gets them from the gateway of \
+[local_broker]. Those who sell stand above, those who buy below, the best next to the middle.
+
+Keys:
+  Tab, arrows  another ticker
+  l            log in at the gateway; the engine asks for the password
+  q, Ctrl-C    end
+
+Where standard output is no terminal, and with --format json, the engine's events are printed as \
+JSON, one in a line: Subscribed, DepthSnapshot, Trades and what happens to the venue. Numbers that \
+are missing in sequence_id are boards that were left out because this program was too slow; trades \
+never are.
+
+  kumiki watch 7203 --once
+      one board, as it is now
+  kumiki watch 7203 --format json | head -3
+
+Exit codes:
+  0    done
+  1    refused: nobody is logged in, the register set is full, or there is no engine
+  2    the engine is busy, or the arguments are wrong";
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// Symbols like 7203; 7203.TSE is the same. Each takes one of the gateway's 50 places.
+    #[arg(value_name = "TICKER", required = true, num_args = 1..=WATCH_TICKERS_MAX)]
+    pub(crate) tickers: Vec<String>,
+
+    /// Read each board once, print it and end; this works where nothing is pushed, too.
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// Log in at the gateway where nobody has, and wait for that.
+    #[arg(long)]
+    pub(crate) login: bool,
+
+    #[command(flatten)]
+    pub(crate) attach: AttachArgs,
+}

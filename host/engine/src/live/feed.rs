@@ -1,0 +1,282 @@
+//! From what the local broker's venue tells to what waits for clients: who wants which symbol, and each
+//! snapshot and trade on its way to them (specification 1, "Events"; specification 4, P51, P53, P56).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ipc::Event;
+use venues::Recipient;
+use venues::local_broker::MarketData;
+
+use crate::hub::{ClientId, Hub};
+use crate::limits::STREAM_HEADS_MAX;
+use crate::outbox::TradesHead;
+use crate::session::Shared;
+
+/// What the trades of each symbol have in common, so that they are made once.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    heads: BTreeMap<String, Arc<TradesHead>>,
+}
+
+impl Feed {
+    /// Tells the clients that want it what came of a frame. Nobody is waited for.
+    pub(super) fn market(&mut self, shared: &Shared, market: &MarketData<'_>) {
+        // Only this thread changes who wants what, but for clients that leave.
+        if !shared.lock().hub.is_wanted(market.symbol) {
+            return;
+        }
+        let depth = crate::hub::text(&Event::DepthSnapshot(market.depth.clone()));
+        let trade = market.trade.map(|row| (self.head(market), row));
+        let now = shared.started.elapsed();
+        let mut core = shared.lock();
+        core.hub.tell_depth(market.symbol, &depth);
+        if let Some((head, row)) = trade {
+            core.hub.tell_trade(&head, row, now);
+        }
+    }
+
+    fn head(&mut self, market: &MarketData<'_>) -> Arc<TradesHead> {
+        let (symbol, depth) = (market.symbol, market.depth);
+        if let Some(head) = self.heads.get(symbol)
+            && head.stream_session_id == depth.stream_session_id
+        {
+            return Arc::clone(head);
+        }
+        if self.heads.len() >= STREAM_HEADS_MAX {
+            self.heads.clear();
+        }
+        let head = Arc::new(TradesHead {
+            venue: depth.venue.to_string(),
+            exchange: depth.exchange.to_string(),
+            ticker: depth.ticker.to_string(),
+            instrument_id: None,
+            stream_session_id: depth.stream_session_id.to_string(),
+        });
+        self.heads.insert(symbol.to_owned(), Arc::clone(&head));
+        head
+    }
+}
+
+/// Tells an event, and keeps in mind who wants which symbol from now on.
+pub(super) fn tell(hub: &mut Hub, to: Recipient, event: &Event<'_>) {
+    match (to, event) {
+        (Recipient::Client(number), Event::Subscribed(subscribed)) => {
+            if let Some(tickers) = hub.tickers(ClientId::of(number)) {
+                tickers.insert(subscribed.ticker.to_string());
+            }
+        }
+        (Recipient::Client(number), Event::Unsubscribed(unsubscribed)) => {
+            if let Some(tickers) = hub.tickers(ClientId::of(number)) {
+                tickers.remove(&*unsubscribed.ticker);
+            }
+        }
+        (_, Event::SubscriptionEvicted(evicted)) => hub.forget_ticker(&evicted.symbol),
+        _ => {}
+    }
+    hub.tell_recipient(to, event);
+}
+
+#[cfg(test)]
+mod tests {
+    use ipc::{
+        BookLevel, Decimal, DepthSnapshot, SideRule, Subscribed, SubscriptionEvicted, TickerInfo,
+        TimestampSource, TradeRow, TradeSide, Unsubscribed,
+    };
+
+    use super::*;
+    use crate::limits::BEHIND_FRAMES;
+    use crate::live::tests::shared;
+    use crate::outbox::{Outbox, Taken};
+
+    fn depth(symbol: &str, session: &str, sequence_id: u64) -> DepthSnapshot<'static> {
+        let level = |price| BookLevel {
+            price: Decimal::from_units(price),
+            qty: Decimal::from_units(10_000),
+        };
+        DepthSnapshot {
+            request_id: None,
+            venue: "local_broker".into(),
+            exchange: "LocalBrokerStock".into(),
+            ticker: symbol.to_owned().into(),
+            stream_session_id: session.to_owned().into(),
+            sequence_id,
+            received_ms: 5,
+            timestamp_ms: 4,
+            timestamp_source: TimestampSource::Venue,
+            last_price: Some(Decimal::from_units(28_500_000)),
+            bids: vec![level(28_490_000)],
+            asks: vec![level(28_510_000)],
+        }
+    }
+
+    fn trade(sequence_id: u64) -> TradeRow {
+        TradeRow {
+            price: Decimal::from_units(28_500_000),
+            qty: Decimal::from_units(1_000_000),
+            side: TradeSide::Buy,
+            side_rule: Some(SideRule::AtAsk),
+            ts_ms: 4,
+            ts_ns: None,
+            sequence_id,
+            received_ms: Some(5),
+            after_gap: None,
+        }
+    }
+
+    fn subscribed(symbol: &'static str) -> Event<'static> {
+        Event::Subscribed(Subscribed {
+            request_id: "r".into(),
+            venue: "local_broker".into(),
+            ticker: symbol.into(),
+            ticker_info: TickerInfo {
+                symbol: symbol.into(),
+                exchange: "LocalBrokerStock".into(),
+                market_kind: "Stock".into(),
+                display_name_ja: None,
+            },
+        })
+    }
+
+    /// What waits for a client, as (event, numbers of its rows or its own).
+    fn told(outbox: &Outbox) -> Vec<(String, Vec<u64>)> {
+        let mut all = Vec::new();
+        while let Taken::Messages(messages) = outbox.take() {
+            for message in messages {
+                let event: serde_json::Value = serde_json::from_str(&message.into_text()).unwrap();
+                let number = |value: &serde_json::Value| value["sequence_id"].as_u64().unwrap_or(0);
+                let numbers = match event["trades"].as_array() {
+                    Some(rows) => rows.iter().map(number).collect(),
+                    None => vec![number(&event)],
+                };
+                all.push((event["event"].as_str().unwrap().to_owned(), numbers));
+            }
+        }
+        all
+    }
+
+    struct World {
+        shared: Arc<Shared>,
+        feed: Feed,
+    }
+
+    impl World {
+        fn new() -> Self {
+            Self { shared: shared(), feed: Feed::default() }
+        }
+
+        fn client(&self) -> (ClientId, Arc<Outbox>) {
+            let outbox = Arc::new(Outbox::default());
+            (self.shared.lock().hub.join(Arc::clone(&outbox)), outbox)
+        }
+
+        fn event(&self, to: Recipient, event: &Event<'_>) {
+            tell(&mut self.shared.lock().hub, to, event);
+        }
+
+        fn frame(
+            &mut self,
+            symbol: &str,
+            depth: &DepthSnapshot<'static>,
+            trade: Option<&TradeRow>,
+        ) {
+            self.feed.market(&self.shared, &MarketData { symbol, depth, trade });
+        }
+    }
+
+    /// P51, P56: who subscribed gets the snapshot, then the trade; after its end nothing.
+    #[test]
+    fn p51_who_subscribes_gets_the_snapshot_before_the_trade() {
+        let mut world = World::new();
+        let ((first, first_box), (second, second_box)) = (world.client(), world.client());
+        let to = |client: ClientId| Recipient::Client(client.number());
+        world.frame("7203", &depth("7203", "s", 1), Some(&trade(2)));
+        world.event(to(first), &subscribed("7203"));
+        world.event(to(second), &subscribed("9984"));
+        world.frame("7203", &depth("7203", "s", 3), Some(&trade(4)));
+        world.frame("9984", &depth("9984", "s", 1), None);
+        let events = |told: Vec<(String, Vec<u64>)>| -> Vec<String> {
+            told.into_iter().map(|(event, numbers)| format!("{event} {numbers:?}")).collect()
+        };
+        assert_eq!(events(told(&first_box)), ["Subscribed [0]", "DepthSnapshot [3]", "Trades [4]"]);
+        assert_eq!(events(told(&second_box)), ["Subscribed [0]", "DepthSnapshot [1]"]);
+        let unsubscribed = Unsubscribed {
+            request_id: "r".into(),
+            venue: "local_broker".into(),
+            ticker: "7203".into(),
+        };
+        world.event(to(first), &Event::Unsubscribed(unsubscribed));
+        let evicted = SubscriptionEvicted { symbol: "9984".into() };
+        world.event(Recipient::All, &Event::SubscriptionEvicted(evicted));
+        world.frame("7203", &depth("7203", "s", 5), None);
+        world.frame("9984", &depth("9984", "s", 2), None);
+        assert_eq!(events(told(&first_box)), ["Unsubscribed [0]", "SubscriptionEvicted [0]"]);
+        assert_eq!(events(told(&second_box)), ["SubscriptionEvicted [0]"]);
+    }
+
+    /// P53: trades of two sessions are never in one message.
+    #[test]
+    fn p53_trades_are_told_with_the_session_that_numbers_them() {
+        let mut world = World::new();
+        let (client, outbox) = world.client();
+        world.event(Recipient::Client(client.number()), &subscribed("7203"));
+        drop(told(&outbox));
+        for (session, number) in [("one", 1), ("two", 1)] {
+            world.frame("7203", &depth("7203", session, number), Some(&trade(number + 1)));
+            let Taken::Messages(messages) = outbox.take() else { panic!("nothing was told") };
+            let texts: Vec<_> = messages.into_iter().map(|message| message.into_text()).collect();
+            assert_eq!(texts.len(), 2);
+            let session = format!("\"stream_session_id\":\"{session}\"");
+            assert!(texts.iter().all(|text| text.contains(&session)), "{texts:?}");
+            assert!(texts[1].contains("\"exchange\":\"LocalBrokerStock\""), "{texts:?}");
+            assert!(!texts[1].contains("instrument_id"), "{texts:?}");
+        }
+        for number in 0..2 * STREAM_HEADS_MAX {
+            let symbol = format!("{}", 1_000 + number);
+            let depth = depth(&symbol, "s", 1);
+            let market = MarketData { symbol: &symbol, depth: &depth, trade: None };
+            world.feed.head(&market);
+            assert!(world.feed.heads.len() <= STREAM_HEADS_MAX);
+        }
+    }
+
+    /// A client that reads nothing delays nobody: the other one gets every frame at once. What the first is
+    /// told when it reads again has every trade, rises, and its gaps show what was left out.
+    #[test]
+    fn p56_a_stopped_client_loses_boards_and_no_trade_and_delays_nobody() {
+        let mut world = World::new();
+        let ((stopped, stopped_box), (reads, reads_box)) = (world.client(), world.client());
+        let symbols = ["7203", "9984", "130A"];
+        for client in [stopped, reads] {
+            for symbol in symbols {
+                world.event(Recipient::Client(client.number()), &subscribed(symbol));
+            }
+        }
+        drop((told(&stopped_box), told(&reads_box)));
+        let frames = 20 * BEHIND_FRAMES as u64;
+        let mut trades = Vec::new();
+        for frame in 0..frames {
+            // One sequence for all symbols keeps the test short; a venue has one for each.
+            let number = 2 * frame + 1;
+            let symbol = symbols[frame as usize % symbols.len()];
+            let made = (frame % 7 == 0).then(|| trade(number + 1));
+            trades.extend(made.as_ref().map(|row| row.sequence_id));
+            world.frame(symbol, &depth(symbol, "s", number), made.as_ref());
+            let mut expected = vec![("DepthSnapshot".to_owned(), vec![number])];
+            expected.extend(made.map(|row| ("Trades".to_owned(), vec![row.sequence_id])));
+            assert_eq!(told(&reads_box), expected, "at once, whatever the other does");
+        }
+        let late = told(&stopped_box);
+        let numbers: Vec<u64> = late.iter().flat_map(|(_, numbers)| numbers.clone()).collect();
+        assert!(numbers.is_sorted_by(|one, next| one < next), "in the order of the stream");
+        let of = |name: &str| -> Vec<u64> {
+            let those = late.iter().filter(|(event, _)| event == name);
+            those.flat_map(|(_, numbers)| numbers.clone()).collect()
+        };
+        assert_eq!(of("Trades"), trades, "every trade is there");
+        let boards = of("DepthSnapshot");
+        assert!(boards.len() <= BEHIND_FRAMES + symbols.len(), "{}", boards.len());
+        let newest: Vec<u64> = (frames - 3..frames).map(|frame| 2 * frame + 1).collect();
+        assert_eq!(boards[boards.len() - 3..], newest, "the newest of each symbol");
+    }
+}

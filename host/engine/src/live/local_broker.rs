@@ -1,0 +1,207 @@
+//! The venue of the local broker's gateway: market data and an account that is read. No order goes there
+//! (specification 1, "What the service does"; specification 4, P43 to P60).
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use domain::gateway_mapping::GatewayMapping;
+use domain::{ReasonCode, Rejection};
+use ipc::{Command, Dialect, VenueCapabilities};
+use keys::dialog::Dialog;
+use venues::local_broker::config::Endpoint;
+use venues::local_broker::{
+    ConfigError, LocalBrokerConfig, REGISTER_MAX, Service, ServiceError, Setup, Told,
+};
+
+use super::feed::{self, Feed};
+use super::load_dialect;
+use super::recording::Recording;
+use crate::credentials;
+use crate::hub::ClientId;
+use crate::session::Shared;
+use crate::startup::StartError;
+
+/// The venue's name on the wire.
+pub(crate) const VENUE: &str = venues::local_broker::VENUE;
+/// The dialects that are built in.
+const DIALECTS: [&str; 2] = ["local-broker-spec", "local-broker-kabusapi"];
+
+/// What the local broker's venue is started with.
+#[derive(Debug, Clone)]
+pub struct LocalBroker {
+    /// Where the gateway is and how it is spoken to.
+    pub config: LocalBrokerConfig,
+    /// The file of the dialect.
+    pub dialect: PathBuf,
+    /// Whether the password of development counts.
+    pub dev_login_allowed: bool,
+    /// Whether a password may be typed in the terminal of this process.
+    pub asks_in_terminal: bool,
+    /// The folder where boards are recorded; `None`: they are not.
+    pub record: Option<PathBuf>,
+}
+
+/// A venue that runs.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    /// None once the engine ends.
+    service: Mutex<Option<Service>>,
+    dialog: Dialog,
+    dialect: Dialect,
+    is_production: bool,
+}
+
+impl Gateway {
+    /// The dialect that the gateway is spoken to in.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect.clone()
+    }
+
+    /// What the venue can do (specification 1, "Capabilities entry").
+    pub(super) fn capabilities(&self) -> VenueCapabilities {
+        VenueCapabilities {
+            requires_local_app: true,
+            max_push_symbols: u32::try_from(REGISTER_MAX).unwrap_or(u32::MAX),
+            supports_amend: false,
+            requires_trade_password_for_cancel: true,
+            is_production: self.is_production,
+        }
+    }
+
+    /// Hands a command over; gives it up where the venue is too busy or has ended.
+    pub(super) fn command(&self, client: ClientId, command: Command) -> Result<(), ()> {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = service.as_ref().map(|service| service.command(client.number(), command));
+        taken.and_then(Result::ok).ok_or(())
+    }
+
+    /// A client is gone.
+    pub(super) fn client_left(&self, client: ClientId) {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(service) = service.as_ref() {
+            service.client_left(client.number());
+        }
+    }
+
+    /// Ends the venue: nobody is asked any more, and what it has registered is unregistered.
+    pub(super) fn stop(&self) {
+        self.dialog.close();
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(service) = service {
+            service.stop();
+        }
+    }
+
+    /// Checks where the gateway may be, before anything else of the engine is under way: the real market is
+    /// asked for by two variables together (specification 4, P44).
+    pub(super) fn check(local_broker: &LocalBroker) -> Result<(), StartError> {
+        Endpoint::of(&local_broker.config).map(drop).map_err(not_there)
+    }
+
+    /// Starts the venue. What it tells goes to the clients of `shared`.
+    pub(super) fn start(
+        shared: &Arc<Shared>,
+        local_broker: &LocalBroker,
+    ) -> Result<Self, StartError> {
+        let cache = &shared.config.cache_dir;
+        let loaded =
+            load_dialect((VENUE, &DIALECTS), &local_broker.dialect, cache, |sandbox, path| {
+                sandbox.load_gateway_dialect(path)?.instantiate()
+            });
+        let dialog = Dialog::from_environment(local_broker.asks_in_terminal);
+        let password = (dialog, local_broker.dev_login_allowed);
+        let config = local_broker.config.clone();
+        Self::of_parts(shared, config, Box::new(loaded?), password, local_broker.record.as_deref())
+    }
+
+    fn of_parts(
+        shared: &Arc<Shared>,
+        config: LocalBrokerConfig,
+        mapping: Box<dyn GatewayMapping>,
+        (dialog, dev_login_allowed): (Dialog, bool),
+        record: Option<&Path>,
+    ) -> Result<Self, StartError> {
+        let identity = mapping.identity();
+        let dialect = Dialect { name: identity.component, sha256: identity.sha256 };
+        let asked = dialog.clone();
+        let setup = Setup {
+            config,
+            mapping,
+            ask_password: Box::new(move || {
+                credentials::gateway_password(dev_login_allowed, &asked)
+            }),
+        };
+        let clients = Arc::downgrade(shared);
+        let recording = record.map(|folder| Recording::start(folder, Arc::downgrade(shared)));
+        // What it has taken is on the disk when the venue's thread has ended.
+        let mut recording = recording.transpose()?;
+        let mut feed = Feed::default();
+        let service = Service::start(setup, move |told| {
+            if let (Told::Market(market), Some(recording)) = (&told, &mut recording) {
+                recording.record(market);
+            }
+            let Some(shared) = clients.upgrade() else { return };
+            match told {
+                Told::Event(to, event) => feed::tell(&mut shared.lock().hub, to, event),
+                Told::Market(market) => feed.market(&shared, &market),
+            }
+        });
+        let service = service.map_err(|error| match error {
+            ServiceError::Config(wrong) => not_there(wrong),
+            other => StartError::Gateway(domain::text::with_causes(&other)),
+        })?;
+        let is_production = service.is_production();
+        tracing::info!(is_production, "market data come from the local broker's gateway");
+        Ok(Self { service: Mutex::new(Some(service)), dialog, dialect, is_production })
+    }
+}
+
+#[cfg(test)]
+impl Gateway {
+    /// A venue with this dialect, where nobody is asked for a password.
+    pub(super) fn of_mapping(
+        shared: &Arc<Shared>,
+        config: LocalBrokerConfig,
+        mapping: Box<dyn GatewayMapping>,
+        record: Option<&Path>,
+    ) -> Result<Self, StartError> {
+        let nobody = Dialog::from_environment(false);
+        nobody.close();
+        Self::of_parts(shared, config, mapping, (nobody, false), record)
+    }
+}
+
+fn not_there(error: ConfigError) -> StartError {
+    match error {
+        ConfigError::ProductionNotAllowed | ConfigError::ProductionPort => {
+            StartError::Production(error.to_string())
+        }
+        ConfigError::Address(_) => StartError::Gateway(error.to_string()),
+    }
+}
+
+/// Whether a command would send, change or cancel orders.
+pub(super) const fn is_order(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::SubmitOrder(_)
+            | Command::ModifyOrder(_)
+            | Command::CancelOrder(_)
+            | Command::CancelAllOrders(_)
+    )
+}
+
+/// Why the venue does not take an order: what is no stock first (specification 4, P58).
+pub(super) fn rejection(command: &Command) -> Rejection {
+    let instrument_id = match command {
+        Command::SubmitOrder(submit) => Some(submit.order.instrument_id.as_str()),
+        Command::CancelAllOrders(all) => all.instrument_id.as_deref(),
+        _ => None,
+    };
+    instrument_id.and_then(crate::orders::no_stock).unwrap_or_else(|| {
+        let text = format!(
+            "PHASE_1: {VENUE} takes no orders in this version; it has market data, and the account is read"
+        );
+        Rejection::new(ReasonCode::VenueUnsupported, text)
+    })
+}

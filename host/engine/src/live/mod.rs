@@ -1,0 +1,468 @@
+//! The venues of a live engine, and which commands are whose (specification 2, "Endpoints";
+//! specification 4, P15, P23b, P51, P58).
+
+mod feed;
+mod local_broker;
+mod recording;
+mod web_broker;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use domain::{ReasonCode, Rejection};
+use ipc::{
+    Command, Dialect, EngineMode, Event, OrderContext, OrderRejected, Text, VenueCapabilities,
+    error_code,
+};
+use sandbox::{Sandbox, SandboxConfig, SandboxError};
+
+use crate::hub::ClientId;
+use crate::session::{Refusing, Shared};
+use crate::startup::{EngineConfig, StartError};
+
+use local_broker::Gateway;
+use web_broker::OrderDesk;
+
+pub use local_broker::LocalBroker;
+pub(crate) use local_broker::VENUE as LOCAL_BROKER;
+pub(crate) use web_broker::VENUE as WEB_BROKER;
+pub use web_broker::WebBroker;
+
+/// The venues of a live engine; a replay has none.
+#[derive(Debug, Default)]
+pub(crate) struct Venues {
+    web_broker: OnceLock<OrderDesk>,
+    local_broker: OnceLock<Gateway>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy)]
+enum Venue<'a> {
+    WebBroker(&'a OrderDesk),
+    LocalBroker(&'a Gateway),
+}
+
+impl Venue<'_> {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::WebBroker(_) => WEB_BROKER,
+            Self::LocalBroker(_) => LOCAL_BROKER,
+        }
+    }
+
+    fn capabilities(self) -> VenueCapabilities {
+        match self {
+            Self::WebBroker(desk) => desk.capabilities(),
+            Self::LocalBroker(gateway) => gateway.capabilities(),
+        }
+    }
+
+    fn dialect(self) -> Dialect {
+        match self {
+            Self::WebBroker(desk) => desk.dialect(),
+            Self::LocalBroker(gateway) => gateway.dialect(),
+        }
+    }
+
+    /// Hands a command over; gives it up where the venue is too busy or has ended.
+    fn command(self, client: ClientId, command: Command) -> Result<(), ()> {
+        match self {
+            Self::WebBroker(desk) => desk.command(client, command),
+            Self::LocalBroker(gateway) => gateway.command(client, command),
+        }
+    }
+}
+
+impl Venues {
+    fn all(&self) -> impl Iterator<Item = Venue<'_>> {
+        let web_broker = self.web_broker.get().map(Venue::WebBroker);
+        let local_broker = self.local_broker.get().map(Venue::LocalBroker);
+        web_broker.into_iter().chain(local_broker)
+    }
+
+    /// What each of them can do.
+    pub(crate) fn capabilities(&self) -> BTreeMap<String, VenueCapabilities> {
+        self.all().map(|venue| (venue.name().to_owned(), venue.capabilities())).collect()
+    }
+
+    /// The dialect that each of them is spoken to in.
+    pub(crate) fn dialects(&self) -> BTreeMap<String, Dialect> {
+        self.all().map(|venue| (venue.name().to_owned(), venue.dialect())).collect()
+    }
+
+    /// A client is gone.
+    pub(crate) fn client_left(&self, client: ClientId) {
+        for venue in self.all() {
+            match venue {
+                Venue::WebBroker(desk) => desk.client_left(client),
+                Venue::LocalBroker(gateway) => gateway.client_left(client),
+            }
+        }
+    }
+
+    /// Ends all of them, at the same time, and waits for that.
+    pub(crate) fn stop(&self) {
+        std::thread::scope(|threads| {
+            for venue in self.all() {
+                threads.spawn(move || match venue {
+                    Venue::WebBroker(desk) => desk.stop(),
+                    Venue::LocalBroker(gateway) => gateway.stop(),
+                });
+            }
+        });
+    }
+}
+
+/// Starts the venues that a live engine is told of.
+pub(crate) fn start(shared: &Arc<Shared>) -> Result<(), StartError> {
+    let EngineConfig { mode, web_broker, local_broker, .. } = &shared.config;
+    if *mode != EngineMode::Live {
+        return Ok(());
+    }
+    // Before anything is under way.
+    if let Some(local_broker) = local_broker {
+        Gateway::check(local_broker)?;
+    }
+    // Each is started once for each engine.
+    if let Some(web_broker) = web_broker {
+        let _ = shared.live.web_broker.set(OrderDesk::start(shared, web_broker)?);
+    }
+    if let Some(local_broker) = local_broker {
+        let _ = shared.live.local_broker.set(Gateway::start(shared, local_broker)?);
+    }
+    Ok(())
+}
+
+/// Characters of what is wrong with a dialect's file.
+const WHY_CHARS: usize = 500;
+
+/// Makes a venue's dialect ready to run, through the cache of compiled components.
+fn load_dialect<D>(
+    (venue, built_in): (&'static str, &'static [&'static str]),
+    path: &Path,
+    cache: &Path,
+    load: impl FnOnce(&Sandbox, &Path) -> Result<D, SandboxError>,
+) -> Result<D, StartError> {
+    let failed = |why: String| StartError::Dialect { venue, built_in, path: path.to_owned(), why };
+    if !path.is_file() {
+        return Err(failed("there is no such file".to_owned()));
+    }
+    let config =
+        SandboxConfig { cache_folder: Some(cache.join("components")), ..SandboxConfig::default() };
+    let loaded = Sandbox::new(config).and_then(|sandbox| load(&sandbox, path));
+    let why = |error| domain::text::on_one_line(&domain::text::with_causes(&error)).into_owned();
+    loaded.map_err(|error| failed(why(error).chars().take(WHY_CHARS).collect()))
+}
+
+/// Whether a command wants market data.
+const fn is_for_market_data(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Subscribe(_)
+            | Command::Unsubscribe(_)
+            | Command::GetBoard(_)
+            | Command::EvictLru(_)
+    )
+}
+
+/// The client's id of the order that a command is about, and whether it is about orders at all.
+fn order_id(command: &Command) -> Option<Option<&str>> {
+    match command {
+        Command::SubmitOrder(submit) => Some(Some(&submit.order.client_order_id)),
+        Command::ModifyOrder(modify) => Some(modify.client_order_id.as_deref()),
+        Command::CancelOrder(cancel) => Some(cancel.client_order_id.as_deref()),
+        Command::CancelAllOrders(_) | Command::GetOrderList(_) => Some(None),
+        _ => None,
+    }
+}
+
+impl Shared {
+    /// Hands venues a command that is theirs, and gives every other one back.
+    pub(crate) fn take_for_venue(&self, to: &Refusing<'_>, command: Command) -> Option<Command> {
+        let desk = self.live.web_broker.get().map(Venue::WebBroker);
+        let gateway = self.live.local_broker.get().map(Venue::LocalBroker);
+        if let Command::GetVenueState(state) = &command
+            && state.venue.is_none()
+        {
+            let mut asked = false;
+            for venue in self.live.all() {
+                asked = true;
+                self.hand_over(to, venue, command.clone());
+            }
+            return (!asked).then_some(command);
+        }
+        let venue = match &command {
+            Command::SetSecondPassword(_) | Command::ForgetSecondPassword(_) => desk,
+            other => match other.venue() {
+                Some(WEB_BROKER) => desk,
+                Some(LOCAL_BROKER) => gateway,
+                _ => None,
+            },
+        };
+        let Some(venue) = venue else { return Some(command) };
+        self.hand_over(to, venue, command);
+        None
+    }
+
+    /// Hands a venue a command, or tells its sender why not.
+    fn hand_over(&self, to: &Refusing<'_>, venue: Venue<'_>, command: Command) {
+        match venue {
+            Venue::WebBroker(_) if is_for_market_data(&command) => {
+                let why = "web_broker takes orders; market data are at local_broker";
+                return self.lock().error(to, error_code::VENUE_NOT_AVAILABLE, why);
+            }
+            // No way leads from here to an endpoint for orders (specification 4, P58).
+            Venue::LocalBroker(_) if local_broker::is_order(&command) => {
+                return self.reject(to, &command, &local_broker::rejection(&command));
+            }
+            _ => {}
+        }
+        if venue.command(to.client, command).is_err() {
+            let name = venue.name();
+            let why = format!("too many commands wait for {name}; wait for their answers");
+            self.lock().busy(to, &why);
+        }
+    }
+
+    /// Refuses a command about orders at a venue that nobody knows (specification 4, P23b). Tells
+    /// whether it was one.
+    pub(crate) fn refuse_unknown_venue(&self, to: &Refusing<'_>, command: &Command) -> bool {
+        let (true, Some(_), Some(venue)) =
+            (self.config.mode == EngineMode::Live, order_id(command), to.venue)
+        else {
+            return false;
+        };
+        let text = format!("VENUE: `{venue}` is none of {WEB_BROKER}, {LOCAL_BROKER}");
+        self.reject(to, command, &Rejection::new(ReasonCode::ValidationError, text));
+        true
+    }
+
+    /// Rejects a command about orders, and counts that as an error of its sender.
+    fn reject(&self, to: &Refusing<'_>, command: &Command, rejection: &Rejection) {
+        let id = order_id(command).flatten();
+        let event = Event::OrderRejected(OrderRejected {
+            client_order_id: id.map(Text::Borrowed),
+            reason_code: rejection.code,
+            reason_text: Text::Borrowed(&rejection.text),
+            ts_event_ms: domain::clock::wall_now().millis(),
+            context: OrderContext {
+                request_id: to.request_id.map(Text::Borrowed),
+                // One that nobody knows is a text of the client's.
+                venue: to.venue.filter(|venue| *venue == LOCAL_BROKER).map(Text::Borrowed),
+                ..OrderContext::default()
+            },
+        });
+        let mut core = self.lock();
+        core.hub.tell_all(&event);
+        core.hub.count_error(to.client, to.now);
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use domain::fault::Identity;
+    use domain::gateway_mapping::{
+        GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
+    };
+    use domain::order_mapping::Mapped;
+    use ipc::Secret;
+    use replay::strategies::Strategies;
+    use sandbox::Limits;
+    use venues::local_broker::LocalBrokerConfig;
+
+    use super::*;
+    use crate::outbox::{Outbox, Taken};
+    use crate::{CancellationToken, EngineConfig};
+
+    /// A live engine's session without venues.
+    pub(in crate::live) fn shared() -> Arc<Shared> {
+        let config = EngineConfig {
+            mode: EngineMode::Live,
+            port: 0,
+            token: Secret::from("0123456789abcdef".to_owned()),
+            config_dir: "c".into(),
+            cache_dir: "d".into(),
+            data: None,
+            strategies: Strategies { folder: "s".into(), cache: "d".into(), shipped: None },
+            standalone: true,
+            allowed_origins: Vec::new(),
+            runs_kept: 1,
+            limits: Limits::default(),
+            web_broker: None,
+            local_broker: None,
+        };
+        Arc::new(Shared::new(config, CancellationToken::new()))
+    }
+
+    struct NoDialect(GatewayDescription);
+
+    impl GatewayMapping for NoDialect {
+        fn identity(&self) -> Identity {
+            Identity { component: "none".to_owned(), sha256: "0".repeat(64) }
+        }
+
+        fn description(&self) -> &GatewayDescription {
+            &self.0
+        }
+
+        fn classify(&mut self, _: u16, _: &str) -> Mapped<GatewayRefusal> {
+            let kind = GatewayErrorKind::Other;
+            Ok(GatewayRefusal { kind, code: None, message: String::new() })
+        }
+
+        fn read_board(&mut self, _: &str) -> Mapped<Result<GatewayBoard, String>> {
+            Ok(Err("none".to_owned()))
+        }
+    }
+
+    /// A live engine with the local broker's venue, where no gateway runs, and what one client is told.
+    fn engine() -> (Arc<Shared>, ClientId, Arc<Outbox>) {
+        let shared = shared();
+        // The port of a service that is gone: nothing listens there, and nothing asks.
+        let config = LocalBrokerConfig {
+            base_url: Some("http://127.0.0.1:9".to_owned()),
+            ..LocalBrokerConfig::default()
+        };
+        let mapping = Box::new(NoDialect(GatewayDescription::default()));
+        let gateway = Gateway::of_mapping(&shared, config, mapping, None).unwrap();
+        assert!(shared.live.local_broker.set(gateway).is_ok());
+        let outbox = Arc::new(Outbox::default());
+        let client = shared.lock().hub.join(Arc::clone(&outbox));
+        (shared, client, outbox)
+    }
+
+    fn told(outbox: &Outbox) -> Vec<serde_json::Value> {
+        match outbox.take() {
+            Taken::Messages(messages) => messages
+                .into_iter()
+                .map(|message| serde_json::from_str(&message.into_text()).unwrap())
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    const ORDER: &str = r#"{"client_order_id":"o1","instrument_id":"7203.TSE","order_side":"BUY",
+        "order_type":"MARKET","quantity":"100","price":null,"trigger_price":null,"trigger_type":null,
+        "time_in_force":"DAY","expire_time_ns":null,"post_only":false,"reduce_only":false,"tags":null}"#;
+
+    /// P58: what is no stock first, everything else is not taken, and none of it reaches the venue.
+    #[test]
+    fn p58_no_order_command_reaches_the_local_broker() {
+        let (shared, client, outbox) = engine();
+        let order = |instrument: &str| {
+            let order = ORDER.replace("7203.TSE", instrument);
+            format!(
+                r#"{{"op":"SubmitOrder","request_id":"r","venue":"local_broker","order":{order}}}"#
+            )
+        };
+        let plain = |op: &str, fields: &str| {
+            format!(r#"{{"op":"{op}","request_id":"r","venue":"local_broker"{fields}}}"#)
+        };
+        let (futures, refused) = ("UNSUPPORTED_INSTRUMENT", "VENUE_UNSUPPORTED");
+        for (command, code, start) in [
+            (order("7203.TSE"), refused, "PHASE_1: "),
+            (order("160060018.TSE"), futures, "FUTURES: "),
+            (order("no instrument"), refused, "PHASE_1: "),
+            (
+                plain("ModifyOrder", r#","client_order_id":"o1","change":{"new_quantity":"1"}"#),
+                refused,
+                "PHASE_1: ",
+            ),
+            (plain("CancelOrder", r#","venue_order_id":"5""#), refused, "PHASE_1: "),
+            (plain("CancelAllOrders", ""), refused, "PHASE_1: "),
+            (plain("CancelAllOrders", r#","instrument_id":"160060018.OSE""#), futures, "FUTURES: "),
+        ] {
+            shared.handle(client, &command);
+            let events = told(&outbox);
+            assert_eq!(events.len(), 1, "{command}: {events:?}");
+            let event = &events[0];
+            assert_eq!(event["event"], "OrderRejected", "{command}");
+            assert_eq!(event["reason_code"], code, "{command}");
+            assert!(event["reason_text"].as_str().unwrap().starts_with(start), "{event}");
+            assert_eq!(
+                (&event["request_id"], &event["venue"]),
+                (&"r".into(), &"local_broker".into())
+            );
+        }
+        // An order that is none is refused before that, at its venue.
+        shared.handle(client, &order("7203.TSE").replace("\"BUY\"", "1"));
+        let events = told(&outbox);
+        assert_eq!(events[0]["reason_code"], "VALIDATION_ERROR", "{events:?}");
+        assert_eq!(events[0]["venue"], "local_broker", "{events:?}");
+        shared.live.stop();
+    }
+
+    /// P44: five fields, always.
+    #[test]
+    fn p44_the_capabilities_of_the_local_broker() {
+        let (shared, ..) = engine();
+        let told = serde_json::to_value(shared.live.capabilities()).unwrap();
+        let expected = serde_json::json!({"local_broker": {
+            "requires_local_app": true, "max_push_symbols": 50, "supports_amend": false,
+            "requires_trade_password_for_cancel": true, "is_production": false,
+        }});
+        assert_eq!(told, expected);
+        assert_eq!(shared.live.dialects()["local_broker"].name, "none");
+        shared.live.stop();
+    }
+
+    /// What is asked of a venue that has ended, or that the engine does not have, is refused.
+    #[test]
+    fn commands_go_to_the_venue_that_they_name() {
+        let (shared, client, outbox) = engine();
+        shared.handle(client, r#"{"op":"GetBuyingPower","request_id":"w","venue":"web_broker"}"#);
+        shared.handle(client, r#"{"op":"SetSecondPassword","request_id":"p","value":"v"}"#);
+        for event in told(&outbox) {
+            assert_eq!(
+                (&event["event"], &event["code"]),
+                (&"Error".into(), &"venue_not_available".into())
+            );
+        }
+        shared.live.stop();
+        for (op, fields) in [
+            ("Subscribe", r#","venue":"local_broker","ticker":"7203""#),
+            ("GetBoard", r#","venue":"local_broker","ticker":"7203""#),
+            ("GetOrderList", r#","venue":"local_broker","filter":{}"#),
+            ("GetPositions", r#","venue":"local_broker""#),
+            ("GetVenueState", ""),
+        ] {
+            shared.handle(client, &format!(r#"{{"op":"{op}","request_id":"r"{fields}}}"#));
+            let events = told(&outbox);
+            assert_eq!(events.len(), 1, "{op}: {events:?}");
+            assert_eq!(events[0]["event"], "EngineBusy", "{op}: {events:?}");
+            assert!(events[0]["reason"].as_str().unwrap().contains("local_broker"), "{events:?}");
+        }
+    }
+
+    #[test]
+    fn the_real_market_is_refused_before_anything_starts() {
+        let local_broker = |config| LocalBroker {
+            config,
+            dialect: "d".into(),
+            dev_login_allowed: false,
+            asks_in_terminal: false,
+            record: None,
+        };
+        let usual =
+            LocalBrokerConfig { retry_wait: Duration::ZERO, ..LocalBrokerConfig::default() };
+        let port = LocalBrokerConfig {
+            base_url: Some("http://127.0.0.1:18080".to_owned()),
+            ..usual.clone()
+        };
+        let alone = LocalBrokerConfig { production_wanted: true, ..usual.clone() };
+        for (config, code) in [(port, 19), (alone, 19)] {
+            let error = Gateway::check(&local_broker(config)).unwrap_err();
+            assert_eq!(error.exit_code(), code);
+            assert!(error.to_string().contains("LOCALBROKER_ALLOW_PROD=1"), "{error}");
+        }
+        let elsewhere =
+            LocalBrokerConfig { base_url: Some("http://192.0.2.1".to_owned()), ..usual.clone() };
+        let error = Gateway::check(&local_broker(elsewhere)).unwrap_err();
+        assert_eq!(error.exit_code(), 20);
+        assert!(error.to_string().contains("not on this machine"), "{error}");
+        assert!(Gateway::check(&local_broker(usual)).is_ok());
+    }
+}

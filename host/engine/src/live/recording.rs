@@ -1,0 +1,121 @@
+//! Boards and trades of the local broker on their way to the recorder. Nobody waits for the disk: what the
+//! recorder cannot take is counted and told in the log by it.
+
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+use domain::TsNanos;
+use domain::text::with_causes;
+use ipc::{
+    BookLevel, DepthSnapshot, EngineError, Event, Text, TimestampSource, TradeRow, TradeSide,
+};
+use marketdata::board::{
+    BoardRow, DepthRow, Level, Recorder, RecorderEvent, Side, SideRule, Symbol, TimeSource,
+    TradePrint,
+};
+use venues::local_broker::MarketData;
+
+use crate::session::Shared;
+use crate::startup::StartError;
+
+/// The code by which clients are told that nothing is recorded any more.
+const STOPPED: &str = "recording_stopped";
+/// Nanoseconds of a millisecond.
+const NANOS: u64 = 1_000_000;
+
+/// The recorder, and what it is told of the session. When it is dropped, what it has taken is on the disk.
+#[derive(Debug)]
+pub(super) struct Recording {
+    recorder: Recorder,
+    session: Arc<str>,
+}
+
+impl Recording {
+    /// Starts to record into a folder, which is made where it is missing. Clients are told when it has to
+    /// stop.
+    pub(super) fn start(folder: &Path, clients: Weak<Shared>) -> Result<Self, StartError> {
+        let recorder = Recorder::start(folder, move |event| {
+            let RecorderEvent::Stopped { why, .. } = event else { return };
+            let Some(shared) = clients.upgrade() else { return };
+            shared.lock().hub.tell_all(&Event::EngineError(EngineError {
+                request_id: None,
+                code: STOPPED.into(),
+                message: Text::Owned(format!("boards are not recorded any more: {why}")),
+                strategy_id: None,
+            }));
+        });
+        let recorder = recorder.map_err(|error| StartError::Recorder {
+            folder: folder.to_owned(),
+            why: with_causes(&error),
+        })?;
+        Ok(Self { recorder, session: Arc::from("") })
+    }
+
+    /// Records what came of a frame, in the order in which it is told.
+    pub(super) fn record(&mut self, market: &MarketData<'_>) {
+        // A symbol that is none is none that a file could have.
+        let Some(symbol) = Symbol::new(market.symbol) else { return };
+        if *self.session != *market.depth.stream_session_id {
+            self.session = Arc::from(&*market.depth.stream_session_id);
+        }
+        // What was not taken is counted there, and told.
+        let _ = self.recorder.try_record(depth_row(symbol, &self.session, market.depth));
+        if let Some(trade) = market.trade {
+            let received_ms = trade.received_ms.unwrap_or(market.depth.received_ms);
+            let _ = self.recorder.try_record(trade_row(symbol, &self.session, trade, received_ms));
+        }
+    }
+}
+
+fn nanos(millis: u64) -> TsNanos {
+    TsNanos::from_nanos(millis.saturating_mul(NANOS))
+}
+
+fn depth_row(symbol: Symbol, session: &Arc<str>, depth: &DepthSnapshot<'_>) -> BoardRow {
+    let levels = |levels: &[BookLevel]| {
+        let level =
+            |level: &BookLevel| Level { price: level.price.units(), quantity: level.qty.units() };
+        levels.iter().map(level).collect()
+    };
+    BoardRow::Depth(DepthRow {
+        symbol,
+        stream_session_id: Arc::clone(session),
+        sequence_id: depth.sequence_id,
+        received: nanos(depth.received_ms),
+        timestamp_ms: depth.timestamp_ms,
+        timestamp_source: match depth.timestamp_source {
+            TimestampSource::Venue => TimeSource::Venue,
+            TimestampSource::Received => TimeSource::Received,
+        },
+        last_price: depth.last_price.map(ipc::Decimal::units),
+        bids: levels(&depth.bids),
+        asks: levels(&depth.asks),
+    })
+}
+
+fn trade_row(symbol: Symbol, session: &Arc<str>, trade: &TradeRow, received_ms: u64) -> BoardRow {
+    BoardRow::Trade(TradePrint {
+        symbol,
+        stream_session_id: Arc::clone(session),
+        sequence_id: trade.sequence_id,
+        received: nanos(received_ms),
+        timestamp_ms: trade.ts_ms,
+        price: trade.price.units(),
+        quantity: trade.qty.units(),
+        side: match trade.side {
+            TradeSide::Buy => Side::Buy,
+            TradeSide::Sell => Side::Sell,
+            TradeSide::Unknown => Side::Unknown,
+        },
+        side_rule: trade.side_rule.map(|rule| match rule {
+            ipc::SideRule::AtAsk => SideRule::AtAsk,
+            ipc::SideRule::AtBid => SideRule::AtBid,
+            ipc::SideRule::Midpoint => SideRule::Midpoint,
+            ipc::SideRule::InsideNearer => SideRule::InsideNearer,
+            ipc::SideRule::Crossed => SideRule::Crossed,
+            ipc::SideRule::OneSided => SideRule::OneSided,
+            ipc::SideRule::AfterGap => SideRule::AfterGap,
+        }),
+        after_gap: trade.after_gap.unwrap_or(false),
+    })
+}

@@ -1,0 +1,116 @@
+//! The order desk of the web broker (specification 2, "Endpoints"; specification 4, P1, P3).
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ipc::{Command, Dialect, VenueCapabilities};
+use orders::{AuditError, DeskRules, Service, ServiceError, Setup};
+use venues::web_broker::WebBrokerConfig;
+
+use super::load_dialect;
+use crate::credentials;
+use crate::hub::ClientId;
+use crate::session::Shared;
+use crate::startup::StartError;
+
+/// The venue's name on the wire.
+pub(crate) const VENUE: &str = orders::desk::VENUE;
+/// The dialects that are built in.
+const DIALECTS: [&str; 2] = ["web-broker-spec", "web-broker-v4r8"];
+
+/// What the web broker's desk is started with.
+#[derive(Debug, Clone)]
+pub struct WebBroker {
+    /// Where the broker is.
+    pub broker: WebBrokerConfig,
+    /// How the desk works.
+    pub rules: DeskRules,
+    /// The file of the dialect.
+    pub dialect: PathBuf,
+    /// Whether the credentials of development count.
+    pub dev_login_allowed: bool,
+}
+
+/// A desk that runs.
+#[derive(Debug)]
+pub(crate) struct OrderDesk {
+    /// None once the engine ends.
+    service: Mutex<Option<Service>>,
+    dialect: Dialect,
+    capabilities: VenueCapabilities,
+}
+
+impl OrderDesk {
+    /// The dialect that the broker is spoken to in.
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect.clone()
+    }
+
+    /// What the venue can do.
+    pub(super) const fn capabilities(&self) -> VenueCapabilities {
+        self.capabilities
+    }
+
+    /// Hands a command over; gives it up where the desk is too busy or has ended.
+    pub(super) fn command(&self, client: ClientId, command: Command) -> Result<(), ()> {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = service.as_ref().map(|service| service.command(client.number(), command));
+        taken.and_then(Result::ok).ok_or(())
+    }
+
+    /// A client is gone.
+    pub(super) fn client_left(&self, client: ClientId) {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(service) = service.as_ref() {
+            service.client_left(client.number());
+        }
+    }
+
+    /// Ends the desk, after the answer that is on its way. Waits for that.
+    pub(super) fn stop(&self) {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(service) = service {
+            service.stop();
+        }
+    }
+
+    /// Starts the desk, which restores what its log says. What it tells goes to the clients of `shared`.
+    pub(super) fn start(shared: &Arc<Shared>, web_broker: &WebBroker) -> Result<Self, StartError> {
+        let cache = &shared.config.cache_dir;
+        let loaded =
+            load_dialect((VENUE, &DIALECTS), &web_broker.dialect, cache, |sandbox, path| {
+                sandbox.load_dialect(path)?.instantiate()
+            });
+        let mapping: Box<dyn domain::order_mapping::OrderMapping> = Box::new(loaded?);
+        let identity = mapping.identity();
+        let dialect = Dialect { name: identity.component, sha256: identity.sha256 };
+        let dev_login_allowed = web_broker.dev_login_allowed;
+        let setup = Setup {
+            broker: web_broker.broker.clone(),
+            rules: web_broker.rules,
+            mapping,
+            config_dir: shared.config.config_dir.clone(),
+            credentials: Box::new(move || credentials::find(dev_login_allowed)),
+        };
+        let clients = Arc::downgrade(shared);
+        let service = Service::start(setup, move |to, event| {
+            if let Some(shared) = clients.upgrade() {
+                shared.lock().hub.tell_recipient(to, event);
+            }
+        });
+        let service = service.map_err(|error| match error {
+            ServiceError::Audit(AuditError::Locked(path)) => StartError::LogLocked(path),
+            other => StartError::Desk(domain::text::with_causes(&other)),
+        })?;
+        let is_production = service.is_production();
+        tracing::info!(host = service.host(), is_production, "orders go to the web broker");
+        let capabilities = VenueCapabilities {
+            requires_local_app: false,
+            max_push_symbols: 0,
+            supports_amend: web_broker.rules.phase.takes_changes(),
+            requires_trade_password_for_cancel: true,
+            is_production,
+        };
+        Ok(Self { service: Mutex::new(Some(service)), dialect, capabilities })
+    }
+}
