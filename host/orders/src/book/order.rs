@@ -344,7 +344,7 @@ pub(crate) fn close_action(tags: &[String]) -> Option<&str> {
 }
 
 /// The date in Japan of a time in milliseconds UTC.
-pub(crate) fn day_of(ts_ms: u64) -> JstDate {
+fn day_of(ts_ms: u64) -> JstDate {
     TsNanos::from_nanos(ts_ms.saturating_mul(1_000_000)).jst_date()
 }
 
