@@ -60,6 +60,8 @@ pub(crate) struct Model {
     /// When it is there again.
     pub(crate) down_until: Option<Duration>,
     pub(crate) is_logged_in: bool,
+    /// When a person has logged in at it again.
+    pub(crate) out_until: Option<Duration>,
     token: Option<String>,
     /// All tokens that were ever given.
     pub(crate) tokens: Vec<String>,
@@ -92,6 +94,7 @@ impl Model {
             random,
             down_until: None,
             is_logged_in: true,
+            out_until: None,
             token: None,
             tokens: Vec::new(),
             registered: Vec::new(),
@@ -115,6 +118,7 @@ impl Model {
     ) -> (Result<Answer, NoAnswer>, Duration) {
         let soon = Duration::from_millis(1 + self.random.below(80));
         self.count(request.question.class(), now);
+        self.out_until = self.out_until.filter(|until| *until > now);
         if !self.is_up(now) {
             return (Err(NoAnswer::Unreachable("the connection is refused".to_owned())), soon);
         }
@@ -162,7 +166,7 @@ impl Model {
         if *question == Question::Token {
             return self.log_in(secret);
         }
-        if !self.is_logged_in {
+        if !self.is_logged_in || self.out_until.is_some() {
             return refusal(401, 4_001_001, "nobody is logged in");
         }
         if self.token.as_deref() != Some(secret) {
@@ -212,7 +216,7 @@ impl Model {
     }
 
     fn log_in(&mut self, password: &str) -> Answer {
-        if !self.is_logged_in {
+        if !self.is_logged_in || self.out_until.is_some() {
             return refusal(401, 4_001_001, "nobody is logged in");
         }
         if password != PASSWORD {

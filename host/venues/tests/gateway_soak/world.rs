@@ -293,7 +293,7 @@ impl World {
         self.is_calm = true;
         self.model.faults.clear();
         self.model.down_until = None;
-        self.model.is_logged_in = true;
+        (self.model.is_logged_in, self.model.out_until) = (true, None);
         let foreign = std::mem::take(&mut self.model.foreign);
         self.model.registered.retain(|entry| !foreign.contains(entry));
         if self.model.link.as_ref().is_some_and(|link| link.is_frozen) {

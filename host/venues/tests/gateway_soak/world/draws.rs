@@ -20,7 +20,7 @@ impl World {
         match self.random.below(1_000) {
             0..700 => self.market(),
             700..860 => self.command(),
-            860..885 => self.fault(),
+            860..870 => self.fault(),
             _ => {}
         }
         let odds = match self.gateway.state() {
@@ -110,7 +110,7 @@ impl World {
             3 => self.frame(format!("{text}{}", " ".repeat(GIANT)).into_bytes()),
             4 => self.frame(self.model.board(place, 3).into_bytes()),
             5 => self.frame(text.replace(r#""Exchange":1,"#, "").into_bytes()),
-            6 => self.frame(text.replace(r#""Price":"#, r#""Price":-"#).into_bytes()),
+            6 if self.model.issues[place].sides != (false, false) => self.frame(text.replace(r#""Price":"#, r#""Price":-"#).into_bytes()),
             7 => self.frame_of(place, 1),
             _ => {}
         }
@@ -195,7 +195,7 @@ impl World {
                 "Deaf"
             }
             18 => {
-                self.model.is_logged_in = !self.model.is_logged_in;
+                self.model.out_until = Some(self.mono + self.seconds(120));
                 self.model.end_token();
                 "LogOut"
             }
