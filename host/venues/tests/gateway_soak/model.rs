@@ -63,8 +63,8 @@ pub(crate) struct Model {
     /// When a person has logged in at it again.
     pub(crate) out_until: Option<Duration>,
     token: Option<String>,
-    /// All tokens that were ever given.
-    pub(crate) tokens: Vec<String>,
+    /// The token that was used last: one that the venue knows.
+    used: String,
     pub(crate) registered: Vec<(String, i64)>,
     /// Those of other programs.
     pub(crate) foreign: BTreeSet<(String, i64)>,
@@ -96,7 +96,7 @@ impl Model {
             is_logged_in: true,
             out_until: None,
             token: None,
-            tokens: Vec::new(),
+            used: String::new(),
             registered: Vec::new(),
             foreign: BTreeSet::new(),
             issues,
@@ -172,6 +172,7 @@ impl Model {
         if self.token.as_deref() != Some(secret) {
             return refusal(401, 4_001_005, &format!("{secret} is dead"));
         }
+        secret.clone_into(&mut self.used);
         let say = |body: String| Answer { status: 200, body };
         match question {
             Question::Register(symbols) => {
@@ -223,7 +224,6 @@ impl Model {
             return refusal(401, 4_001_003, &format!("{password} is wrong"));
         }
         let token = format!("marker-token-{}", self.random.number());
-        self.tokens.push(token.clone());
         self.token = Some(token.clone());
         Answer { status: 200, body: json!({ "ResultCode": 0, "Token": token }).to_string() }
     }
@@ -251,7 +251,7 @@ impl Model {
         };
         let traded = issue.volume.map(|_| issue.price);
         // A name that tells what it should not.
-        let name = format!("銘柄 {} {PASSWORD}", self.tokens.last().map_or("", String::as_str));
+        let name = format!("銘柄 {} {PASSWORD}", self.used);
         json!({
             "Symbol": issue.symbol, "SymbolName": name, "Exchange": exchange,
             "CurrentPrice": traded, "TradingVolume": issue.volume,

@@ -257,6 +257,7 @@ impl World {
     fn heard(&mut self, to: Recipient, event: &Event<'_>) {
         let told = serde_json::to_value(event).unwrap();
         let text = told.to_string();
+        if std::env::var("TRACE").is_ok() { eprintln!("{:?} {to:?} {text}", self.mono); }
         assert!(!text.contains("marker"), "a secret is told: {text}");
         let of = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
         let (name, id, code) = (of("event"), of("request_id"), of("code"));
@@ -306,6 +307,8 @@ impl World {
             if matches!(state, State::Disconnected | State::TokenExpired) {
                 self.log_in();
             }
+            // A market that says nothing is a fault too.
+            self.market();
             self.advance(Duration::from_secs(1));
             let is_whole = state == State::Ready(Push::Streaming) && self.waiting.is_empty();
             whole_since = is_whole.then(|| whole_since.unwrap_or(self.mono));

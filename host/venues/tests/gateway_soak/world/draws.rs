@@ -78,7 +78,7 @@ impl World {
     }
 
     /// A trade, or a change of a book, and its frame.
-    fn market(&mut self) {
+    pub(super) fn market(&mut self) {
         // Most of the trades are those of what somebody wants.
         let wanted = self.oracle.wanted.len();
         let place = if wanted > 0 && self.random.permille(800) {
