@@ -2,6 +2,14 @@
 //! is known. Seeds are told on failure; `KUMIKI_SOAK_GATEWAY_SEEDS` sets how many there are, and
 //! `KUMIKI_GATEWAY_SEED` plays one alone.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test ends at the first surprise, and tells its seed"
+)]
+
 mod dialect;
 mod model;
 mod oracle;
@@ -48,13 +56,37 @@ fn no_outage_loses_doubles_or_leaks() {
 /// What the seeds must have come to, or they would show nothing.
 fn check_reach(reached: &BTreeMap<String, u64>) {
     for what in [
-        "fault Down", "fault Restart", "fault EndToken", "fault DropPush", "fault HalfOpen",
-        "fault Answers", "fault Deaf", "fault LogOut", "fault Foreign", "fault VolumeReset",
-        "shown", "trade", "after_gap", "not shown", "Subscribed", "Unsubscribed", "DepthSnapshot",
-        "SubscriptionEvicted", "VenueReady", "VenueLoginCancelled", "Error register_full",
-        "Error gateway_error", "Error local_app_down", "Error token_expired", "Error rate_limited",
-        "Error validation_error", "VenueError local_app_down", "VenueError token_expired",
-        "VenueError login_failed", "state AppDown", "state TokenExpired",
+        "fault Down",
+        "fault Restart",
+        "fault EndToken",
+        "fault DropPush",
+        "fault HalfOpen",
+        "fault Answers",
+        "fault Deaf",
+        "fault LogOut",
+        "fault Foreign",
+        "fault VolumeReset",
+        "shown",
+        "trade",
+        "after_gap",
+        "not shown",
+        "Subscribed",
+        "Unsubscribed",
+        "DepthSnapshot",
+        "SubscriptionEvicted",
+        "VenueReady",
+        "VenueLoginCancelled",
+        "Error register_full",
+        "Error gateway_error",
+        "Error local_app_down",
+        "Error token_expired",
+        "Error rate_limited",
+        "Error validation_error",
+        "VenueError local_app_down",
+        "VenueError token_expired",
+        "VenueError login_failed",
+        "state AppDown",
+        "state TokenExpired",
     ] {
         assert!(reached.contains_key(what), "no seed came to `{what}`: {reached:?}");
     }

@@ -63,6 +63,8 @@ pub(crate) struct Model {
     /// When a person has logged in at it again.
     pub(crate) out_until: Option<Duration>,
     token: Option<String>,
+    /// Somebody has logged in.
+    is_password_known: bool,
     /// The token that was used last: one that the venue knows.
     used: String,
     pub(crate) registered: Vec<(String, i64)>,
@@ -96,6 +98,7 @@ impl Model {
             is_logged_in: true,
             out_until: None,
             token: None,
+            is_password_known: false,
             used: String::new(),
             registered: Vec::new(),
             foreign: BTreeSet::new(),
@@ -127,7 +130,8 @@ impl Model {
             None => (Ok(self.done(question, secret, 0)), soon),
             Some(AnswerFault::Status(status, code)) => {
                 // A gateway that tells what it should not.
-                let told = format!("key {secret} of {PASSWORD} is\nnot taken");
+                let password = if self.is_password_known { PASSWORD } else { "nobody" };
+                let told = format!("key {secret} of {password} is\nnot taken");
                 (Ok(refusal(status, code, &told)), soon)
             }
             Some(AnswerFault::Garbage) => {
@@ -225,6 +229,7 @@ impl Model {
         }
         let token = format!("marker-token-{}", self.random.number());
         self.token = Some(token.clone());
+        self.is_password_known = true;
         Answer { status: 200, body: json!({ "ResultCode": 0, "Token": token }).to_string() }
     }
 
@@ -247,7 +252,7 @@ impl Model {
     pub(crate) fn board(&self, place: usize, exchange: i64) -> String {
         let issue = &self.issues[place];
         let level = |there: bool, price: i64| {
-            there.then(|| json!({ "Price": price, "Qty": 100 })).unwrap_or_default()
+            if there { json!({ "Price": price, "Qty": 100 }) } else { Value::Null }
         };
         let traded = issue.volume.map(|_| issue.price);
         // A name that tells what it should not.

@@ -13,7 +13,7 @@ use venues::local_broker::gateway::{Gateway, Out, Rules};
 use venues::local_broker::lifecycle::{Push, State};
 use venues::local_broker::request::{Answer, NoAnswer};
 use venues::local_broker::{ForcedLogout, KeepAlive, NoPassword};
-use venues::{Now, Recipient};
+use venues::{Asked, Now, Recipient};
 
 use crate::dialect::Dialect;
 use crate::model::{Issue, Link, Model, PASSWORD};
@@ -257,7 +257,6 @@ impl World {
     fn heard(&mut self, to: Recipient, event: &Event<'_>) {
         let told = serde_json::to_value(event).unwrap();
         let text = told.to_string();
-        if std::env::var("TRACE").is_ok() { eprintln!("{:?} {to:?} {text}", self.mono); }
         assert!(!text.contains("marker"), "a secret is told: {text}");
         let of = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
         let (name, id, code) = (of("event"), of("request_id"), of("code"));
@@ -349,6 +348,10 @@ impl World {
 
     /// At the end of the program nothing of ours stays there.
     fn check_farewell(&mut self) {
+        // A token that somebody else's login has ended is found out by a request.
+        let (asked, now) = (Asked { client: 0, request_id: "last".to_owned() }, self.now());
+        self.gateway.positions(asked, now);
+        self.advance(Duration::from_secs(5));
         let Some(request) = self.gateway.farewell() else {
             assert_eq!(self.gateway.symbols().count(), 0);
             return;

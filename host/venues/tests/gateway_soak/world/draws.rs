@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ipc::{GetBoard, GetOrderList, GetVenueState, RequestId, Subscribe, Unsubscribe};
 use venues::Asked;
-use venues::local_broker::{KeepAlive, REGISTER_MAX};
 use venues::local_broker::gateway::Out;
 use venues::local_broker::lifecycle::State;
+use venues::local_broker::{KeepAlive, REGISTER_MAX};
 
 use super::{Delivery, Waiting, World, at};
 use crate::model::{AnswerFault, SYMBOLS};
@@ -110,7 +110,9 @@ impl World {
             3 => self.frame(format!("{text}{}", " ".repeat(GIANT)).into_bytes()),
             4 => self.frame(self.model.board(place, 3).into_bytes()),
             5 => self.frame(text.replace(r#""Exchange":1,"#, "").into_bytes()),
-            6 if self.model.issues[place].sides != (false, false) => self.frame(text.replace(r#""Price":"#, r#""Price":-"#).into_bytes()),
+            6 if self.model.issues[place].sides != (false, false) => {
+                self.frame(text.replace(r#""Price":"#, r#""Price":-"#).into_bytes())
+            }
             7 => self.frame_of(place, 1),
             _ => {}
         }
