@@ -17,6 +17,8 @@ const ENGINE_SESSIONS: u64 = 200;
 const ORDER_SEEDS: u64 = 10_000;
 /// Ten days each of a local gateway that fails at random; `cargo xtask test` takes a twentieth.
 const GATEWAY_SEEDS: u64 = 400;
+/// The same of the simulated gateway over real sockets; `cargo xtask test` takes a twentieth.
+const GATEWAY_SOCKET_SEEDS: u64 = 40;
 /// Damaged components; `cargo xtask test` takes a tenth of them.
 const MUTATIONS: u64 = 10_000;
 
@@ -41,7 +43,9 @@ pub(crate) fn run(
     let order_seeds = order_seeds.unwrap_or(ORDER_SEEDS);
     test(project, &suite, &["no_crossing"], "KUMIKI_SOAK_ORDER_SEEDS", order_seeds)?;
     let gateway = ["--test", "gateway_soak"];
-    test(project, &gateway, &["no_outage"], "KUMIKI_SOAK_GATEWAY_SEEDS", GATEWAY_SEEDS)?;
+    test(project, &gateway, &["no_outage_loses"], "KUMIKI_SOAK_GATEWAY_SEEDS", GATEWAY_SEEDS)?;
+    let variable = "KUMIKI_SOAK_GATEWAY_SOCKET_SEEDS";
+    test(project, &gateway, &["no_outage_of_the_simulated"], variable, GATEWAY_SOCKET_SEEDS)?;
     engine(project, engine_sessions.unwrap_or(ENGINE_SESSIONS))?;
     languages::build(project)?;
     // Of Rust and C, and of Python and JavaScript anywhere in the file; then of these two in their wiring.

@@ -42,7 +42,8 @@ impl GatewayMapping for Dialect {
         let Some(symbol) = read["Symbol"].as_str() else {
             return Ok(Err("Symbol: it is missing".to_owned()));
         };
-        let units = |value: &Value| value.as_i64().map(|whole| whole * UNITS);
+        // Exact as far as anything here goes: prices have one decimal at most.
+        let units = |value: &Value| value.as_f64().map(|number| (number * UNITS as f64) as i64);
         let level = |name: &str| {
             let price = units(&read[name]["Price"])?;
             Some(GatewayLevel { price, qty: units(&read[name]["Qty"]).unwrap_or(0) })
