@@ -22,6 +22,7 @@ mod machine;
 mod node;
 mod npm;
 mod process;
+mod production_port;
 mod progress;
 mod project;
 mod python;
