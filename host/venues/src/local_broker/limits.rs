@@ -21,3 +21,11 @@ pub const DETAILS_MAX: usize = 1_000;
 pub const NUMBER_CHARS_MAX: usize = 64;
 /// Rows in one message about a list of orders.
 pub const LIST_ROWS_TOLD_MAX: usize = 1_000;
+
+/// Symbols in one request to register; the gateway takes no more than it keeps.
+pub const REGISTER_BATCH_MAX: usize = 50;
+/// Entries of the gateway's own list that are remembered; it keeps 50.
+pub const LISTED_MAX: usize = 1_000;
+/// Symbols that are known to be registered although nobody wants them any more, until the gateway's list
+/// shows that they are not.
+pub const RELEASED_MAX: usize = 1_000;

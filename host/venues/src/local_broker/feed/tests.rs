@@ -341,7 +341,7 @@ fn no_more_than_the_limit_of_streams_is_kept() {
     assert_eq!(feed.streams.len(), STREAMS_MAX);
     assert_eq!(feed.board(&symbol(STREAMS_MAX), at(0)).sequence_id, 3);
     assert_eq!(feed.streams.len(), STREAMS_MAX);
-    assert!(!feed.place("0002").is_ok());
+    assert!(feed.place("0002").is_err());
     // No number of a session comes twice.
     assert_eq!(feed.board(&symbol(2), at(0)).sequence_id, 3);
     assert_eq!(

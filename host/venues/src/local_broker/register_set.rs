@@ -1,0 +1,205 @@
+//! The symbols that the gateway shall push, and who wants them (specification 1, "States and transitions";
+//! specification 4, P51, P52). Only what is meant stands here: requests are sent above.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::local_broker::REGISTER_MAX;
+use crate::local_broker::keys::TOKYO;
+use crate::local_broker::limits::{LISTED_MAX, REGISTER_BATCH_MAX, RELEASED_MAX};
+
+/// What became of a wish for a symbol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Registration {
+    /// It is in the set now, and has to be registered.
+    New,
+    /// It was in the set.
+    Known,
+    /// There is no room for it; nothing was changed.
+    Full,
+}
+
+/// A symbol that left the set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gone {
+    /// Its code.
+    pub symbol: String,
+    /// Whether it has to be unregistered: not where somebody else had registered it (specification 4, P52),
+    /// or where the gateway was never asked.
+    pub is_ours: bool,
+}
+
+/// What the gateway's list says beside the set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    /// In the set and not in the list: to be registered again, the one used last first.
+    pub missing: Vec<String>,
+    /// In the list, registered by us and wanted no more: to be unregistered.
+    pub unwanted: Vec<String>,
+    /// Entries of the list that are somebody else's; they stay.
+    pub foreign: usize,
+}
+
+/// Symbols that are wanted, at most [`REGISTER_MAX`] together with those of others.
+#[derive(Debug, Default)]
+pub struct RegisterSet {
+    entries: BTreeMap<String, Entry>,
+    /// What others had registered by the last list, with the markets.
+    foreign: BTreeSet<(String, i64)>,
+    /// Registered by us, wanted by nobody, and in the gateway's list as far as is known.
+    released: BTreeSet<String>,
+    uses: u64,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    /// Whether each client is subscribed; one that only read the board is not.
+    clients: BTreeMap<u64, bool>,
+    /// A higher number was used later.
+    used: u64,
+    /// We have asked the gateway to register it.
+    is_sent: bool,
+}
+
+impl RegisterSet {
+    /// A client subscribes to a symbol.
+    pub fn register(&mut self, client: u64, symbol: &str) -> Registration {
+        self.hold(client, symbol, true)
+    }
+
+    /// A client reads the board of a symbol, which takes a place like a subscription until the client
+    /// gives the symbol up or leaves; frames are not for it.
+    pub fn read_board(&mut self, client: u64, symbol: &str) -> Registration {
+        self.hold(client, symbol, false)
+    }
+
+    /// The gateway was asked to register these, by a request or by reading a board: from now on they are
+    /// ours, where they were nobody's before.
+    pub fn sent<'a>(&mut self, symbols: impl IntoIterator<Item = &'a str>) {
+        for symbol in symbols {
+            if let Some(entry) = self.entries.get_mut(symbol) {
+                entry.is_sent = true;
+            }
+        }
+    }
+
+    /// The symbol was used. Says whether it is in the set.
+    pub fn touch(&mut self, symbol: &str) -> bool {
+        self.uses += 1;
+        let entry = self.entries.get_mut(symbol);
+        entry.map(|entry| entry.used = self.uses).is_some()
+    }
+
+    /// A client gives a symbol up; told where nobody wants it any more.
+    pub fn release(&mut self, client: u64, symbol: &str) -> Option<Gone> {
+        let entry = self.entries.get_mut(symbol)?;
+        entry.clients.remove(&client)?;
+        if entry.clients.is_empty() { self.remove(symbol) } else { None }
+    }
+
+    /// A client is gone; told are the symbols that nobody wants any more.
+    pub fn client_left(&mut self, client: u64) -> Vec<Gone> {
+        let symbols: Vec<String> = self.entries.keys().cloned().collect();
+        symbols.iter().filter_map(|symbol| self.release(client, symbol)).collect()
+    }
+
+    /// Removes the symbol that was used longest ago, whoever wants it; only one of ours makes room.
+    pub fn evict_lru(&mut self) -> Option<Gone> {
+        let ours = self.entries.iter().filter(|(symbol, _)| !self.is_foreign(symbol));
+        let oldest = ours.min_by_key(|(_, entry)| entry.used)?.0.clone();
+        self.remove(&oldest)
+    }
+
+    /// Compares with the gateway's own list, as symbols and markets.
+    pub fn apply_list(&mut self, list: &[(String, i64)]) -> Reconciled {
+        let listed =
+            |symbol: &String| list.iter().any(|(one, market)| one == symbol && *market == TOKYO);
+        self.released.retain(listed);
+        let is_sent = |symbol: &String| self.entries.get(symbol).is_some_and(|entry| entry.is_sent);
+        // What was somebody else's before stays so, whoever wants it now.
+        let is_foreign = |(symbol, market): &&(String, i64)| {
+            let is_ours = is_sent(symbol) && !self.is_foreign(symbol);
+            *market != TOKYO || !is_ours && !self.released.contains(symbol)
+        };
+        let foreign = list.iter().filter(is_foreign).take(LISTED_MAX).cloned().collect();
+        self.foreign = foreign;
+        let missing = self.newest_first().into_iter().filter(|symbol| !listed(symbol)).collect();
+        let unwanted = self.released.iter().cloned().collect();
+        Reconciled { missing, unwanted, foreign: self.foreign.len() }
+    }
+
+    /// All symbols as they are registered after a connection was lost: the one used last first, in
+    /// requests of at most [`REGISTER_BATCH_MAX`].
+    #[must_use]
+    pub fn batches(&self) -> Vec<Vec<String>> {
+        self.newest_first().chunks(REGISTER_BATCH_MAX).map(<[String]>::to_vec).collect()
+    }
+
+    /// What we have registered, wanted or not: to be unregistered at the end (specification 4, P50).
+    #[must_use]
+    pub fn ours(&self) -> Vec<String> {
+        let entries = self.entries.iter().filter(|(_, entry)| entry.is_sent);
+        let entries = entries.map(|(symbol, _)| symbol).filter(|symbol| !self.is_foreign(symbol));
+        let all: BTreeSet<&String> = entries.chain(&self.released).collect();
+        all.into_iter().cloned().collect()
+    }
+
+    /// Whether a client is subscribed to the symbol: only then are its frames taken.
+    #[must_use]
+    pub fn is_subscribed(&self, symbol: &str) -> bool {
+        let entry = self.entries.get(symbol);
+        entry.is_some_and(|entry| entry.clients.values().any(|is_subscribed| *is_subscribed))
+    }
+
+    /// Places taken, those of others included.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        let shared = |(symbol, market): &&(String, i64)| {
+            *market == TOKYO && self.entries.contains_key(symbol)
+        };
+        self.entries.len() + self.foreign.len() - self.foreign.iter().filter(shared).count()
+    }
+
+    fn hold(&mut self, client: u64, symbol: &str, subscribes: bool) -> Registration {
+        let is_known = self.entries.contains_key(symbol);
+        if !is_known && !self.is_foreign(symbol) && self.taken() >= REGISTER_MAX {
+            return Registration::Full;
+        }
+        self.uses += 1;
+        let entry = self.entries.entry(symbol.to_owned()).or_default();
+        entry.used = self.uses;
+        *entry.clients.entry(client).or_default() |= subscribes;
+        if is_known {
+            return Registration::Known;
+        }
+        // The gateway may still have it: then it stays ours.
+        entry.is_sent = self.released.remove(symbol);
+        Registration::New
+    }
+
+    fn remove(&mut self, symbol: &str) -> Option<Gone> {
+        let removed = self.entries.remove(symbol)?;
+        let is_ours = removed.is_sent && !self.is_foreign(symbol);
+        if is_ours {
+            if self.released.len() >= RELEASED_MAX {
+                self.released.pop_first();
+            }
+            self.released.insert(symbol.to_owned());
+        }
+        Some(Gone { symbol: symbol.to_owned(), is_ours })
+    }
+
+    fn is_foreign(&self, symbol: &str) -> bool {
+        // Few: the gateway keeps no more than it pushes.
+        self.foreign.iter().any(|(one, market)| one == symbol && *market == TOKYO)
+    }
+
+    fn newest_first(&self) -> Vec<String> {
+        let mut entries: Vec<(&String, u64)> =
+            self.entries.iter().map(|(symbol, entry)| (symbol, entry.used)).collect();
+        entries.sort_by_key(|(_, used)| std::cmp::Reverse(*used));
+        entries.into_iter().map(|(symbol, _)| symbol.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
