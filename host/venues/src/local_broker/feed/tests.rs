@@ -354,6 +354,18 @@ fn no_more_than_the_limit_of_streams_is_kept() {
     assert_eq!(feed.streams.len(), STREAMS_MAX);
 }
 
+#[test]
+fn p55_what_waited_before_a_gap_waits_for_the_volume_after_it() {
+    let mut feed = Feed::default();
+    let take =
+        |feed: &mut Feed, price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    take(&mut feed, Some(102), Some(0));
+    assert_eq!(take(&mut feed, None, Some(100)), None);
+    feed.gap();
+    assert_eq!(take(&mut feed, Some(102), None), None);
+    assert_eq!(take(&mut feed, Some(102), Some(250)), trade(102, 250, MISSED));
+}
+
 /// What happens to a stream.
 #[derive(Debug, Clone)]
 enum Step {
