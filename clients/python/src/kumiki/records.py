@@ -183,7 +183,7 @@ class Position(Record):
     unrealized_pnl: Decimal | None
     #: BUY for shares held, SELL for shares sold short.
     side: str
-    #: cash, margin_credit or margin_general.
+    #: cash, margin_credit, margin_general, or derivative of futures and options.
     position_type: str
     #: Number of the margin position; None of cash.
     tategyoku_id: str | None

@@ -132,6 +132,8 @@ pub struct Gateway {
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
     to_register: BTreeMap<String, symbols::Due>,
     to_unregister: Vec<String>,
+    /// Entries of others in the gateway's last list.
+    foreign: usize,
     /// Names of issues, as frames have told them.
     names: BTreeMap<String, String>,
     feed: Feed,
@@ -163,6 +165,7 @@ impl Gateway {
             subscribers: BTreeMap::new(),
             to_register: BTreeMap::new(),
             to_unregister: Vec::new(),
+            foreign: 0,
             names: BTreeMap::new(),
             feed: Feed::default(),
             board: GatewayBoard::default(),
@@ -184,9 +187,10 @@ impl Gateway {
         self.life.state()
     }
 
-    /// The symbols that are, or are to be, registered.
-    pub fn symbols(&self) -> impl Iterator<Item = &str> {
-        self.set.symbols()
+    /// The symbols that are, or are to be, registered; the one used last first.
+    #[must_use]
+    pub fn symbols(&self) -> Vec<String> {
+        self.all_symbols()
     }
 
     /// Time goes on: what is due is done.
@@ -218,6 +222,9 @@ impl Gateway {
             if let Some(question) = lane.send(ticket, now.mono) {
                 self.tickets = ticket;
                 let request = Request { question: question.clone(), secret: token.clone() };
+                if let Question::Register(symbols) = question {
+                    self.set.sent(symbols.iter().map(String::as_str));
+                }
                 self.out.push_back(Out::Ask { ticket, request });
                 if one_only {
                     break;
@@ -330,7 +337,7 @@ impl Gateway {
     fn failed(&mut self, call: Call<Job>, code: &'static str, why: &str, now: Now) {
         match call.job {
             Job::Read(asked, read) => {
-                self.read_failed(read);
+                self.read_failed(asked.client, &read);
                 self.tell_error(&asked, code, why);
             }
             job => self.registration_failed(job, call.question, code, why, now),
@@ -364,10 +371,10 @@ impl Gateway {
 
     /// Takes our symbols out, at the end of the program (P50).
     pub fn farewell(&mut self) -> Option<Request> {
-        let symbols = self.all_symbols();
-        let token = self.token.clone().filter(|_| self.state().is_ready())?;
-        let question = Question::Unregister(symbols);
-        (self.set.symbols().next().is_some()).then(|| Request { question, secret: token })
+        let symbols = self.set.ours();
+        let secret =
+            self.token.clone().filter(|_| self.state().is_ready() && !symbols.is_empty())?;
+        Some(Request { question: Question::Unregister(symbols), secret })
     }
 
     fn tell(&mut self, to: Recipient, event: Event<'static>) {

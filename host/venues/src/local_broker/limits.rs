@@ -59,3 +59,8 @@ pub const ROW_DEPTH_MAX: usize = 4;
 pub const DETAILS_MAX: usize = 1_000;
 /// Characters of a number as it is sent.
 pub const NUMBER_CHARS_MAX: usize = 64;
+/// Entries of the gateway's own list that are remembered; it keeps 50.
+pub const LISTED_MAX: usize = 1_000;
+/// Symbols that are known to be registered although nobody wants them any more, until the gateway's list
+/// shows that they are not.
+pub const RELEASED_MAX: usize = 1_000;

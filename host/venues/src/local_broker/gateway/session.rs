@@ -294,7 +294,7 @@ impl Gateway {
     fn given_up(&mut self, call: Call<Job>, code: &'static str, message: &str) {
         // Registrations are made anew with the next stream.
         if let Job::Read(asked, read) = call.job {
-            self.read_failed(read);
+            self.read_failed(asked.client, &read);
             self.tell_error(&asked, code, message);
         }
     }

@@ -13,7 +13,7 @@ use super::super::keys::symbol_of;
 use super::super::lanes::Call;
 use super::super::lifecycle::State;
 use super::super::limits::{REGISTER_BATCH_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX};
-use super::super::register_set::Registered;
+use super::super::register_set::{Gone, Registration};
 use super::super::request::Question;
 use super::super::{EXCHANGE, REGISTER_MAX, VENUE};
 use super::{Gateway, Job};
@@ -84,20 +84,20 @@ impl Gateway {
             return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
         }
         match self.set.register(asked.client, &symbol) {
-            Registered::Full => {
-                let why = full(self.set.foreign());
+            Registration::Full => {
+                let why = full(self.foreign);
                 self.tell_error(&asked, error_code::REGISTER_FULL, &why);
             }
-            Registered::New if self.state().is_ready() => {
+            Registration::New if self.state().is_ready() => {
                 self.to_unregister.retain(|leaving| *leaving != symbol);
                 self.to_register.insert(symbol.clone(), Due::at(now.mono));
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
-            Registered::Known if self.subscribers.contains_key(&symbol) => {
+            Registration::Known if self.subscribers.contains_key(&symbol) => {
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
             // Before a login it is remembered.
-            Registered::New | Registered::Known => self.tell_subscribed(&asked, &symbol),
+            Registration::New | Registration::Known => self.tell_subscribed(&asked, &symbol),
         }
         self.drive(now);
     }
@@ -114,8 +114,8 @@ impl Gateway {
         if let Some(waiting) = self.subscribers.get_mut(&symbol) {
             waiting.retain(|waiting| waiting.client != asked.client);
         }
-        if self.set.release(asked.client, &symbol) {
-            self.no_longer_wanted(symbol.clone());
+        if let Some(gone) = self.set.release(asked.client, &symbol) {
+            self.no_longer_wanted(gone);
         }
         let event = Event::Unsubscribed(Unsubscribed {
             request_id: asked.request_id.clone().into(),
@@ -131,32 +131,36 @@ impl Gateway {
         for waiting in self.subscribers.values_mut() {
             waiting.retain(|waiting| waiting.client != client);
         }
-        for symbol in self.set.client_left(client) {
-            self.no_longer_wanted(symbol);
+        for gone in self.set.client_left(client) {
+            self.no_longer_wanted(gone);
         }
         self.drive(now);
     }
 
-    fn no_longer_wanted(&mut self, symbol: String) {
+    pub(super) fn no_longer_wanted(&mut self, gone: Gone) {
+        let Gone { symbol, is_ours } = gone;
         self.feed.forget(&symbol);
         self.names.remove(&symbol);
         self.subscribers.remove(&symbol);
         self.to_register.remove(&symbol);
-        self.to_unregister.push(symbol);
+        if is_ours {
+            self.to_unregister.push(symbol);
+        }
     }
 
     /// Takes out the symbol that was used longest ago (specification 1, "States and transitions").
     pub fn evict_lru(&mut self, asked: &Asked, now: Now) {
-        let Some(symbol) = self.set.evict_lru() else {
-            let why = "nothing is registered that could be taken out";
+        let Some(gone) = self.set.evict_lru() else {
+            let why = "nothing of ours is registered that could be taken out";
             return self.tell_error(asked, error_code::VALIDATION_ERROR, why);
         };
+        let symbol = gone.symbol.clone();
         let waiting = self.subscribers.remove(&symbol).unwrap_or_default();
         for asked in waiting {
             let why = format!("{symbol} was taken out of the register set");
             self.tell_error(&asked, error_code::REGISTER_FULL, &why);
         }
-        self.no_longer_wanted(symbol.clone());
+        self.no_longer_wanted(gone);
         let event = SubscriptionEvicted { symbol: symbol.into() };
         self.tell(Recipient::All, Event::SubscriptionEvicted(event));
         self.drive(now);
@@ -178,7 +182,7 @@ impl Gateway {
     }
 
     pub(super) fn all_symbols(&self) -> Vec<String> {
-        self.set.symbols().map(str::to_owned).collect()
+        self.set.batches().concat()
     }
 
     /// Asks for the registration of all symbols, to see whether the gateway still has them.
@@ -247,6 +251,7 @@ impl Gateway {
         let list: Vec<(String, i64)> =
             read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect();
         let found = self.set.apply_list(&list);
+        self.foreign = found.foreign;
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
                 for symbol in symbols {
@@ -266,7 +271,7 @@ impl Gateway {
             let again = Due { at: now.mono + self.rules.retry_wait, ..Due::at(now.mono) };
             self.to_register.entry(symbol).or_insert(again);
         }
-        self.to_unregister.extend(found.stale);
+        self.to_unregister.extend(found.unwanted);
         Ok(())
     }
 
@@ -330,8 +335,8 @@ impl Gateway {
         }
         for asked in waiting {
             self.tell_error(&asked, code, why);
-            if self.set.release(asked.client, symbol) {
-                self.no_longer_wanted(symbol.to_owned());
+            if let Some(gone) = self.set.release(asked.client, symbol) {
+                self.no_longer_wanted(gone);
             }
         }
     }
@@ -341,8 +346,8 @@ impl Gateway {
         for (symbol, waiting) in std::mem::take(&mut self.subscribers) {
             for asked in waiting {
                 self.tell_error(&asked, code, why);
-                if self.set.release(asked.client, &symbol) {
-                    self.no_longer_wanted(symbol.clone());
+                if let Some(gone) = self.set.release(asked.client, &symbol) {
+                    self.no_longer_wanted(gone);
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 mod life;
 mod push;
+mod reads;
 mod symbols;
 
 use std::collections::BTreeSet;
@@ -92,6 +93,7 @@ struct Fake {
     /// Answers in place of its own, for requests of which the path begins so.
     instead: Vec<(&'static str, u16, &'static str)>,
     asked: Vec<String>,
+    orders: Vec<Value>,
 }
 
 impl Fake {
@@ -142,7 +144,8 @@ impl Fake {
             }
             Question::Cash => say(200, json!({ "StockAccountWallet": 12_345.5 }).to_string()),
             Question::Margin => say(200, json!({ "MarginAccountWallet": null }).to_string()),
-            Question::Orders | Question::Positions => say(200, "[]".to_owned()),
+            Question::Orders => say(200, Value::from(self.orders.clone()).to_string()),
+            Question::Positions => say(200, "[]".to_owned()),
             Question::Board(key) => {
                 let symbol = key.split('@').next().unwrap_or_default();
                 say(200, frame(symbol, 1_000, 0))
@@ -238,6 +241,7 @@ impl World {
                 deaf: BTreeSet::new(),
                 instead: Vec::new(),
                 asked: Vec::new(),
+                orders: Vec::new(),
             },
             mono: Duration::ZERO,
             begin,
