@@ -189,7 +189,7 @@ impl Server {
     pub fn control(&self, commands: &Value) -> Result<Value, String> {
         let told = control::run(&mut self.shared.gateway(), "", commands.to_string().as_bytes());
         for cut in self.shared.turn(&self.runtime) {
-            cut.cancel();
+            cut.cut();
         }
         self.shared.hand_over();
         told

@@ -89,7 +89,23 @@ pub(crate) enum Effect {
     /// The listener opens.
     Open,
     /// Connections end.
-    Cut(CancellationToken),
+    Cut(Cut),
+}
+
+/// Connections that are to end without a word.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    token: CancellationToken,
+    /// Kept until then: where it ends first, the connection is closed with a word.
+    push: Option<Push>,
+}
+
+impl Cut {
+    /// Ends them.
+    pub(crate) fn cut(self) {
+        self.token.cancel();
+        drop(self.push);
+    }
 }
 
 /// The gateway.
@@ -382,10 +398,18 @@ impl Gateway {
 
     /// Ends the push's connection without a word. Tells whether there was one.
     pub(crate) fn drop_push(&mut self) -> bool {
-        let cut = std::mem::take(&mut self.push_cut);
-        self.effects.push(Effect::Cut(cut));
+        let token = std::mem::take(&mut self.push_cut);
         self.due.clear();
-        self.push.take().is_some()
+        let push = self.push.take();
+        let was_open = push.is_some();
+        self.effects.push(Effect::Cut(Cut { token, push }));
+        was_open
+    }
+
+    /// Ends every HTTP connection.
+    pub(crate) fn drop_http(&mut self) {
+        let token = std::mem::take(&mut self.http_cut);
+        self.effects.push(Effect::Cut(Cut { token, push: None }));
     }
 
     /// The application ends and starts: the token is dead, the list empty, connections end.
@@ -393,8 +417,7 @@ impl Gateway {
         self.end_token();
         self.registered.clear();
         self.drop_push();
-        let cut = std::mem::take(&mut self.http_cut);
-        self.effects.push(Effect::Cut(cut));
+        self.drop_http();
         self.counts.restarts += 1;
     }
 
@@ -656,6 +679,6 @@ fn broken_text(text: String) -> Message {
 /// The same frame with so many bytes.
 fn padded(mut text: String, bytes: usize) -> String {
     text.pop();
-    let rest = bytes.saturating_sub(text.len() + 13);
+    let rest = bytes.saturating_sub(text.len() + 14);
     format!("{text},\"Padding\":\"{}\"}}", " ".repeat(rest))
 }
