@@ -2,8 +2,8 @@
 
 /// Decimals that 1/10,000 has.
 const DECIMALS: usize = 4;
-/// So many digits always fit 64 bits.
-const PLAIN_DIGITS_MAX: usize = 18;
+/// So many digits fit 64 bits in 1/10,000 too.
+const PLAIN_DIGITS_MAX: usize = 14;
 const POWERS: [u64; 20] = {
     let mut powers = [1; 20];
     let mut index = 1;
@@ -35,6 +35,29 @@ impl NoDecimal {
     }
 }
 
+/// The number that begins at `start` in 1/10,000, and where it ends, if it is written in the plain way of almost
+/// all: some digits, and up to four behind a point. None says nothing.
+#[inline]
+pub(super) fn plain(bytes: &[u8], start: usize) -> Option<(i64, usize)> {
+    let (mut at, mut value) = digits(bytes, start, 0);
+    let mut decimals = 0;
+    if bytes.get(at) == Some(&b'.') {
+        let from = at + 1;
+        (at, value) = digits(bytes, from, value);
+        decimals = at - from;
+        if decimals == 0 || decimals > DECIMALS {
+            return None;
+        }
+    }
+    let is_plain = at > start
+        && at - start <= PLAIN_DIGITS_MAX
+        && !(bytes[start] == b'0' && at > start + 1 && bytes[start + 1] != b'.')
+        && bytes[start] != b'.'
+        && !matches!(bytes.get(at), Some(b'e' | b'E'));
+    let units = value.wrapping_mul(POWERS[DECIMALS - decimals]);
+    is_plain.then_some((units.cast_signed(), at))
+}
+
 /// Reads the number that begins at `start`: in 1/10,000, and where it ends. It says where it ends too when the
 /// number is well formed but does not fit.
 pub(super) fn read(bytes: &[u8], start: usize) -> (Result<i64, NoDecimal>, usize) {
@@ -64,17 +87,21 @@ pub(super) fn read(bytes: &[u8], start: usize) -> (Result<i64, NoDecimal>, usize
         return (scaled(&bytes[whole_at..at], fraction, 0, is_negative), at);
     }
     let units = match fraction.checked_sub(DECIMALS) {
-        None => value.checked_mul(POWERS[DECIMALS - fraction]).ok_or(NoDecimal::TooLarge),
+        None => Ok(value * POWERS[DECIMALS - fraction]),
         Some(more) if value.is_multiple_of(POWERS[more]) => Ok(value / POWERS[more]),
         Some(_) => Err(NoDecimal::TooFine),
     };
     (units.and_then(|units| signed(units, is_negative)), at)
 }
 
-/// Goes on with a number over the digits from `at` on. Beyond 18 digits it is not the number.
+/// Goes on with a number over the digits from `at` on. Beyond 19 digits it is not the number.
 #[inline]
 fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (usize, u64) {
-    while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|d| *d < 10) {
+    while let Some(byte) = bytes.get(at) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
         value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
         at += 1;
     }
@@ -136,6 +163,9 @@ mod tests {
 
     fn of(text: &str) -> Result<i64, NoDecimal> {
         let (found, end) = read(text.as_bytes(), 0);
+        if let Some(plain) = plain(text.as_bytes(), 0) {
+            assert_eq!((Ok(plain.0), plain.1), (found, end), "{text}");
+        }
         found.inspect(|_| assert_eq!(end, text.len(), "{text}"))
     }
 
@@ -165,6 +195,20 @@ mod tests {
             ("10946119350.0", 109_461_193_500_000),
         ] {
             assert_eq!(of(text), Ok(units), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_plain_way_is_taken_where_it_is_plain() {
+        for (text, units) in [("0", 0), ("0.0", 0), ("2408.5", 24_085_000), ("0.0001", 1)] {
+            assert_eq!(plain(text.as_bytes(), 0), Some((units, text.len())));
+        }
+        assert_eq!(plain(b"[12.5,", 1), Some((125_000, 5)));
+        assert_eq!(plain(b"10000000000000", 0), Some((100_000_000_000_000_000, 14)));
+        for text in
+            ["", "-1", "01", "00.5", ".5", "5.", "1.00000", "1e3", "1.5E3", "100000000000000"]
+        {
+            assert_eq!(plain(text.as_bytes(), 0), None, "{text}");
         }
     }
 

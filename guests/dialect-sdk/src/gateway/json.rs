@@ -51,8 +51,23 @@ impl<'a> Json<'a> {
             return Ok(());
         }
         loop {
-            let name = self.name()?;
-            member(self, &name)?;
+            if self.peek() != Some(b'"') {
+                return self.expected("a name");
+            }
+            let from = self.at + 1;
+            self.at = self.plain(from);
+            // Almost every name stands there as it is.
+            let (plain, escaped);
+            let name = if self.peek() == Some(b'"') {
+                plain = &self.text[from..self.at];
+                self.at += 1;
+                plain
+            } else {
+                escaped = self.escaped(from)?;
+                &escaped
+            };
+            self.colon()?;
+            member(self, name)?;
             self.blanks();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -96,14 +111,17 @@ impl<'a> Json<'a> {
     /// Where it is none, is finer than that or does not fit 64 bits; `field` is named.
     #[inline]
     pub fn decimal(&mut self, field: &str) -> Read<i64> {
-        let start = self.at;
-        let (found, end) = decimal::read(self.bytes, start);
+        if let Some((units, end)) = decimal::plain(self.bytes, self.at) {
+            self.at = end;
+            return Ok(units);
+        }
+        let (found, end) = decimal::read(self.bytes, self.at);
         match found {
             Ok(units) => {
                 self.at = end;
                 Ok(units)
             }
-            Err(why) => self.wrong(field, start, why.words()),
+            Err(why) => self.wrong(field, self.at, why.words()),
         }
     }
 
@@ -235,6 +253,12 @@ impl<'a> Json<'a> {
 
     #[inline]
     fn blanks(&mut self) {
+        if self.peek().is_some_and(|byte| byte <= b' ') {
+            self.more_blanks();
+        }
+    }
+
+    fn more_blanks(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
@@ -255,17 +279,6 @@ impl<'a> Json<'a> {
         }
         self.at += word.len();
         Ok(())
-    }
-
-    /// The name of a member and the colon behind it.
-    #[inline]
-    fn name(&mut self) -> Read<Cow<'a, str>> {
-        if self.peek() != Some(b'"') {
-            return self.expected("a name");
-        }
-        let name = self.string()?;
-        self.colon()?;
-        Ok(name)
     }
 
     fn skip_name(&mut self) -> Read<()> {
@@ -300,9 +313,16 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Goes over what is neither a quotation mark nor an escape nor a control character.
+    /// Goes over what is neither a quotation mark nor an escape nor a control character, eight bytes at a time.
     #[inline]
     fn plain(&self, mut at: usize) -> usize {
+        while let Some(eight) = self.bytes.get(at..).and_then(<[u8]>::first_chunk) {
+            let special = special(u64::from_le_bytes(*eight));
+            if special != 0 {
+                return at + special.trailing_zeros() as usize / 8;
+            }
+            at += 8;
+        }
         while let Some(byte) = self.bytes.get(at) {
             if matches!(byte, b'"' | b'\\' | 0..=0x1f) {
                 break;
@@ -387,6 +407,10 @@ impl<'a> Json<'a> {
     }
 
     fn skip_number(&mut self) -> Read<()> {
+        if let Some((_, end)) = decimal::plain(self.bytes, self.at) {
+            self.at = end;
+            return Ok(());
+        }
         match decimal::read(self.bytes, self.at) {
             (Err(NoDecimal::NoNumber), _) => self.expected("a number"),
             (_, end) => {
@@ -395,6 +419,19 @@ impl<'a> Json<'a> {
             }
         }
     }
+}
+
+/// The highest bit of the first byte that is a quotation mark, a backslash or a control character; bits above it
+/// mean nothing.
+const fn special(eight: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 0xff;
+    // A byte below `least` borrows, and only then is its highest bit set that was not.
+    const fn below(eight: u64, least: u64) -> u64 {
+        eight.wrapping_sub(ONES * least) & !eight
+    }
+    let quotes = below(eight ^ (ONES * b'"' as u64), 1);
+    let escapes = below(eight ^ (ONES * b'\\' as u64), 1);
+    (quotes | escapes | below(eight, 0x20)) & (ONES << 7)
 }
 
 #[cfg(test)]
