@@ -17,8 +17,6 @@ const POWERS: [u64; 20] = {
 /// Why a text is no number in 1/10,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoDecimal {
-    /// It is no number of JSON.
-    NoNumber,
     /// It needs more than four decimals.
     TooFine,
     /// It does not fit 64 bits.
@@ -28,7 +26,6 @@ pub(super) enum NoDecimal {
 impl NoDecimal {
     pub(super) const fn words(self) -> &'static str {
         match self {
-            Self::NoNumber => "is no number",
             Self::TooFine => "has more than 4 decimals",
             Self::TooLarge => "is too large",
         }
@@ -58,40 +55,64 @@ pub(super) fn plain(bytes: &[u8], start: usize) -> Option<(i64, usize)> {
     is_plain.then_some((units.cast_signed(), at))
 }
 
-/// Reads the number that begins at `start`: in 1/10,000, and where it ends. It says where it ends too when the
-/// number is well formed but does not fit.
-pub(super) fn read(bytes: &[u8], start: usize) -> (Result<i64, NoDecimal>, usize) {
-    let is_negative = bytes.get(start) == Some(&b'-');
-    let whole_at = start + usize::from(is_negative);
-    let (mut at, mut value) = digits(bytes, whole_at, 0);
-    let whole = at - whole_at;
-    if whole == 0 || (whole > 1 && bytes[whole_at] == b'0') {
-        return (Err(NoDecimal::NoNumber), at);
+/// A number of JSON, taken apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Number {
+    /// Where its digits begin, behind the sign.
+    whole_at: usize,
+    /// Digits before the point.
+    whole: usize,
+    /// Digits behind it.
+    fraction: usize,
+    /// All digits as a number, if there are few enough.
+    value: u64,
+    exponent: i64,
+    is_negative: bool,
+    /// Where it ends.
+    pub(super) end: usize,
+}
+
+impl Number {
+    /// The number that begins at `start`, or nothing where it is none.
+    pub(super) fn find(bytes: &[u8], start: usize) -> Option<Self> {
+        let is_negative = bytes.get(start) == Some(&b'-');
+        let whole_at = start + usize::from(is_negative);
+        let (mut end, mut value) = digits(bytes, whole_at, 0);
+        let whole = end - whole_at;
+        if whole == 0 || (whole > 1 && bytes[whole_at] == b'0') {
+            return None;
+        }
+        let mut fraction = 0;
+        if bytes.get(end) == Some(&b'.') {
+            let from = end + 1;
+            (end, value) = digits(bytes, from, value);
+            fraction = end - from;
+            if fraction == 0 {
+                return None;
+            }
+        }
+        let mut exponent = 0;
+        if matches!(bytes.get(end), Some(b'e' | b'E')) {
+            (exponent, end) = self::exponent(bytes, end + 1)?;
+        }
+        Some(Self { whole_at, whole, fraction, value, exponent, is_negative, end })
     }
-    let mut fraction = 0;
-    if bytes.get(at) == Some(&b'.') {
-        let from = at + 1;
-        (at, value) = digits(bytes, from, value);
-        fraction = at - from;
-        if fraction == 0 {
-            return (Err(NoDecimal::NoNumber), at);
+
+    /// It in 1/10,000.
+    pub(super) fn units(&self, bytes: &[u8]) -> Result<i64, NoDecimal> {
+        let &Self { whole_at, whole, fraction, value, exponent, is_negative, .. } = self;
+        if exponent != 0 || whole + fraction > PLAIN_DIGITS_MAX {
+            let end = whole_at + whole + if fraction > 0 { fraction + 1 } else { 0 };
+            return scaled(&bytes[whole_at..end], fraction, exponent, is_negative);
+        }
+        match fraction.checked_sub(DECIMALS) {
+            None => signed(value * POWERS[DECIMALS - fraction], is_negative),
+            Some(more) if value.is_multiple_of(POWERS[more]) => {
+                signed(value / POWERS[more], is_negative)
+            }
+            Some(_) => Err(NoDecimal::TooFine),
         }
     }
-    if matches!(bytes.get(at), Some(b'e' | b'E')) {
-        let mantissa = at;
-        let (exponent, end) = exponent(bytes, at + 1);
-        let Some(exponent) = exponent else { return (Err(NoDecimal::NoNumber), end) };
-        return (scaled(&bytes[whole_at..mantissa], fraction, exponent, is_negative), end);
-    }
-    if whole + fraction > PLAIN_DIGITS_MAX {
-        return (scaled(&bytes[whole_at..at], fraction, 0, is_negative), at);
-    }
-    let units = match fraction.checked_sub(DECIMALS) {
-        None => Ok(value * POWERS[DECIMALS - fraction]),
-        Some(more) if value.is_multiple_of(POWERS[more]) => Ok(value / POWERS[more]),
-        Some(_) => Err(NoDecimal::TooFine),
-    };
-    (units.and_then(|units| signed(units, is_negative)), at)
 }
 
 /// Goes on with a number over the digits from `at` on. Beyond 19 digits it is not the number.
@@ -109,7 +130,7 @@ fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (usize, u64) {
 }
 
 /// The exponent from `at` on, if there is one, and where it ends. A huge one stays huge.
-fn exponent(bytes: &[u8], mut at: usize) -> (Option<i64>, usize) {
+fn exponent(bytes: &[u8], mut at: usize) -> Option<(i64, usize)> {
     let sign = bytes.get(at);
     at += usize::from(matches!(sign, Some(b'+' | b'-')));
     let from = at;
@@ -119,7 +140,7 @@ fn exponent(bytes: &[u8], mut at: usize) -> (Option<i64>, usize) {
         at += 1;
     }
     let value = if sign == Some(&b'-') { -value } else { value };
-    ((at > from).then_some(value), at)
+    (at > from).then_some((value, at))
 }
 
 /// Digits with a point among them, `fraction` of them behind it, times a power of ten.
@@ -162,11 +183,13 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Result<i64, NoDecimal> {
-        let (found, end) = read(text.as_bytes(), 0);
+        let number = Number::find(text.as_bytes(), 0).unwrap_or_else(|| panic!("{text} is none"));
+        assert_eq!(number.end, text.len(), "{text}");
+        let found = number.units(text.as_bytes());
         if let Some(plain) = plain(text.as_bytes(), 0) {
-            assert_eq!((Ok(plain.0), plain.1), (found, end), "{text}");
+            assert_eq!((Ok(plain.0), plain.1), (found, number.end), "{text}");
         }
-        found.inspect(|_| assert_eq!(end, text.len(), "{text}"))
+        found
     }
 
     #[test]
@@ -230,7 +253,7 @@ mod tests {
         }
         for text in ["", "-", "01", "00", "-01", ".5", "5.", "5.e1", "1e", "1e+", "+1", "e3", "NaN"]
         {
-            assert_eq!(of(text), Err(NoDecimal::NoNumber), "{text}");
+            assert!(Number::find(text.as_bytes(), 0).is_none(), "{text}");
         }
     }
 
