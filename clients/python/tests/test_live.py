@@ -573,6 +573,7 @@ def test_arguments_of_trading_are_named_too(played):
         "instrument_id": lambda: one.run(**{**STRATEGY, "instrument_id": ["7203.TSE"]}),
         "on_event": lambda: one.run(**STRATEGY, on_event=5),
         "timeout": lambda: one.login(timeout="soon"),
+        "ticker": lambda: one.get_board(7203),
     }.items():
         with pytest.raises(kumiki.ValidationError, match=f"^{name}: .* was given; give "):
             call()

@@ -26,15 +26,14 @@ from kumiki._schemas import schema, schemas
 from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
     EngineStartError, EngineTimeoutError, GatewayConnectionError, HandshakeTimeoutError, InsufficientFundsError,
-    InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError,
-    LoginFailedError, MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError,
-    NotLoadedError, OrderInternalError, OrderInvalidError, OrderRejectedError, OrderStatusUnknownError,
-    OrderUnsupportedError, ProgramNotFoundError, RateLimitedError, RegisterFullError, ResultsError, SchemaError,
+    InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError, LoginFailedError,
+    MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError, NotLoadedError,
+    OrderInternalError, OrderInvalidError, OrderRejectedError, OrderStatusUnknownError, OrderUnsupportedError,
+    ProgramNotFoundError, RateLimitedError, RecordingStoppedError, RegisterFullError, ResultsError, SchemaError,
     SecondPasswordInvalidError, SecondPasswordLockedError, SecondPasswordMissingError, SecondPasswordRequiredError,
-    SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError, StrategyInitError,
-    StrategyLoadError, TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError,
-    ValidationError, VenueError, VenueNotAvailableError, VenueRejectedError, VenueUnsupportedError,
-    WrongEngineError,
+    SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError, StrategyInitError, StrategyLoadError,
+    TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError, ValidationError,
+    VenueError, VenueNotAvailableError, VenueRejectedError, VenueUnsupportedError, WrongEngineError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
@@ -59,14 +58,14 @@ __all__ = [
     "MissingPackageError", "ModeError", "ModeMismatchError", "ModifyOrderResult", "NotInReplayModeError",
     "NotLoadedError", "Order", "OrderInternalError", "OrderInvalidError", "OrderRejectedError",
     "OrderStatusUnknownError", "OrderUnsupportedError", "Position", "ProgramNotFoundError", "Progress",
-    "RateLimitedError", "RegisterFullError", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError",
-    "SecondPasswordInvalidError", "SecondPasswordLockedError", "SecondPasswordMissingError",
-    "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError", "SessionInfo", "StrategyError",
-    "StrategyFaultError", "StrategyInitError", "StrategyLoadError", "SubmitOrderResult", "SubmittedOrder",
-    "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "Trade", "UnsupportedInstrumentError",
-    "ValidationError", "VenueBuyingPower", "VenueError", "VenueNotAvailableError", "VenueRejectedError",
-    "VenueState", "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray", "schema", "schemas",
-    "to_datetime", "to_ns",
+    "RateLimitedError", "RecordingStoppedError", "RegisterFullError", "ReplaySession", "ResultsError", "Run",
+    "RunResult", "SchemaError", "SecondPasswordInvalidError", "SecondPasswordLockedError",
+    "SecondPasswordMissingError", "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError",
+    "SessionInfo", "StrategyError", "StrategyFaultError", "StrategyInitError", "StrategyLoadError",
+    "SubmitOrderResult", "SubmittedOrder", "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "Trade",
+    "UnsupportedInstrumentError", "ValidationError", "VenueBuyingPower", "VenueError", "VenueNotAvailableError",
+    "VenueRejectedError", "VenueState", "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray",
+    "schema", "schemas", "to_datetime", "to_ns",
 ]
 
 #: Looked up when they are asked for: `python -m kumiki` needs none of them.
