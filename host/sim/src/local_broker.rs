@@ -10,15 +10,18 @@
 
 mod account;
 mod board;
+mod board_text;
 mod config;
 pub mod control;
 mod faults;
 mod feed;
+mod frames;
 mod gateway;
 pub mod limits;
 mod push;
 mod rates;
 mod refusal;
+mod registrations;
 mod rest;
 mod server;
 

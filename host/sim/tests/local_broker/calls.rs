@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use sim::local_broker::limits::{
-    ACCOUNT_ROWS_MAX, BODY_BYTES_MAX, COMMANDS_MAX, CONTROL_BODY_BYTES_MAX,
-    INFORMATION_CALLS_PER_SECOND, RATE_SLACK_CALLS, REQUESTS_KEPT_MAX,
+    ACCOUNT_ROWS_MAX, BODY_BYTES_MAX, COMMANDS_MAX, CONNECTIONS_MAX, CONTROL_BODY_BYTES_MAX,
+    DEAD_TOKENS_KEPT_MAX, INFORMATION_CALLS_PER_SECOND, RATE_SLACK_CALLS, REQUESTS_KEPT_MAX,
 };
 use sim::local_broker::{Config, Dialect, Listed, Server};
 
@@ -199,6 +199,40 @@ fn control_is_over_http_too() {
         format!("POST /control HTTP/1.1\r\nContent-Length: {}\r\n\r\n", CONTROL_BODY_BYTES_MAX + 1);
     let told = exchange(server.address, long.as_bytes()).unwrap();
     assert!(told.starts_with(b"HTTP/1.1 413"));
+}
+
+#[test]
+fn dead_tokens_are_remembered_for_a_while() {
+    let server = start(Dialect::Spec);
+    let mut client = Client::logged_in(&server);
+    let first = client.key.clone();
+    let second = {
+        client.log_in("demo");
+        client.key.clone()
+    };
+    for _ in 0..DEAD_TOKENS_KEPT_MAX {
+        client.log_in("demo");
+    }
+    client.key = first;
+    assert_eq!(client.get("/wallet/cash").refusal(), (401, 4_001_001));
+    client.key = second;
+    assert_eq!(client.get("/wallet/cash").refusal(), (401, 4_001_005));
+}
+
+#[test]
+fn so_many_connections_are_served() {
+    let server = start(Dialect::Spec);
+    let connect = || {
+        let mut stream = std::net::TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+        // Whatever has an answer is served.
+        std::io::Write::write_all(&mut stream, b"GET / HTTP/1.1\r\n\r\n").ok();
+        let is_served = std::io::Read::read(&mut stream, &mut [0; 64]).is_ok_and(|count| count > 0);
+        (stream, is_served)
+    };
+    let served: Vec<_> = (0..CONNECTIONS_MAX).map(|_| connect()).collect();
+    assert!(served.iter().all(|(_, is_served)| *is_served));
+    assert!(!connect().1);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::io::Read as _;
 
 use serde_json::{Value, json};
-use sim::local_broker::limits::{CLIENT_FRAME_BYTES_MAX, QUEUE_FRAMES_MAX};
+use sim::local_broker::limits::{
+    CLIENT_FRAME_BYTES_MAX, QUEUE_FRAMES_MAX, STRETCHES_KEPT_MAX, TRADES_POSTED_MAX,
+};
 use sim::local_broker::{Config, Dialect, QuoteNames, Server};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -81,6 +83,43 @@ fn volumes_begin_again_with_a_day_and_a_reset() {
     assert_eq!(symbol["stretches"].as_array().unwrap().len(), 3);
     let yesterday = json!({ "do": "day", "date": "2000-01-04" });
     assert!(server.control(&yesterday).unwrap_err().contains("not after"));
+}
+
+#[test]
+fn old_stretches_are_joined() {
+    let (server, _client, _push) = with_push();
+    let of_one = [
+        json!({ "do": "volume-reset", "symbol": "7203" }),
+        json!({ "do": "trade", "symbol": "7203", "price": "2850", "quantity": 100 }),
+    ];
+    let stretches = STRETCHES_KEPT_MAX + 3;
+    // Nobody reads: fewer frames than the queue holds.
+    assert!(stretches * of_one.len() < QUEUE_FRAMES_MAX);
+    let all: Vec<&Value> = (0..stretches).flat_map(|_| &of_one).collect();
+    server.control(&json!(all)).unwrap();
+    let symbol = &server.view()["symbols"]["7203"];
+    assert_eq!(symbol["stretches"].as_array().unwrap().len(), STRETCHES_KEPT_MAX);
+    assert_eq!(symbol["pushed_volume"], 100 * stretches);
+}
+
+#[test]
+fn commands_post_so_many_trades_only() {
+    let server = start(Dialect::Spec);
+    for (command, count) in
+        [("trade", 0), ("trade", TRADES_POSTED_MAX + 1), ("book", TRADES_POSTED_MAX + 1)]
+    {
+        let mut command = json!({ "do": command, "symbol": "7203", "count": count });
+        if command["do"] == "trade" {
+            command["price"] = json!("2850");
+            command["quantity"] = json!(100);
+        }
+        assert!(server.control(&command).unwrap_err().contains("count"), "{command}");
+    }
+    let most = json!({
+        "do": "trade", "symbol": "7203", "price": "2850", "quantity": 100, "count": TRADES_POSTED_MAX
+    });
+    server.control(&most).unwrap();
+    assert_eq!(server.view()["symbols"]["7203"]["trades"], TRADES_POSTED_MAX);
 }
 
 #[test]

@@ -158,6 +158,22 @@ const OF_DERIVATIVES: [&str; 7] =
     ["SettlementPrice", "IV", "Gamma", "Theta", "Vega", "Delta", "ClearingPrice"];
 
 #[test]
+fn what_has_another_shape_is_found() {
+    let Some(official) = Official::load() else { return };
+    let schema = &official.0["components"]["schemas"]["BoardSuccess"];
+    for (told, count) in [
+        (json!({ "Symbol": "7203", "Sell1": { "Price": 1.5 }, "SecurityType": 1 }), 0),
+        (json!({ "Symbol": 7203, "Exchange": 1.5, "Exchange2": 1 }), 3),
+        (json!({ "Sell1": { "Price": "1" }, "CurrentPriceTime": "09:00", "VWAP": null }), 3),
+        (json!([]), 1),
+    ] {
+        let mut wrong = Vec::new();
+        official.compare(&told, schema, "board", &[], &mut wrong);
+        assert_eq!(wrong.len(), count, "{wrong:?}");
+    }
+}
+
+#[test]
 fn every_call_answers_in_the_official_shape() {
     let Some(official) = Official::load() else { return };
     let server = start(Dialect::Kabusapi);
