@@ -124,7 +124,7 @@ fn stored(folder: &Path) -> BTreeMap<u64, BoardRow> {
         assert!(rows.insert(number, row).is_none(), "row {number} is there twice");
     };
     for day in super::days(&BoardFolder::new(folder)).unwrap() {
-        for path in day.finished_depth().unwrap() {
+        for path in day.finished().unwrap().into_iter().filter_map(|one| one.depth) {
             let take = |row: DepthRow| -> Result<(), ParquetError> {
                 assert_eq!(row.received.jst_date(), day.date());
                 put(row.sequence_id, BoardRow::Depth(row));
@@ -132,7 +132,7 @@ fn stored(folder: &Path) -> BTreeMap<u64, BoardRow> {
             };
             read_depth(&path, take).unwrap();
         }
-        for path in day.finished_trades().unwrap() {
+        for path in day.finished().unwrap().into_iter().filter_map(|one| one.trades) {
             let take = |row: TradePrint| -> Result<(), ParquetError> {
                 put(row.sequence_id, BoardRow::Trade(row));
                 Ok(())
@@ -562,7 +562,7 @@ fn trades_that_no_strategy_gets_are_left_out_and_counted() {
     assert_eq!(vendor_rows(board.trades_file(date())).len(), 1);
     // All of them stand in the Parquet files.
     let mut count = 0;
-    for path in board.day(date()).finished_trades().unwrap() {
+    for path in board.day(date()).finished().unwrap().into_iter().filter_map(|one| one.trades) {
         read_trade_prints(&path, |_| {
             count += 1;
             Ok::<(), ParquetError>(())
