@@ -86,7 +86,7 @@ def test_nothing_is_sent_before_a_login(trading):
         for command in (one.positions, one.buying_power):
             with pytest.raises(kumiki.KumikiError, match="NOT_LOGGED_IN"):
                 command()
-        with pytest.raises(kumiki.VenueNotAvailableError, match="no market data"):
+        with pytest.raises(kumiki.VenueNotAvailableError, match="market data are at local_broker"):
             one.subscribe("7203")
         assert one.set_second_password(value="x") is None and one.forget_second_password() is None
 
@@ -226,7 +226,7 @@ def test_an_order_is_sent_as_the_payload_says(played):
 def test_the_guide_trades(played, monkeypatch):
     """The script of the package's guide, with an engine that has a venue and asks for the password."""
     guide = (ROOT / "clients" / "python" / "README.md").read_text(encoding="utf-8")
-    script, = (block for block in guide.split("```python\n")[1:] if "LiveSession(" in block)
+    script, = (block for block in guide.split("```python\n")[1:] if 'LiveSession(venue="web_broker")' in block)
     script = script.split("```")[0]
     asked = []
 

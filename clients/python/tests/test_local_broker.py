@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import datetime
 from decimal import Decimal
 
 import kumiki
@@ -104,7 +105,20 @@ def test_the_account_is_read(world):
         power = one.buying_power()
         assert (power.venue, power.cash_available) == ("local_broker", Decimal(1_234_567))
         assert power.credit_available == Decimal(3_000_000)
-        assert one.order_list() == [] and one.positions() == []
+        orders = one.order_list()
+        assert [order.status for order in orders] == [
+            "SUBMITTED", "SUBMITTED", "ACCEPTED", "PENDING_CANCEL", "FILLED", "CANCELED", "EXPIRED", "EXPIRED",
+            "REJECTED",
+        ]
+        # Smart routing and TSE+ are orders of Tokyo; the rest of the vendor's fields is there too.
+        assert {order.extra["Exchange"] for order in orders} == {1, 9, 27}
+        assert {order.instrument_id for order in orders} == {"7203.TSE"}
+        assert [order.order_side for order in orders].count("SELL") == 2
+        filled = one.order_list(status="FILLED", instrument_id="7203.TSE")
+        assert [order.filled_qty for order in filled] == [300]
+        assert one.order_list(date=datetime.date(2020, 1, 6)) == []
+        held = [(one.instrument_id, one.side, one.qty, one.position_type) for one in one.positions()]
+        assert held == [("7203.TSE", "SELL", 100, "margin_credit"), ("130A.TSE", "BUY", 500, "cash")]
 
 
 def test_no_order_leaves_the_engine(world):
@@ -124,12 +138,12 @@ def test_no_order_leaves_the_engine(world):
 
 
 def test_a_wrong_password_is_told(tmp_path):
-    one = LocalWorld(tmp_path, environment={"DEV_LOCALBROKER_API_PASSWORD": "another"})
+    one = LocalWorld(tmp_path, environment={"DEV_LOCALBROKER_API_PASSWORD": "marker4wrong"})
     try:
         with session(one) as client, pytest.raises(kumiki.LoginFailedError) as failed:
             client.login()
-        assert failed.value.venue == "local_broker" and "another" not in str(failed.value)
-        assert "another" not in one.log()
+        assert failed.value.venue == "local_broker" and "marker4wrong" not in str(failed.value)
+        assert "marker4wrong" not in one.log()
     finally:
         one.close()
 
