@@ -15,6 +15,8 @@ const ENGINE_SESSIONS: u64 = 200;
 /// Random crossings of orders, answers, notices and kills at the order desk; `cargo xtask test` takes a
 /// twentieth.
 const ORDER_SEEDS: u64 = 10_000;
+/// Ten days each of a local gateway that fails at random; `cargo xtask test` takes a twentieth.
+const GATEWAY_SEEDS: u64 = 400;
 /// Damaged components; `cargo xtask test` takes a tenth of them.
 const MUTATIONS: u64 = 10_000;
 
@@ -38,6 +40,8 @@ pub(crate) fn run(
     test(project, &suite, &["a_script_of_a_paced_session"], "KUMIKI_SOAK_SESSIONS", sessions)?;
     let order_seeds = order_seeds.unwrap_or(ORDER_SEEDS);
     test(project, &suite, &["no_crossing"], "KUMIKI_SOAK_ORDER_SEEDS", order_seeds)?;
+    let gateway = ["--test", "gateway_soak"];
+    test(project, &gateway, &["no_outage"], "KUMIKI_SOAK_GATEWAY_SEEDS", GATEWAY_SEEDS)?;
     engine(project, engine_sessions.unwrap_or(ENGINE_SESSIONS))?;
     languages::build(project)?;
     // Of Rust and C, and of Python and JavaScript anywhere in the file; then of these two in their wiring.

@@ -23,8 +23,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects and shows that it has the token.
-    pub(crate) fn connect(port: u16, token: &str) -> Self {
+    /// Connects to an engine of a mode, and shows that it has the token.
+    pub(crate) fn connect(port: u16, token: &str, mode: &str) -> Self {
         let stream = or_stop(TcpStream::connect((Ipv4Addr::LOCALHOST, port)));
         or_stop(stream.set_nodelay(true));
         let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
@@ -37,8 +37,8 @@ impl Client {
         let server_nonce = challenge["server_nonce"].as_str().unwrap_or_default().to_owned();
         client.send_json(&json!({
             "op": "Hello", "schema_major": ipc::SCHEMA_MAJOR, "schema_minor": ipc::SCHEMA_MINOR,
-            "client_version": "bench", "mode": "replay", "client_nonce": NONCE,
-            "proof": proof(token, &server_nonce),
+            "client_version": "bench", "mode": mode, "client_nonce": NONCE,
+            "proof": proof(token, &server_nonce, mode),
         }));
         let ready = client.next_json();
         assert_eq!(ready["event"], "Ready", "{ready}");
@@ -101,10 +101,10 @@ impl Client {
     }
 }
 
-fn proof(token: &str, server_nonce: &str) -> String {
+fn proof(token: &str, server_nonce: &str, mode: &str) -> String {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(token.as_bytes()) else {
         panic!("HMAC takes keys of every length");
     };
-    mac.update(format!("client:{server_nonce}:{NONCE}:replay").as_bytes());
+    mac.update(format!("client:{server_nonce}:{NONCE}:{mode}").as_bytes());
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -34,10 +34,34 @@ pub(crate) struct Engine {
 impl Engine {
     /// Starts it over a folder of the vendor's files.
     pub(crate) fn start(data: &Path) -> Self {
+        Self::with("replay", |command| {
+            command.arg("--data").arg(data);
+        })
+    }
+
+    /// Starts a live one with a gateway at an address, and logs in there. No order goes anywhere.
+    pub(crate) fn live(base_url: &str) -> Self {
+        let window = crate::push_venue::logout_elsewhere();
+        Self::with("live", |command| {
+            // Nothing listens there.
+            command.args(["--web-broker", "base_url=http://127.0.0.1:9/e_api_v4r8/"]);
+            for setting in [
+                format!("base_url={base_url}"),
+                format!("forced_logout={window}"),
+                "login_at_start=true".to_owned(),
+            ] {
+                command.arg("--local-broker").arg(setting);
+            }
+            command.env("DEV_LOCALBROKER_API_PASSWORD", "demo");
+        })
+    }
+
+    fn with(mode: &str, set: impl FnOnce(&mut Command)) -> Self {
         let folder = scratch();
         let mut command = Command::new(built::kumiki());
-        command.args(["serve", "--mode", "replay", "--log", "debug", "--log-format", "json"]);
-        command.arg("--data").arg(data).env_remove("KUMIKI_CONFIG");
+        command.args(["serve", "--mode", mode, "--log", "debug", "--log-format", "json"]);
+        set(&mut command);
+        command.env_remove("KUMIKI_CONFIG");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = or_stop(command.spawn());
         let (Some(mut input), Some(output), Some(errors)) =
@@ -56,7 +80,7 @@ impl Engine {
         });
         let line = json!({
             "port": 0, "token": TOKEN, "config_dir": folder.path().join("config"),
-            "cache_dir": folder.path().join("cache"),
+            "cache_dir": folder.path().join("cache"), "dev_login_allowed": mode == "live",
         });
         or_stop(writeln!(input, "{line}"));
         let mut listening = String::new();
@@ -69,7 +93,12 @@ impl Engine {
 
     /// A new client.
     pub(crate) fn client(&self) -> Client {
-        Client::connect(self.port, TOKEN)
+        Client::connect(self.port, TOKEN, "replay")
+    }
+
+    /// A new client of a live engine.
+    pub(crate) fn live_client(&self) -> Client {
+        Client::connect(self.port, TOKEN, "live")
     }
 
     /// Where decoded data and runs are.

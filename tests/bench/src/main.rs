@@ -14,6 +14,10 @@ mod languages_bench;
 mod measure;
 mod memory;
 mod orders_bench;
+mod push_bench;
+mod push_engine;
+mod push_frames;
+mod push_venue;
 mod rank_bench;
 mod rank_kernel;
 mod rank_memory;
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
         "ipc" => ipc_bench::run(),
         "languages" => languages_bench::run(),
         "orders" => orders_bench::run(),
+        "push" => push_bench::run(),
         "rank" => rank_bench::run(&tests::built::release_folder().join("../bench-data")),
         "replay" => replay_bench::run(),
         "serve" => serve_bench::run(),
@@ -41,12 +46,13 @@ fn main() -> ExitCode {
         "update" => update_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
+        push_bench::TASK => push_bench::child(),
         rank_memory::TASK => rank_memory::child(),
         serve_mixed::TASK => serve_mixed::child(),
         other => {
             eprintln!(
-                "there is no benchmark `{other}`; there are: ipc, languages, orders, rank, replay, \
-                 serve, sweep, update"
+                "there is no benchmark `{other}`; there are: ipc, languages, orders, push, rank, \
+                 replay, serve, sweep, update"
             );
             return ExitCode::FAILURE;
         }

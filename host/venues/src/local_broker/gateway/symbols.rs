@@ -111,8 +111,12 @@ impl Gateway {
             }
         };
         // What waits for the same registration is answered first.
-        if let Some(waiting) = self.subscribers.get_mut(&symbol) {
-            waiting.retain(|waiting| waiting.client != asked.client);
+        let mut waiting = Vec::new();
+        if let Some(all) = self.subscribers.get_mut(&symbol) {
+            waiting.extend(all.extract_if(.., |waiting| waiting.client == asked.client));
+        }
+        for waiting in waiting {
+            self.tell_subscribed(&waiting, &symbol);
         }
         if let Some(gone) = self.set.release(asked.client, &symbol) {
             self.no_longer_wanted(gone);

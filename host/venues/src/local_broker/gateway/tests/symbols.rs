@@ -34,6 +34,20 @@ fn p52_subscriptions_of_one_moment_are_one_request() {
     assert_eq!(world.fake.took("/register"), 2, "the first at once, the others together");
 }
 
+/// P51: who changes their mind while the registration waits gets both answers, and nothing is registered.
+#[test]
+fn p51_a_subscription_that_is_taken_back_while_it_waits_is_answered() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "9984");
+    assert_eq!(world.heard(), ["1 Subscribed a 7203"], "the second one waits for its turn");
+    world.unsubscribe(1, "c", "9984");
+    assert_eq!(world.heard(), ["1 Subscribed b 9984", "1 Unsubscribed c 9984"]);
+    world.wait(secs(2));
+    assert_eq!(world.fake.symbols(), ["7203"]);
+    assert_eq!(world.heard(), Vec::<String>::new());
+}
+
 /// P51: counted by clients, and released with them.
 #[test]
 fn p51_subscriptions_are_counted_and_released() {

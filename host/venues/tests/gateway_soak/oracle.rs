@@ -1,0 +1,140 @@
+//! What clients may be told, worked out beside the venue.
+//!
+//! A stretch of a symbol is what is seen of it without a break that the venue may not bridge: from the first
+//! frame with a volume after a login, midnight in Japan, a falling volume, or the first subscription, to the
+//! next of these or to the end of the last subscription. Over a stretch the trades that were told add up to
+//! the last volume that came less the first one, outages or not. What is traded before the first frame of a
+//! stretch is nobody's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipc::{DepthSnapshot, SideRule, TradeRow};
+
+use crate::dialect::UNITS;
+use crate::model::Issue;
+
+#[derive(Debug)]
+struct Stretch {
+    session: String,
+    base: Option<i64>,
+    told: i64,
+    last: Option<i64>,
+    /// Whether the frame before had a quote.
+    has_quote: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Oracle {
+    stretches: BTreeMap<String, Stretch>,
+    /// Who wants which symbol.
+    pub(crate) wanted: BTreeMap<String, BTreeSet<u64>>,
+    /// The last number of each symbol in each session.
+    numbers: BTreeMap<(String, String), u64>,
+    /// Which session a login and a day have.
+    sessions: BTreeMap<(u64, u64), String>,
+    pub(crate) logins: u64,
+    /// Trades told, in shares, of stretches that have ended and of those that run.
+    pub(crate) told: i64,
+}
+
+impl Oracle {
+    pub(crate) fn wants(&mut self, client: u64, symbol: &str) {
+        self.wanted.entry(symbol.to_owned()).or_default().insert(client);
+    }
+
+    /// A client wants a symbol no more.
+    pub(crate) fn released(&mut self, client: u64, symbol: &str) {
+        let Some(clients) = self.wanted.get_mut(symbol) else { return };
+        clients.remove(&client);
+        if clients.is_empty() {
+            self.gone(symbol);
+        }
+    }
+
+    /// Nobody gets a symbol any more.
+    pub(crate) fn gone(&mut self, symbol: &str) {
+        self.wanted.remove(symbol);
+        self.stretches.remove(symbol);
+    }
+
+    pub(crate) fn left(&mut self, client: u64) {
+        let all: Vec<String> = self.wanted.keys().cloned().collect();
+        for symbol in all {
+            self.released(client, &symbol);
+        }
+    }
+
+    /// A number of a symbol was told, in its session and on its day.
+    pub(crate) fn number(&mut self, depth: &DepthSnapshot<'_>, numbers: &[u64], day: u64) {
+        let session = depth.stream_session_id.to_string();
+        let known = self.sessions.entry((self.logins, day)).or_insert_with(|| session.clone());
+        assert_eq!(*known, session, "one login and one day are one session");
+        let times = self.sessions.values().filter(|other| **other == session).count();
+        assert_eq!(times, 1, "{session} is of several days or logins");
+        let last = self.numbers.entry((session, depth.ticker.to_string())).or_default();
+        for number in numbers {
+            assert!(number > last, "{number} of {} follows {last}", depth.ticker);
+            *last = *number;
+        }
+    }
+
+    /// A frame was told.
+    pub(crate) fn frame(
+        &mut self,
+        issue: &Issue,
+        depth: &DepthSnapshot<'_>,
+        trade: Option<&TradeRow>,
+        day: u64,
+    ) {
+        let symbol = &issue.symbol;
+        assert_eq!(*symbol, depth.ticker);
+        assert!(self.wanted.contains_key(symbol), "{symbol} is told, and nobody wants it");
+        let mut numbers = vec![depth.sequence_id];
+        numbers.extend(trade.map(|trade| trade.sequence_id));
+        self.number(depth, &numbers, day);
+        let qty = trade.map_or(0, |trade| trade.qty.units());
+        assert!(trade.is_none() || qty > 0, "a trade of {qty}");
+        assert_eq!(qty % UNITS, 0);
+        let qty = qty / UNITS;
+        self.told += qty;
+        let session = depth.stream_session_id.to_string();
+        let runs = |stretch: &Stretch| stretch.session == session && stretch.last <= issue.volume;
+        let has_quote = issue.sides.0 || issue.sides.1;
+        match self.stretches.get_mut(symbol) {
+            // A frame without a volume says nothing about it.
+            Some(stretch) if issue.volume.is_none() && stretch.session == session => {
+                assert_eq!(qty, 0);
+                stretch.has_quote = has_quote;
+            }
+            Some(stretch) if runs(stretch) && stretch.base.is_some() => {
+                stretch.told += qty;
+                stretch.last = issue.volume;
+                let seen = issue.volume.zip(stretch.base).map_or(0, |(last, base)| last - base);
+                let is_after_gap =
+                    trade.is_some_and(|trade| trade.side_rule == Some(SideRule::AfterGap));
+                // Without a quote before it, nobody can say who traded: it comes with the next one.
+                let may_wait = !stretch.has_quote && !is_after_gap && qty == 0;
+                assert!(
+                    stretch.told == seen || may_wait,
+                    "{symbol}: {} shares were told of {seen}",
+                    stretch.told
+                );
+                stretch.has_quote = has_quote;
+            }
+            _ => {
+                assert_eq!(qty, 0, "{symbol}: a first frame tells of no trade");
+                let (base, last) = (issue.volume, issue.volume);
+                let stretch = Stretch { session, base, told: 0, last, has_quote };
+                self.stretches.insert(symbol.clone(), stretch);
+            }
+        }
+    }
+
+    /// All that was seen of a symbol was told.
+    pub(crate) fn check_whole(&self, symbol: &str, volume: Option<i64>) {
+        let stretch = self.stretches.get(symbol).unwrap_or_else(|| panic!("{symbol}: no frame"));
+        assert_eq!(stretch.last, volume, "{symbol}: the last frame was not told");
+        let seen = stretch.last.zip(stretch.base).map_or(0, |(last, base)| last - base);
+        assert_eq!(stretch.told, seen, "{symbol}: shares told, and traded since the first frame");
+    }
+}

@@ -1,0 +1,363 @@
+//! The venue, its gateway, its clients and the time, and what is drawn of them.
+
+mod draws;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use domain::gateway_mapping::GatewayDescription;
+use domain::{JstDate, Random, TsNanos};
+use ipc::Event;
+use secrecy::SecretString;
+use venues::local_broker::gateway::{Gateway, Out, Rules};
+use venues::local_broker::lifecycle::{Push, State};
+use venues::local_broker::request::{Answer, NoAnswer};
+use venues::local_broker::{ForcedLogout, KeepAlive, NoPassword};
+use venues::{Asked, Now, Recipient};
+
+use crate::dialect::Dialect;
+use crate::model::{Issue, Link, Model, PASSWORD};
+use crate::oracle::Oracle;
+
+/// Trading days of a seed.
+const DAYS: u64 = 10;
+/// What happens on a day.
+const STEPS: u64 = 600;
+/// Between two looks at the clock.
+const TICK: Duration = Duration::from_millis(500);
+/// How long the venue may take to be whole again once the last fault is over, and how long it is then watched.
+const HEALED_WITHIN: Duration = Duration::from_secs(3_600);
+const WATCHED: Duration = Duration::from_secs(120);
+
+/// What arrives at the venue.
+enum Delivery {
+    Answer(u64, Result<Answer, NoAnswer>),
+    Opened(u64),
+    Closed(u64, &'static str),
+    Pong(u64),
+    /// A frame, and the issue as it was; none where nothing may be told of it.
+    Frame(u64, Vec<u8>, Option<Issue>),
+    Password(Result<SecretString, NoPassword>),
+}
+
+/// A command that waits for its answer.
+#[derive(Debug)]
+struct Waiting {
+    client: u64,
+    /// Of a subscription that was not refused at once.
+    symbol: Option<String>,
+}
+
+pub(crate) struct World {
+    random: Random,
+    gateway: Gateway,
+    model: Model,
+    oracle: Oracle,
+    mono: Duration,
+    begin: TsNanos,
+    keep_alive: KeepAlive,
+    deliveries: BTreeMap<(Duration, u64), Delivery>,
+    /// Deliveries, clients and commands so far.
+    serials: u64,
+    clients: Vec<u64>,
+    waiting: BTreeMap<String, Waiting>,
+    answered: BTreeSet<String>,
+    is_logging_in: bool,
+    /// The last fault is over.
+    is_calm: bool,
+    /// How often what happened.
+    pub(crate) reached: BTreeMap<String, u64>,
+}
+
+/// A minute of a day in Japan.
+fn at(date: JstDate, minute: u64) -> TsNanos {
+    TsNanos::from_jst(date, minute * domain::time::NANOS_PER_MINUTE).unwrap()
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut random = Random::new(&[seed, 2]);
+        let keep_alive =
+            if random.permille(750) { KeepAlive::Ping } else { KeepAlive::ReadTimeout };
+        let rules = Rules {
+            place: "127.0.0.1:18081".to_owned(),
+            keep_alive,
+            read_timeout: Duration::from_secs(120),
+            forced_logout: ForcedLogout::default(),
+            retry_wait: Duration::from_secs(5),
+            reconnect_base: Duration::from_secs(5),
+        };
+        let board_read_registers = random.permille(500);
+        let description = GatewayDescription { board_read_registers, ..Default::default() };
+        // A Tuesday.
+        let begin = at(JstDate::from_ymd_opt(2026, 11, 24).unwrap(), 8 * 60 + 50);
+        let now = Now { mono: Duration::ZERO, wall: begin };
+        Self {
+            random,
+            gateway: Gateway::new(rules, Box::new(Dialect(description)), now),
+            model: Model::new(seed),
+            oracle: Oracle::default(),
+            mono: Duration::ZERO,
+            begin,
+            keep_alive,
+            deliveries: BTreeMap::new(),
+            serials: 4,
+            clients: vec![1, 2, 3, 4],
+            waiting: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            is_logging_in: false,
+            is_calm: false,
+            reached: BTreeMap::new(),
+        }
+    }
+
+    /// Ten trading days, the end of all faults, and what must hold then.
+    pub(crate) fn play(&mut self) {
+        for day in 0..DAYS {
+            for _ in 0..STEPS {
+                self.step();
+            }
+            if day + 1 < DAYS {
+                self.night();
+            }
+        }
+        self.heal();
+        self.check_registered();
+        self.check_volumes();
+        self.check_farewell();
+    }
+
+    fn now(&self) -> Now {
+        let nanos = u64::try_from(self.mono.as_nanos()).unwrap();
+        Now { mono: self.mono, wall: self.begin.plus_nanos(nanos) }
+    }
+
+    fn count(&mut self, what: impl Into<String>) {
+        *self.reached.entry(what.into()).or_default() += 1;
+    }
+
+    fn deliver(&mut self, after: Duration, delivery: Delivery) {
+        self.serials += 1;
+        self.deliveries.insert((self.mono + after, self.serials), delivery);
+    }
+
+    /// Lets time go on; what arrives meanwhile arrives in its turn.
+    fn advance(&mut self, time: Duration) {
+        let end = self.mono + time;
+        while self.mono < end {
+            let next = (self.mono + TICK).min(end);
+            self.advance_to(next);
+        }
+    }
+
+    fn advance_to(&mut self, next: Duration) {
+        while let Some(first) = self.deliveries.first_entry()
+            && first.key().0 <= next
+        {
+            self.mono = self.mono.max(first.key().0);
+            let delivery = first.remove();
+            self.arrives(delivery);
+            self.settle();
+        }
+        self.mono = next;
+        let (before, now) = (self.gateway.state(), self.now());
+        self.gateway.tick(now);
+        self.settle();
+        let after = self.gateway.state();
+        if before != after {
+            self.count(format!("state {after:?}"));
+        }
+    }
+
+    fn arrives(&mut self, delivery: Delivery) {
+        let (before, now) = (self.gateway.state(), self.now());
+        match delivery {
+            Delivery::Answer(ticket, came) => self.gateway.answered(ticket, came, now),
+            Delivery::Opened(connection) => self.gateway.push_opened(connection, now),
+            Delivery::Closed(connection, why) => self.gateway.push_closed(connection, why, now),
+            Delivery::Pong(connection) => self.gateway.push_lives(connection),
+            Delivery::Password(given) => self.gateway.password(given, now),
+            Delivery::Frame(connection, message, issue) => {
+                let day = now.wall.jst_day();
+                let is_logout = ForcedLogout::default().contains(now.wall);
+                let shown = self.gateway.frame(connection, &message, now);
+                let what = match (shown, issue) {
+                    (None, _) => "not shown",
+                    (Some(out), None) => panic!("a frame is told that may not be: {out:?}"),
+                    (Some(out), Some(issue)) => {
+                        assert!(!is_logout, "a frame is told while the gateway is logged out");
+                        let trade = out.trade.as_ref();
+                        self.oracle.frame(&issue, &out.depth, trade, day);
+                        match trade {
+                            None => "shown",
+                            Some(trade) if trade.after_gap.is_some() => "after_gap",
+                            Some(_) => "trade",
+                        }
+                    }
+                };
+                self.count(what);
+            }
+        }
+        let after = self.gateway.state();
+        if before != after {
+            self.count(format!("state {after:?}"));
+        }
+    }
+
+    /// Does what the venue wants done.
+    fn settle(&mut self) {
+        loop {
+            let outs = self.gateway.take_out();
+            if outs.is_empty() {
+                return;
+            }
+            for out in outs {
+                self.does(out);
+            }
+        }
+    }
+
+    fn does(&mut self, out: Out) {
+        let soon = Duration::from_millis(1 + self.random.below(80));
+        match out {
+            Out::Tell(to, event) => self.heard(to, &event),
+            Out::Ask { ticket, request } => {
+                let (came, after) = self.model.ask(&request, self.mono);
+                self.deliver(after, Delivery::Answer(ticket, came));
+            }
+            Out::AskPassword => {
+                let given = match self.random.below(20) {
+                    0 if !self.is_calm => Ok(SecretString::from("marker-wrong-password")),
+                    1 | 2 if !self.is_calm => Err(NoPassword { why: "given up".to_owned() }),
+                    _ => Ok(SecretString::from(PASSWORD)),
+                };
+                let after = Duration::from_secs(1 + self.random.below(30));
+                self.deliver(after, Delivery::Password(given));
+            }
+            Out::OpenPush { connection } => {
+                if self.model.is_up(self.mono) {
+                    let last = self.mono + soon;
+                    self.model.link = Some(Link { connection, is_frozen: false, last });
+                    self.deliver(soon, Delivery::Opened(connection));
+                } else {
+                    self.model.link = None;
+                    self.deliver(soon, Delivery::Closed(connection, "refused"));
+                }
+            }
+            Out::ClosePush => self.model.link = None,
+            Out::Ping => {
+                if let Some(link) = self.model.link.as_ref().filter(|link| !link.is_frozen) {
+                    let pong = Delivery::Pong(link.connection);
+                    self.deliver(soon, pong);
+                }
+            }
+        }
+    }
+
+    fn heard(&mut self, to: Recipient, event: &Event<'_>) {
+        let told = serde_json::to_value(event).unwrap();
+        let text = told.to_string();
+        assert!(!text.contains("marker"), "a secret is told: {text}");
+        let of = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
+        let (name, id, code) = (of("event"), of("request_id"), of("code"));
+        self.count(if code.is_empty() { name.clone() } else { format!("{name} {code}") });
+        assert!(!self.answered.contains(&id), "a second answer: {text}");
+        match event {
+            Event::VenueLoginStarted(_) => return self.is_logging_in = true,
+            Event::VenueReady(_) => {
+                self.oracle.logins += u64::from(self.is_logging_in);
+                return self.is_logging_in = false;
+            }
+            Event::VenueLoginCancelled(_) | Event::VenueError(_) => {
+                return self.is_logging_in = false;
+            }
+            Event::SubscriptionEvicted(evicted) => return self.oracle.gone(&evicted.symbol),
+            Event::DepthSnapshot(depth) => {
+                let day = self.now().wall.jst_day();
+                self.oracle.number(depth, &[depth.sequence_id], day);
+            }
+            _ => {}
+        }
+        let Some(waiting) = self.waiting.remove(&id) else { return };
+        assert_eq!(to, Recipient::Client(waiting.client), "{text}");
+        if name == "Error"
+            && let Some(symbol) = &waiting.symbol
+        {
+            self.oracle.released(waiting.client, symbol);
+        }
+        self.answered.insert(id);
+    }
+
+    /// The last fault is over: the venue is whole again by itself, but for a login that only a person can do.
+    fn heal(&mut self) {
+        self.is_calm = true;
+        self.model.faults.clear();
+        self.model.down_until = None;
+        (self.model.is_logged_in, self.model.out_until) = (true, None);
+        let foreign = std::mem::take(&mut self.model.foreign);
+        self.model.registered.retain(|entry| !foreign.contains(entry));
+        if self.model.link.as_ref().is_some_and(|link| link.is_frozen) {
+            self.cut("the connection ended");
+        }
+        let (end, mut whole_since) = (self.mono + HEALED_WITHIN, None);
+        while whole_since.is_none_or(|since| self.mono < since + WATCHED) {
+            let state = self.gateway.state();
+            assert!(self.mono < end, "{state:?} an hour after the last fault: {:?}", self.waiting);
+            if matches!(state, State::Disconnected | State::TokenExpired) {
+                self.log_in();
+            }
+            // A market that says nothing is a fault too.
+            self.market();
+            self.advance(Duration::from_secs(1));
+            let is_whole = state == State::Ready(Push::Streaming) && self.waiting.is_empty();
+            whole_since = is_whole.then(|| whole_since.unwrap_or(self.mono));
+        }
+    }
+
+    /// The gateway has what is wanted, and nothing else.
+    fn check_registered(&self) {
+        let mut held: Vec<&str> =
+            self.model.registered.iter().map(|(symbol, _)| symbol.as_str()).collect();
+        held.sort_unstable();
+        let ours: Vec<&str> = self.gateway.symbols().collect();
+        assert_eq!(held, ours, "what the gateway has, and what the venue wants");
+        for symbol in self.oracle.wanted.keys() {
+            assert!(ours.contains(&symbol.as_str()), "{symbol} is wanted: {ours:?}");
+        }
+    }
+
+    /// Every share that was traded since the first frame of a stretch was told, once.
+    fn check_volumes(&mut self) {
+        let wanted: Vec<String> = self.oracle.wanted.keys().cloned().collect();
+        for _ in 0..2 {
+            for symbol in &wanted {
+                let place = self.model.issue(symbol).unwrap();
+                self.model.trade(place);
+                self.model.issues[place].sides = (true, true);
+                assert!(self.model.pushes(symbol));
+                self.frame_of(place, 1);
+            }
+            self.advance(Duration::from_secs(1));
+        }
+        for symbol in &wanted {
+            let place = self.model.issue(symbol).unwrap();
+            self.oracle.check_whole(symbol, self.model.issues[place].volume);
+        }
+        self.count(format!("{} symbols at the end", wanted.len() / 10 * 10));
+    }
+
+    /// At the end of the program nothing of ours stays there.
+    fn check_farewell(&mut self) {
+        // A token that somebody else's login has ended is found out by a request.
+        let (asked, now) = (Asked { client: 0, request_id: "last".to_owned() }, self.now());
+        self.gateway.positions(asked, now);
+        self.advance(Duration::from_secs(5));
+        let Some(request) = self.gateway.farewell() else {
+            assert_eq!(self.gateway.symbols().count(), 0);
+            return;
+        };
+        let (answer, _) = self.model.ask(&request, self.mono + Duration::from_secs(2));
+        assert_eq!(answer.unwrap().status, 200);
+        assert_eq!(self.model.registered, []);
+    }
+}

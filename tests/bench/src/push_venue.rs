@@ -1,0 +1,196 @@
+//! The local broker's venue, logged in and subscribed to all symbols, and what it makes of a frame.
+
+use domain::clock::{Stopwatch, wall_now};
+use domain::fault::Identity;
+use domain::gateway_mapping::{
+    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayLevel, GatewayMapping,
+    GatewayRefusal,
+};
+use domain::order_mapping::Mapped;
+use ipc::{Event, RequestId, Subscribe, Trades};
+use kumiki_dialect_sdk::gateway::{Board, Level, board};
+use sandbox::{GatewayDialectInstance, Sandbox, SandboxConfig};
+use secrecy::SecretString;
+use serde_json::json;
+use venues::local_broker::gateway::{Gateway, Out, Rules};
+use venues::local_broker::request::{Answer, Question};
+use venues::local_broker::{EXCHANGE, ForcedLogout, FrameOut, LocalBrokerConfig, VENUE};
+use venues::{Asked, Now};
+
+use crate::push_frames::{SYMBOLS, symbol};
+use crate::rank_bench::or_stop;
+
+/// A dialect's component.
+pub(crate) fn component(path: &std::path::Path) -> GatewayDialectInstance {
+    let sandbox = or_stop(Sandbox::new(SandboxConfig::default()));
+    or_stop(or_stop(sandbox.load_gateway_dialect(path)).instantiate())
+}
+
+/// The code of the dialects, compiled into this program: what a component costs is beside it.
+pub(crate) struct Native(pub(crate) GatewayDescription);
+
+impl GatewayMapping for Native {
+    fn identity(&self) -> Identity {
+        Identity { component: "native".to_owned(), sha256: String::new() }
+    }
+
+    fn description(&self) -> &GatewayDescription {
+        &self.0
+    }
+
+    fn classify(&mut self, _: u16, _: &str) -> Mapped<GatewayRefusal> {
+        let kind = GatewayErrorKind::Other;
+        Ok(GatewayRefusal { kind, code: None, message: String::new() })
+    }
+
+    fn read_board(&mut self, message: &str) -> Mapped<Result<GatewayBoard, String>> {
+        Ok(board::read(message).map(of_guest))
+    }
+}
+
+/// The host's words for what the guest's code has read.
+fn of_guest(read: Board) -> GatewayBoard {
+    let levels = |levels: Vec<Level>| {
+        levels.iter().map(|level| GatewayLevel { price: level.price, qty: level.qty }).collect()
+    };
+    GatewayBoard {
+        symbol: read.symbol,
+        exchange: read.exchange,
+        name: read.name,
+        last_price: read.last_price,
+        time_ms: read.time_ms,
+        volume: read.volume,
+        best_ask: read.best_ask,
+        best_bid: read.best_bid,
+        asks: levels(read.asks),
+        bids: levels(read.bids),
+    }
+}
+
+/// A venue whose stream is open.
+pub(crate) struct Venue {
+    gateway: Gateway,
+    watch: Stopwatch,
+    connection: u64,
+}
+
+/// What was told, as texts that are ready to be sent.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) messages: u64,
+    pub(crate) trades: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Venue {
+    /// Logs in and subscribes to everything; the gateway takes all of it.
+    pub(crate) fn new(mapping: Box<dyn GatewayMapping>) -> Self {
+        let window = logout_elsewhere();
+        let Some(forced_logout) = ForcedLogout::parse(&window) else {
+            panic!("`{window}` is no window");
+        };
+        let config = LocalBrokerConfig { forced_logout, ..LocalBrokerConfig::default() };
+        let watch = Stopwatch::start();
+        let rules = Rules::of(&config, "127.0.0.1:18081".to_owned());
+        let mut venue =
+            Self { gateway: Gateway::new(rules, mapping, now(watch)), watch, connection: 0 };
+        venue.gateway.login(None, now(watch));
+        for number in 0..SYMBOLS {
+            let asked = Asked { client: 1, request_id: number.to_string() };
+            let command = Subscribe {
+                request_id: or_stop(RequestId::try_from(number.to_string())),
+                venue: VENUE.to_owned(),
+                ticker: symbol(number),
+            };
+            venue.gateway.subscribe(asked, &command, now(watch));
+        }
+        while venue.gateway.state().push().as_deref() != Some("Streaming") {
+            venue.settle();
+            let now = venue.now();
+            venue.gateway.tick(now);
+        }
+        venue
+    }
+
+    fn now(&self) -> Now {
+        now(self.watch)
+    }
+
+    fn settle(&mut self) {
+        for out in self.gateway.take_out() {
+            let now = self.now();
+            match out {
+                Out::AskPassword => {
+                    self.gateway.password(Ok(SecretString::from("demo")), now);
+                }
+                Out::Ask { ticket, request } => {
+                    let body = match request.question {
+                        Question::Token => json!({ "ResultCode": 0, "Token": "of-the-bench" }),
+                        _ => list(),
+                    };
+                    let answer = Answer { status: 200, body: body.to_string() };
+                    self.gateway.answered(ticket, Ok(answer), now);
+                }
+                Out::OpenPush { connection } => {
+                    self.connection = connection;
+                    self.gateway.push_opened(connection, now);
+                }
+                Out::Tell(..) | Out::ClosePush | Out::Ping => {}
+            }
+        }
+    }
+
+    /// Takes a frame; it must count.
+    pub(crate) fn frame(&mut self, text: &str) -> FrameOut<'_> {
+        let now = self.now();
+        let told = self.gateway.frame(self.connection, text.as_bytes(), now);
+        told.unwrap_or_else(|| panic!("a frame was dropped: {text:.300}"))
+    }
+
+    /// The whole way of a frame: read, mapped, and written as what clients are sent.
+    pub(crate) fn whole(&mut self, text: &str, told: &mut Told) {
+        texts(self.frame(text), told);
+    }
+}
+
+/// What a frame became as the texts of events, as the engine writes them.
+fn texts(out: FrameOut<'_>, told: &mut Told) {
+    let trades = out.trade.map(|row| Trades {
+        venue: VENUE.into(),
+        exchange: EXCHANGE.into(),
+        ticker: out.depth.ticker.to_string().into(),
+        instrument_id: None,
+        stream_session_id: out.depth.stream_session_id.to_string().into(),
+        trades: vec![row],
+    });
+    told.write(&Event::DepthSnapshot(out.depth));
+    if let Some(trades) = trades {
+        told.write(&Event::Trades(trades));
+        told.trades += 1;
+    }
+}
+
+impl Told {
+    fn write(&mut self, event: &Event<'_>) {
+        let text = std::hint::black_box(or_stop(serde_json::to_string(event)));
+        self.messages += 1;
+        self.bytes += text.len() as u64;
+    }
+}
+
+fn now(watch: Stopwatch) -> Now {
+    Now { mono: watch.elapsed(), wall: wall_now() }
+}
+
+fn list() -> serde_json::Value {
+    let rows: Vec<_> =
+        (0..SYMBOLS).map(|number| json!({ "Symbol": symbol(number), "Exchange": 1 })).collect();
+    json!({ "RegistList": rows })
+}
+
+/// A forced logout of a minute that is half a day away, so that frames count at every time of the day.
+pub(crate) fn logout_elsewhere() -> String {
+    let minute = wall_now().jst_nanos_of_day() / domain::time::NANOS_PER_MINUTE;
+    let (from, to) = ((minute + 720) % 1_440, (minute + 721) % 1_440);
+    format!("{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
+}
