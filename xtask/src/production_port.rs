@@ -35,13 +35,17 @@ impl Guard {
         let ended = Arc::new(AtomicBool::new(false));
         let connections = Arc::new(AtomicU64::new(0));
         let mut threads = Vec::new();
-        let addresses =
-            [SocketAddr::from((Ipv4Addr::LOCALHOST, port)), SocketAddr::from((Ipv6Addr::LOCALHOST, port))];
+        let addresses = [
+            SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
+            SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
+        ];
         for address in addresses {
             let listener = match TcpListener::bind(address) {
                 Ok(listener) => listener,
                 // A machine without that kind of addresses has no gateway there either.
-                Err(error) if address.is_ipv6() && error.kind() != io::ErrorKind::AddrInUse => continue,
+                Err(error) if address.is_ipv6() && error.kind() != io::ErrorKind::AddrInUse => {
+                    continue;
+                }
                 Err(error) => {
                     return Err(error).with_context(|| {
                         format!(

@@ -241,6 +241,9 @@ def test_asyncio_has_the_same(spec):
                 await one.subscribe("7203")
                 loop = asyncio.get_running_loop()
                 await loop.run_in_executor(None, lambda: spec.until(lambda: spec.registered(), "registered"))
+                # A login is told before the stream is open; what is traded until then is pushed to nobody.
+                while (await one.venue_state()).push != "Streaming":
+                    await asyncio.sleep(0.01)
                 await loop.run_in_executor(None, spec.gateway.trade)
                 board = await boards.__anext__()
             assert board.last_price == Decimal(2_850)

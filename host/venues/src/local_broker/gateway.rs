@@ -15,7 +15,7 @@ mod session;
 mod stream;
 mod symbols;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
@@ -34,7 +34,7 @@ use super::feed::Feed;
 use super::lanes::{Call, Lanes};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{
-    CALLS_WAITING_MAX, RATE_PAUSES, RETRIES, SHORT_ANSWER_BYTES_MAX, WORDS_CHARS_MAX,
+    CALLS_WAITING_MAX, RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX, WORDS_CHARS_MAX,
 };
 use super::register_set::RegisterSet;
 use super::request::{Answer, NoAnswer, Question, Request};
@@ -98,6 +98,13 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// Between tries of what has failed for long: the longest pause before the stream is opened again.
+    pub(crate) fn long_wait(&self) -> Duration {
+        self.reconnect_base * 2_u32.pow(RECONNECTS - 1)
+    }
+}
+
 /// What a request is for.
 #[derive(Debug)]
 pub(crate) enum Job {
@@ -131,7 +138,7 @@ pub struct Gateway {
     subscribers: BTreeMap<String, Vec<Asked>>,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
     to_register: BTreeMap<String, symbols::Due>,
-    to_unregister: Vec<String>,
+    to_unregister: BTreeSet<String>,
     /// Entries of others in the gateway's last list.
     foreign: usize,
     /// Names of issues, as frames have told them.
@@ -164,7 +171,7 @@ impl Gateway {
             set: RegisterSet::default(),
             subscribers: BTreeMap::new(),
             to_register: BTreeMap::new(),
-            to_unregister: Vec::new(),
+            to_unregister: BTreeSet::new(),
             foreign: 0,
             names: BTreeMap::new(),
             feed: Feed::default(),
@@ -205,7 +212,6 @@ impl Gateway {
         if !self.state().is_ready() && !self.is_healing() {
             return;
         }
-        self.register_due(now);
         if self.renewal.is_some() {
             return;
         }
@@ -216,6 +222,7 @@ impl Gateway {
         {
             return;
         }
+        self.register_due(now);
         let one_only = self.outage.is_some();
         for lane in self.lanes.all() {
             let ticket = self.tickets + 1;

@@ -23,6 +23,8 @@ pub const PING_TIME: Duration = Duration::from_secs(10);
 pub const REGISTER_BATCH_MAX: usize = super::REGISTER_MAX;
 /// Requests that wait for the gateway; a command that would add another is refused.
 pub const CALLS_WAITING_MAX: usize = 256;
+/// Commands that wait for a login that is under way.
+pub const LOGINS_WAITING_MAX: usize = 64;
 /// Commands that wait for one symbol's registration.
 pub const SUBSCRIBERS_WAITING_MAX: usize = 64;
 /// Bytes of a frame of the stream that are looked at; the vendor's have about 2,500.

@@ -89,7 +89,7 @@ impl Gateway {
                 self.tell_error(&asked, error_code::REGISTER_FULL, &why);
             }
             Registration::New if self.state().is_ready() => {
-                self.to_unregister.retain(|leaving| *leaving != symbol);
+                self.to_unregister.remove(&symbol);
                 self.to_register.insert(symbol.clone(), Due::at(now.mono));
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
@@ -147,8 +147,15 @@ impl Gateway {
         self.names.remove(&symbol);
         self.subscribers.remove(&symbol);
         self.to_register.remove(&symbol);
+        for call in &mut self.lanes.information.waiting {
+            if let (Job::Register, Question::Register(symbols)) = (&call.job, &mut call.question) {
+                symbols.retain(|waiting| *waiting != symbol);
+            }
+        }
+        let is_empty = |call: &Call<Job>| matches!(&call.question, Question::Register(symbols) if symbols.is_empty());
+        self.lanes.information.waiting.retain(|call| !is_empty(call));
         if is_ours {
-            self.to_unregister.push(symbol);
+            self.to_unregister.insert(symbol);
         }
     }
 
@@ -201,15 +208,21 @@ impl Gateway {
         self.to_register.entry(symbol.to_owned()).or_insert(Due::at(now.mono));
     }
 
-    /// Puts registrations that are due before the gateway: those that come together in one request, and what
-    /// leaves before what comes.
+    /// Makes a request of the registrations that are due, once one could leave: those that come together go in
+    /// one, before what clients read, and what leaves goes before what comes. Until then they wait as symbols,
+    /// of which there are few, however many commands there are.
     pub(super) fn register_due(&mut self, now: Now) {
+        let lane = &self.lanes.information;
+        let changes = |call: &Call<Job>| !matches!(call.job, Job::Read(..));
+        if !lane.is_free(now.mono) || lane.waiting.iter().any(changes) {
+            return;
+        }
+        let mut calls = Vec::new();
         let mut leaving = std::mem::take(&mut self.to_unregister);
         leaving.retain(|symbol| !self.set.contains(symbol));
-        leaving.sort();
-        leaving.dedup();
+        let leaving: Vec<String> = leaving.into_iter().collect();
         for batch in leaving.chunks(REGISTER_BATCH_MAX) {
-            self.enqueue(Job::Unregister, Question::Unregister(batch.to_vec()));
+            calls.push(Call::new(Job::Unregister, Question::Unregister(batch.to_vec())));
         }
         let due = self.to_register.iter_mut().filter(|(_, due)| !due.is_sent && due.at <= now.mono);
         let (mut together, mut single) = (Vec::new(), Vec::new());
@@ -217,30 +230,13 @@ impl Gateway {
             due.is_sent = true;
             if due.is_single { &mut single } else { &mut together }.push(symbol.clone());
         }
-        self.join_waiting(&mut together);
-        for batch in together.chunks(REGISTER_BATCH_MAX) {
-            self.enqueue(Job::Register, Question::Register(batch.to_vec()));
+        let together = together.chunks(REGISTER_BATCH_MAX).map(<[String]>::to_vec);
+        for symbols in together.chain(single.into_iter().map(|symbol| vec![symbol])) {
+            calls.push(Call::new(Job::Register, Question::Register(symbols)));
         }
-        for symbol in single {
-            self.enqueue(Job::Register, Question::Register(vec![symbol]));
+        for call in calls.into_iter().rev() {
+            self.lanes.information.waiting.push_front(call);
         }
-    }
-
-    /// Adds symbols to a registration that waits, where nothing behind it takes symbols out.
-    fn join_waiting(&mut self, symbols: &mut Vec<String>) {
-        let changes = |call: &&mut Call<Job>| matches!(call.job, Job::Register | Job::Unregister);
-        let last = self.lanes.information.waiting.iter_mut().rev().find(changes);
-        let Some(Call { job: Job::Register, question: Question::Register(waiting), .. }) = last
-        else {
-            return;
-        };
-        let is_single =
-            |symbol: &String| self.to_register.get(symbol).is_none_or(|due| due.is_single);
-        if waiting.iter().any(is_single) {
-            return;
-        }
-        let room = REGISTER_BATCH_MAX.saturating_sub(waiting.len()).min(symbols.len());
-        waiting.extend(symbols.drain(..room));
     }
 
     /// The gateway has answered a registration with its whole list (P52).
@@ -256,6 +252,11 @@ impl Gateway {
             read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect();
         let found = self.set.apply_list(&list);
         self.foreign = found.foreign;
+        if let Question::Register(symbols) = &call.question {
+            // Given up while the request was on its way: they are there at our wish.
+            let given_up = symbols.iter().filter(|symbol| !self.set.contains(symbol));
+            self.to_unregister.extend(given_up.cloned());
+        }
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
                 for symbol in symbols {
@@ -295,7 +296,7 @@ impl Gateway {
             return;
         }
         let why = format!("the gateway leaves {symbol} out of its list, {tries} times in a row");
-        self.not_registered(symbol, error_code::GATEWAY_ERROR, &why);
+        self.not_registered(symbol, error_code::GATEWAY_ERROR, &why, now);
     }
 
     /// The gateway refuses a registration.
@@ -320,7 +321,7 @@ impl Gateway {
                 self.to_register.insert(symbol, due);
             } else {
                 self.to_register.remove(&symbol);
-                self.not_registered(&symbol, code, why);
+                self.not_registered(&symbol, code, why, now);
             }
         }
         match job {
@@ -331,11 +332,14 @@ impl Gateway {
     }
 
     /// A symbol cannot be registered: whoever waits for it is told. Whoever had it before keeps it, and it is
-    /// registered again with the next stream.
-    fn not_registered(&mut self, symbol: &str, code: &'static str, why: &str) {
+    /// tried again later.
+    fn not_registered(&mut self, symbol: &str, code: &'static str, why: &str, now: Now) {
         let waiting = self.subscribers.remove(symbol).unwrap_or_default();
-        if waiting.is_empty() {
+        if waiting.is_empty() && self.set.contains(symbol) {
             tracing::error!(symbol, code, why, "a symbol of the local broker is not registered");
+            let at = now.mono + self.rules.long_wait();
+            let due = Due { is_single: true, ..Due::at(at) };
+            self.to_register.insert(symbol.to_owned(), due);
         }
         for asked in waiting {
             self.tell_error(&asked, code, why);
@@ -355,8 +359,7 @@ impl Gateway {
                 }
             }
         }
-        // All that is left is registered with the next stream.
+        // All that is left is registered with the next stream; what is to leave leaves then.
         self.to_register.clear();
-        self.to_unregister.clear();
     }
 }
