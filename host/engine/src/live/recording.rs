@@ -144,7 +144,9 @@ mod tests {
         assert_eq!(recording.recorder.counts().taken, 6);
         drop(recording);
         let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
-        assert_eq!(day.finished_depth().unwrap().len(), 1);
-        assert_eq!(day.finished_trades().unwrap().len(), 1);
+        let finished = day.finished().unwrap();
+        let kinds =
+            finished.iter().map(|segment| (segment.depth.is_some(), segment.trades.is_some()));
+        assert_eq!(kinds.collect::<Vec<_>>(), [(true, true)]);
     }
 }

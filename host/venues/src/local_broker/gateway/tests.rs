@@ -402,16 +402,14 @@ impl World {
     fn state(&mut self) -> String {
         let asked = GetVenueState { request_id: id("state"), venue: None };
         self.gateway.venue_state(9, &asked);
-        for out in self.gateway.take_out() {
-            let Out::Tell(Recipient::Client(9), event) = &out else {
-                panic!("{out:?} waited");
-            };
-            let Event::VenueState(state) = event.as_ref() else { panic!("{event:?}") };
-            let push = state.push.as_deref().map(|push| format!(" {push}")).unwrap_or_default();
-            let code = state.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
-            return format!("{:?}{push}{code}", state.state);
-        }
-        unreachable!("it is always told")
+        let mut outs = self.gateway.take_out();
+        let Some(Out::Tell(Recipient::Client(9), event)) = outs.pop_front() else {
+            panic!("{outs:?} waited");
+        };
+        let Event::VenueState(state) = event.as_ref() else { panic!("{event:?}") };
+        let push = state.push.as_deref().map(|push| format!(" {push}")).unwrap_or_default();
+        let code = state.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
+        format!("{:?}{push}{code}", state.state)
     }
 
     /// What was told since this was asked last, in short.
