@@ -22,6 +22,7 @@ mod machine;
 mod node;
 mod npm;
 mod process;
+mod production_port;
 mod progress;
 mod project;
 mod python;
@@ -84,7 +85,7 @@ enum Task {
     ///
     /// Strategies go to `<target>/release/strategies`, where the `kumiki` program finds them by
     /// name; formula modules go to `<target>/release/formulas`, from where `kumiki rank formulas --add`
-    /// takes them; dialects of brokers go to `<target>/release/dialects`, the guests of the tests to
+    /// takes them; dialects go to `<target>/release/dialects`, the guests of the tests to
     /// `<target>/release/test-guests`.
     ///
     /// A compiler for wasm32-unknown-unknown is used as it is, or added with rustup, or unpacked

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::doctor::Purpose;
 use crate::failures::Failures;
+use crate::production_port::Guard;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
@@ -24,7 +25,8 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     let _progress = heavy::announce(project);
     let mut steps = Steps::new(if no_lint { 9 } else { 12 });
     let mut skips = Skips::default();
-    let ended = run_steps(project, no_lint, &mut steps, &mut skips);
+    let guard = Guard::hold()?;
+    let ended = run_steps(project, no_lint, &mut steps, &mut skips).and_then(|()| guard.release());
     let ended = ended.map_err(|error| anyhow!("{error:#}\n{}, then one failed", steps.passed()));
     match &ended {
         Ok(()) => println!("{}; {}", steps.verdict(), skips.told()),

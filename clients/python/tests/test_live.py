@@ -43,21 +43,25 @@ def trading(tmp_path):
     engine.communicate()
 
 
-def test_an_engine_without_a_venue_says_so(trading):
-    """Every command, so that none is taken for one of a replay."""
+def test_a_venue_without_orders_says_so(trading):
+    """P58: every command about orders, so that none is taken for one of another venue; P44: what it can do."""
     with kumiki.LiveSession(attach=trading, venue="local_broker") as one:
-        assert (one.mode, one.status, one.venue, one.venue_capabilities) == ("attach", "idle", "local_broker", None)
+        assert (one.mode, one.status, one.venue) == ("attach", "idle", "local_broker")
+        assert one.venue_capabilities == {
+            "requires_local_app": True, "max_push_symbols": 50, "supports_amend": False,
+            "requires_trade_password_for_cancel": True, "is_production": False,
+        }
         assert one.capabilities == {"strategy_engine": {"live": False, "replay": False}}
-        assert one.session().state == "Idle"
+        assert one.session().state == "Idle" and one.venue_state().state == "Disconnected"
         for command in (
-            one.login, one.venue_state, lambda: one.submit_order(**ORDER), one.cancel_all, one.order_list,
-            lambda: one.modify_order(client_order_id="mine", new_price=2_450), one.positions, one.buying_power,
-            lambda: one.cancel_order(venue_order_id="1"), lambda: one.subscribe("7203"),
-            lambda: one.unsubscribe("7203"),
+            lambda: one.submit_order(**ORDER), one.cancel_all, lambda: one.cancel_order(venue_order_id="1"),
+            lambda: one.modify_order(client_order_id="mine", new_price=2_450),
         ):
-            with pytest.raises(kumiki.VenueNotAvailableError, match="no such venue to trade at") as refused:
+            with pytest.raises(kumiki.VenueUnsupportedError, match="PHASE_1: ") as refused:
                 command()
-            assert refused.value.code == "venue_not_available"
+            assert refused.value.reason_code == "VENUE_UNSUPPORTED"
+        with pytest.raises(kumiki.UnsupportedInstrumentError, match="FUTURES: "):
+            one.submit_order(**{**ORDER, "instrument_id": "160060018.OSE"})
         with pytest.raises(kumiki.LiveEngineUnavailableError) as refused:
             one.run(**STRATEGY)
         assert refused.value.code == "live_engine_unavailable" and one.status == "idle"
@@ -82,7 +86,7 @@ def test_nothing_is_sent_before_a_login(trading):
         for command in (one.positions, one.buying_power):
             with pytest.raises(kumiki.KumikiError, match="NOT_LOGGED_IN"):
                 command()
-        with pytest.raises(kumiki.VenueNotAvailableError, match="no market data"):
+        with pytest.raises(kumiki.VenueNotAvailableError, match="market data are at local_broker"):
             one.subscribe("7203")
         assert one.set_second_password(value="x") is None and one.forget_second_password() is None
 
@@ -222,7 +226,7 @@ def test_an_order_is_sent_as_the_payload_says(played):
 def test_the_guide_trades(played, monkeypatch):
     """The script of the package's guide, with an engine that has a venue and asks for the password."""
     guide = (ROOT / "clients" / "python" / "README.md").read_text(encoding="utf-8")
-    script, = (block for block in guide.split("```python\n")[1:] if "LiveSession(" in block)
+    script, = (block for block in guide.split("```python\n")[1:] if 'LiveSession(venue="web_broker")' in block)
     script = script.split("```")[0]
     asked = []
 
@@ -569,6 +573,7 @@ def test_arguments_of_trading_are_named_too(played):
         "instrument_id": lambda: one.run(**{**STRATEGY, "instrument_id": ["7203.TSE"]}),
         "on_event": lambda: one.run(**STRATEGY, on_event=5),
         "timeout": lambda: one.login(timeout="soon"),
+        "ticker": lambda: one.get_board(7203),
     }.items():
         with pytest.raises(kumiki.ValidationError, match=f"^{name}: .* was given; give "):
             call()

@@ -110,7 +110,8 @@ def test_what_the_engine_says_of_itself(desk, form):
     _, engine = desk(form=form)
     sha256 = hashlib.sha256(dialect(form).read_bytes()).hexdigest()
     with engine.client() as client:
-        assert client.ready["dialects"] == {"web_broker": {"name": form, "sha256": sha256}}
+        assert client.ready["dialects"]["web_broker"] == {"name": form, "sha256": sha256}
+        assert set(client.ready["dialects"]) == {"web_broker", "local_broker"}
         venue = client.ready["venue_capabilities"]["web_broker"]
         assert (venue["is_production"], venue["supports_amend"]) == (False, True)
         assert client.ask("GetSession", "Session")["state"] == "Idle"
@@ -131,8 +132,10 @@ def test_commands_before_a_login_and_for_other_venues(desk):
         assert (every["event"], every["client_order_id"]) == ("OrderRejected", None)
         balance = client.refusal("GetBuyingPower", venue="moon")
         assert (balance["event"], balance["code"]) == ("Error", "validation_error")
-        for venue in ("local_broker", "replay"):
-            assert client.refusal("SubmitOrder", venue=venue, order=order)["code"] == "venue_not_available"
+        assert client.refusal("SubmitOrder", venue="replay", order=order)["code"] == "venue_not_available"
+        local = client.refusal("SubmitOrder", venue="local_broker", order=order)
+        assert (local["reason_code"], local["venue"]) == ("VENUE_UNSUPPORTED", "local_broker")
+        assert local["reason_text"].startswith("PHASE_1: ")
         assert client.refusal("Subscribe", venue="web_broker", ticker="7203")["code"] == "venue_not_available"
         odd = client.refusal("SubmitOrder", venue="web_broker", order={**order, "speed": 2})
         assert odd["reason_text"].startswith("SPEED: ") and odd["venue"] == "web_broker" and "origin" not in odd

@@ -54,7 +54,7 @@ pub(crate) use self::watch::WatchArgs;
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
-    self::update::{UpdateArgs, first_day},
+    self::update::{UpdateArgs, UpdateBoardArgs, UpdateCommand, first_day},
     listings::{CalendarArgs, Every, InstrumentsArgs, VendorArgs, address},
     rank::{
         FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RegistryArgs, RowFormat,

@@ -11,7 +11,9 @@ use pricestore::DataDir;
 use pricestore::sample::make_daily_sample;
 use ranking::RankError;
 
-use crate::args::{DatabaseCommand, ListingsCommand, RankCommand, SampleArgs};
+use crate::args::{
+    DatabaseCommand, ListingsCommand, RankCommand, SampleArgs, UpdateArgs, UpdateCommand,
+};
 use crate::logging::LogDefault;
 use crate::terminal::grouped;
 use crate::{Ending, data_listings, rank, schemas, sql};
@@ -24,9 +26,16 @@ pub(crate) fn default_log(command: &DatabaseCommand) -> LogDefault {
         DatabaseCommand::Rank(rank) if matches!(rank.command, Some(RankCommand::Serve(_))) => {
             LogDefault::Service
         }
-        DatabaseCommand::Update(update) if update.quiet => LogDefault::QuietJob,
+        DatabaseCommand::Update(update) if is_quiet(update) => LogDefault::QuietJob,
         DatabaseCommand::Update(_) => LogDefault::Job,
         _ => LogDefault::Command,
+    }
+}
+
+fn is_quiet(update: &UpdateArgs) -> bool {
+    match &update.command {
+        Some(UpdateCommand::Board(board)) => board.quiet,
+        None => update.quiet,
     }
 }
 

@@ -1,5 +1,6 @@
 //! `kumiki update`: fetches daily prices, stores and publishes them, and tells what happened.
 
+mod board;
 mod show;
 
 use std::io::IsTerminal;
@@ -22,7 +23,7 @@ use update::{
 };
 
 use crate::Ending;
-use crate::args::{Format, UpdateArgs, address, first_day, refuse};
+use crate::args::{Format, UpdateArgs, UpdateCommand, address, first_day, refuse};
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
 use crate::paths;
@@ -30,6 +31,9 @@ use crate::progress::ProgressLine;
 
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
+    if let Some(UpdateCommand::Board(board)) = &args.command {
+        return board::run(board);
+    }
     let now = wall_now();
     if let Some(problem) = args.problem(now.jst_date()) {
         refuse(&problem);
@@ -146,7 +150,7 @@ fn sources(
 /// How the web broker is reached; the inner error says why it is not asked (rule W1).
 fn web_broker(args: &UpdateArgs, cache_dir: &Path) -> Result<Result<WebBrokerAccess, String>> {
     let mut file = Configuration::read(args.config.as_deref())?;
-    file.take_web_broker(&args.web_broker)?;
+    file.take_brokers(&args.web_broker, &[])?;
     if !file.web_broker.daily_history() {
         let why = "web_broker.daily_history is not true; --web-broker daily_history=true sets it";
         return Ok(Err(why.to_owned()));

@@ -96,13 +96,10 @@ impl Watch {
                         subscribed.ticker_info.display_name_ja.map(|name| name.into_owned());
                 }
             }
-            Event::SubscriptionEvicted(evicted) => {
-                if self.book(&evicted.symbol).is_some() {
-                    self.note = Some(format!(
-                        "{} was taken out of the register set to make room; no boards of it come any more",
-                        evicted.symbol
-                    ));
-                }
+            Event::SubscriptionEvicted(evicted) if self.book(&evicted.symbol).is_some() => {
+                let symbol = evicted.symbol;
+                self.note =
+                    Some(format!("{symbol} had to make room; no boards of it come any more"));
             }
             Event::VenueState(VenueState { venue, state, push, .. }) if venue == VENUE => {
                 self.state = Some(state);

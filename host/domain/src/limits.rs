@@ -93,8 +93,8 @@ pub const GATEWAY_PATH_BYTES_MAX: usize = 64;
 /// The largest price, quantity or volume that a gateway's dialect answers, in 1/10,000: 10^12 yen or shares, so
 /// that sums of them fit.
 pub const GATEWAY_NUMBER_MAX: i64 = 10_000_000_000_000_000;
-/// Fuel of one call of a gateway's dialect, about 20 ms of work; the largest message takes a tenth of it.
-pub const GATEWAY_FUEL_PER_CALL: u64 = 20_000_000;
+/// Fuel of one call of a gateway's dialect, about 50 ms of work; the worst message takes less than half of it.
+pub const GATEWAY_FUEL_PER_CALL: u64 = 50_000_000;
 /// Bytes of the memory of a gateway's dialect.
 pub const GATEWAY_MEMORY_BYTES: usize = 4 << 20;
 /// Bytes copied out of the memory of a gateway's dialect by one call.

@@ -534,7 +534,7 @@ mod tests {
         }
         let trades = all.iter().filter(|text| text.contains("Trades")).count();
         assert_eq!(trades, 200, "and every trade is there");
-        let newest = all.iter().filter(|text| text.len() == 8).next_back().unwrap();
+        let newest = all.iter().rfind(|text| text.len() == 8).unwrap();
         assert_eq!(newest, "00199999");
         outbox.push("after".into(), symbols[0]);
         assert_eq!(texts(&outbox), ["after"]);

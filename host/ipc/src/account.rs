@@ -98,7 +98,7 @@ pub struct PositionRow<'a> {
     pub unrealized_pnl: Option<Decimal>,
     /// Side that the position is held on: `BUY` for shares held (specification 4, P74).
     pub side: OrderSide,
-    /// `cash`, `margin_credit` or `margin_general`.
+    /// `cash`, `margin_credit`, `margin_general`, or `derivative` of futures and options.
     pub position_type: Text<'a>,
     /// The broker's number of a margin position.
     #[serde(default, skip_serializing_if = "Option::is_none")]

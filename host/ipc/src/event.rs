@@ -245,6 +245,8 @@ pub mod error_code {
     pub const GATEWAY_ERROR: &str = "gateway_error";
     /// The venue refused the login.
     pub const LOGIN_FAILED: &str = "login_failed";
+    /// Boards are not recorded any more.
+    pub const RECORDING_STOPPED: &str = "recording_stopped";
     /// The client showed no right token.
     pub const AUTH_FAILED: &str = "auth_failed";
     /// The client did not say in time that it may connect.

@@ -27,7 +27,7 @@ mod table;
 mod trades_file;
 mod writer;
 
-pub use folder::{BoardFolder, DayFolder, days};
+pub use folder::{BoardFolder, DayFolder, FinishedSegment, days};
 pub use journal::{Journal, JournalError, JournalSummary, read_journal};
 pub use recorder::{NotKept, Recorder, RecorderCounts};
 pub use row::{BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};

@@ -82,7 +82,7 @@ pub const JOURNAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 pub const BOARD_GROUP_ROWS: usize = 8_192;
 /// Journals and finished segments of a day: 1,300 million rows, or one for every 9 seconds.
 pub const DAY_SEGMENTS_MAX: u32 = 9_999;
-/// Days of a folder with recordings: 16 years of business days.
-pub const RECORDED_DAYS_MAX: usize = 4_000;
+/// Days of a folder with recordings: eight years of business days.
+pub const RECORDED_DAYS_MAX: usize = 2_000;
 /// Symbols whose trades go into one file of the vendor's layout; a gateway pushes 50 at once.
 pub const DAY_SYMBOLS_MAX: usize = 4_096;

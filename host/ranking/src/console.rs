@@ -5,6 +5,7 @@
 //! no setting can be changed, so a statement can neither write nor read elsewhere.
 
 mod answer;
+mod boards;
 mod files;
 mod form;
 mod stored;
@@ -28,6 +29,7 @@ pub use answer::{
     ANSWER_BYTES_MAX, AnswerSink, CELL_BYTES, Column, Cut, Given, Held, ROW_BYTES_MAX, ROWS_HELD,
     ROWS_MAX, Table,
 };
+pub use boards::BOARDS_MAX;
 pub use files::{FILES_MAX, FOLDERS};
 pub use stored::{FileForm, FileView, LabelledFile, RowsView, StoredView};
 
@@ -159,6 +161,8 @@ impl Console {
             tracing::warn!(cause, "the database of listed issues cannot be used");
             has_listed = false;
         }
+        let boards = boards::find(data).map_err(ConsoleError::Files)?;
+        let boards = boards::attach_all(&connection, &boards);
         let found = files::find(data.path()).map_err(ConsoleError::Files)?;
         let stored = options.stored.iter().flat_map(StoredView::paths);
         let paths = found.iter().flat_map(|set| &set.paths).chain(stored);
@@ -176,6 +180,7 @@ impl Console {
                 make_views(&connection, catalog, &mut unreadable)?;
             }
         }
+        boards::make_views(&connection, &boards, &mut unreadable)?;
         for set in &found {
             if let Err(why) = set.create(&connection) {
                 no_view(&mut unreadable, set.name, why);
@@ -397,6 +402,9 @@ fn absent(data: &DataDir, views: &[View]) -> Vec<(String, String)> {
     let mut known: Vec<(&str, String)> = Vec::new();
     known.extend(OF_MOTHER.map(|name| (name, file(&mother, prices))));
     known.extend(OF_LISTED.map(|name| (name, file(&listed, prices))));
+    let board = data.jp_folder().join("stocks_board");
+    let recorded = "publish what an engine recorded with `kumiki update board`";
+    known.extend(boards::VIEWS.map(|(name, _)| (name, file(&board, recorded))));
     known.extend(FOLDERS.map(|name| {
         let what = "put files there, as Parquet, CSV or JSON lines";
         (name, file(&data.path().join(name), what))

@@ -138,14 +138,29 @@ fn what_goes_in_has_a_limit() {
         let mut dialect = load("dialects", name);
         for begin in ["{\"Symbol\":\"7203\",\"a\":[", "{\"Symbol\":\"", "{\"SymbolName\":\"\\u0041"]
         {
-            for unit in ["0,", "\\u0041", "[", "\u{202e}", "{\"\":[],", "1e1,"] {
+            for unit in [
+                "0,",
+                "\\u0041",
+                "[",
+                "\u{202e}",
+                "{\"\":[],",
+                "1e1,",
+                "{\"a\":1},",
+                "\"\\ud83d\\ude00\",",
+            ] {
                 let length = GATEWAY_MESSAGE_BYTES_MAX.saturating_sub(begin.len()) / unit.len();
                 let message = format!("{begin}{}", unit.repeat(length));
+                let before = dialect.fuel_used();
                 dialect.read_board(&message).unwrap().unwrap_err();
+                let read = dialect.fuel_used();
                 dialect.classify(400, &message).unwrap();
+                let (read, judged) = (read - before, dialect.fuel_used() - read);
+                assert!(
+                    read.max(judged) < GATEWAY_FUEL_PER_CALL / 2,
+                    "{begin}{unit}: {read} {judged}"
+                );
             }
         }
-        println!("{name}: {} units of fuel", dialect.fuel_used());
     }
 }
 

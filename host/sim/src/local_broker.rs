@@ -10,15 +10,18 @@
 
 mod account;
 mod board;
+mod board_text;
 mod config;
 pub mod control;
 mod faults;
 mod feed;
+mod frames;
 mod gateway;
 pub mod limits;
 mod push;
 mod rates;
 mod refusal;
+mod registrations;
 mod rest;
 mod server;
 
@@ -189,7 +192,7 @@ impl Server {
     pub fn control(&self, commands: &Value) -> Result<Value, String> {
         let told = control::run(&mut self.shared.gateway(), "", commands.to_string().as_bytes());
         for cut in self.shared.turn(&self.runtime) {
-            cut.cancel();
+            cut.cut();
         }
         self.shared.hand_over();
         told

@@ -6,6 +6,7 @@
 //! the disk and renamed, so each of them is the old state or the new one.
 
 mod apply;
+mod board;
 mod calendar;
 mod columns;
 mod durable;
@@ -29,6 +30,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
+pub use board::{BoardReport, publish_board};
 pub use error::StoreError;
 pub use opening::Opening;
 pub use split::Removals;

@@ -26,15 +26,14 @@ from kumiki._schemas import schema, schemas
 from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
     EngineStartError, EngineTimeoutError, GatewayConnectionError, HandshakeTimeoutError, InsufficientFundsError,
-    InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError,
-    LoginFailedError, MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError,
-    NotLoadedError, OrderInternalError, OrderInvalidError, OrderRejectedError, OrderStatusUnknownError,
-    OrderUnsupportedError, ProgramNotFoundError, RateLimitedError, RegisterFullError, ResultsError, SchemaError,
+    InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError, LoginFailedError,
+    MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError, NotLoadedError,
+    OrderInternalError, OrderInvalidError, OrderRejectedError, OrderStatusUnknownError, OrderUnsupportedError,
+    ProgramNotFoundError, RateLimitedError, RecordingStoppedError, RegisterFullError, ResultsError, SchemaError,
     SecondPasswordInvalidError, SecondPasswordLockedError, SecondPasswordMissingError, SecondPasswordRequiredError,
-    SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError, StrategyInitError,
-    StrategyLoadError, TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError,
-    ValidationError, VenueError, VenueNotAvailableError, VenueRejectedError, VenueUnsupportedError,
-    WrongEngineError,
+    SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError, StrategyInitError, StrategyLoadError,
+    TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError, ValidationError,
+    VenueError, VenueNotAvailableError, VenueRejectedError, VenueUnsupportedError, WrongEngineError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
@@ -43,29 +42,30 @@ if TYPE_CHECKING:
     from kumiki.events import Event
     from kumiki.live import LiveSession
     from kumiki.records import (
-        BuyingPower, CancelAllResult, CancelOrderResult, LoadedData, LoadedInstrument, ModifyOrderResult, Order,
-        Position, Progress, SessionInfo, SubmitOrderResult, SubmittedOrder, VenueBuyingPower, VenueState,
+        Board, BuyingPower, CancelAllResult, CancelOrderResult, Level, LoadedData, LoadedInstrument,
+        ModifyOrderResult, Order, Position, Progress, SessionInfo, SubmitOrderResult, SubmittedOrder, Trade,
+        VenueBuyingPower, VenueState,
     )
     from kumiki.results import RunResult
     from kumiki.session import EventStream, ReplaySession, Run
 
 __all__ = [
-    "JST", "AuthError", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
+    "JST", "AuthError", "Board", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
     "ConnectionLostError", "DataNotFoundError", "DataUnreadableError", "EngineStartError", "EngineTimeoutError",
     "Event", "EventStream", "GatewayConnectionError", "HandshakeTimeoutError", "InsufficientFundsError",
-    "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession", "LoadedData", "LoadedInstrument",
-    "LocalAppDownError", "LoginCancelledError", "LoginFailedError", "MarketClosedError", "MissingPackageError",
-    "ModeError", "ModeMismatchError", "ModifyOrderResult", "NotInReplayModeError", "NotLoadedError", "Order",
-    "OrderInternalError", "OrderInvalidError", "OrderRejectedError", "OrderStatusUnknownError",
-    "OrderUnsupportedError", "Position", "ProgramNotFoundError", "Progress", "RateLimitedError",
-    "RegisterFullError", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError",
-    "SecondPasswordInvalidError", "SecondPasswordLockedError", "SecondPasswordMissingError",
-    "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError", "SessionInfo", "StrategyError",
-    "StrategyFaultError", "StrategyInitError", "StrategyLoadError", "SubmitOrderResult", "SubmittedOrder",
-    "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "UnsupportedInstrumentError", "ValidationError",
-    "VenueBuyingPower", "VenueError", "VenueNotAvailableError", "VenueRejectedError", "VenueState",
-    "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray", "schema", "schemas", "to_datetime",
-    "to_ns",
+    "InternalError", "KumikiError", "Level", "LiveEngineUnavailableError", "LiveSession", "LoadedData",
+    "LoadedInstrument", "LocalAppDownError", "LoginCancelledError", "LoginFailedError", "MarketClosedError",
+    "MissingPackageError", "ModeError", "ModeMismatchError", "ModifyOrderResult", "NotInReplayModeError",
+    "NotLoadedError", "Order", "OrderInternalError", "OrderInvalidError", "OrderRejectedError",
+    "OrderStatusUnknownError", "OrderUnsupportedError", "Position", "ProgramNotFoundError", "Progress",
+    "RateLimitedError", "RecordingStoppedError", "RegisterFullError", "ReplaySession", "ResultsError", "Run",
+    "RunResult", "SchemaError", "SecondPasswordInvalidError", "SecondPasswordLockedError",
+    "SecondPasswordMissingError", "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError",
+    "SessionInfo", "StrategyError", "StrategyFaultError", "StrategyInitError", "StrategyLoadError",
+    "SubmitOrderResult", "SubmittedOrder", "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "Trade",
+    "UnsupportedInstrumentError", "ValidationError", "VenueBuyingPower", "VenueError", "VenueNotAvailableError",
+    "VenueRejectedError", "VenueState", "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray",
+    "schema", "schemas", "to_datetime", "to_ns",
 ]
 
 #: Looked up when they are asked for: `python -m kumiki` needs none of them.

@@ -19,13 +19,13 @@ ANSWERS = {
     "SubmitOrder": ("SubmitOrderResult",), "ModifyOrder": ("OrderUpdated",), "CancelOrder": ("OrderCanceled",),
     "CancelAllOrders": ("CancelAllResult",), "GetOrderList": ("OrderListUpdated",),
     "GetBuyingPower": ("ReplayBuyingPower", "BuyingPowerUpdated"), "GetPositions": ("PositionsUpdated",),
-    "Subscribe": ("Subscribed",), "Unsubscribe": ("Unsubscribed",), "RequestVenueLogin": ("VenueReady",),
+    "Subscribe": ("Subscribed",), "Unsubscribe": ("Unsubscribed",),
+    "GetBoard": ("DepthSnapshot",), "EvictLru": ("SubscriptionEvicted",), "RequestVenueLogin": ("VenueReady",),
     "GetVenueState": ("VenueState",), "SetSecondPassword": ("SecondPasswordSet",),
     # It has none, unless it is refused.
     "ForgetSecondPassword": (),
 }
 _REFUSALS = frozenset(("Error", "EngineError", "EngineBusy", "OrderRejected"))
-_OF_MARKET = frozenset(("Trades", "KlineUpdate"))
 #: Commands about orders; in a replay only a run answers them.
 _OF_ORDERS = frozenset(("SubmitOrder", "ModifyOrder", "CancelOrder", "CancelAllOrders"))
 
@@ -99,6 +99,10 @@ class Request:
                 self.end()
             elif event.name in ("VenueError", "VenueLoginCancelled"):
                 self.end(of_event(event))
+        elif event.name == "SubscriptionEvicted" and self.op == "EvictLru":
+            # It is told to all, and names no command.
+            self.answers.append(event)
+            self.end()
         elif event.name == "EngineStopped" and self.op in _OF_ORDERS:
             text = f"{self.op} while Idle: the run has ended"
             self.end(BusyError(text, current_state="Idle", attempted_command=self.op))
@@ -137,7 +141,7 @@ class Requests:
 
     def take(self, event: Event, now: float) -> None:
         """Gives an event to the command that it answers."""
-        if not self._waiting or event.name in _OF_MARKET:
+        if not self._waiting or event.is_market:
             return
         asked = self._waiting.get(event.get("request_id") or "")
         for request in list(self._waiting.values()):

@@ -7,7 +7,7 @@ import collections
 import queue
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Callable, Optional, Union
+from typing import Any, Callable, Generic, Optional, TypeVar, Union
 
 from kumiki import _arguments
 from kumiki.errors import EngineTimeoutError, KumikiError, TooSlowError
@@ -16,6 +16,9 @@ from kumiki.events import Event
 #: Bytes of events that wait for who takes them: with more something is too slow to ever keep up. A replay at full
 #: speed sends some hundred bytes for each trade that is subscribed.
 WAITING_BYTES_MAX = 1 << 30
+
+
+R = TypeVar("R")
 
 
 class _End:
@@ -156,4 +159,56 @@ class EventStream(_Stream):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncRecordStream(Generic[R]):
+    """Records of one kind in their order, for `async for`; it ends as the events do of which they are made."""
+
+    def __init__(self, events: AsyncEventStream, read: Callable[[Event], list[R]]) -> None:
+        self._events, self._read = events, read
+        self._waiting: collections.deque[R] = collections.deque()
+
+    def __aiter__(self) -> AsyncIterator[R]:
+        return self
+
+    async def __anext__(self) -> R:
+        while not self._waiting:
+            self._waiting.extend(self._read(await self._events.__anext__()))
+        return self._waiting.popleft()
+
+    def close(self) -> None:
+        """Gives them up."""
+        self._events.close()
+
+    async def __aenter__(self) -> AsyncRecordStream[R]:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        self.close()
+
+
+class RecordStream(Generic[R]):
+    """Records of one kind in their order, for `for`; it ends as the events do of which they are made."""
+
+    def __init__(self, events: EventStream, read: Callable[[Event], list[R]]) -> None:
+        self._events, self._read = events, read
+        self._waiting: collections.deque[R] = collections.deque()
+
+    def __iter__(self) -> Iterator[R]:
+        return self
+
+    def __next__(self) -> R:
+        while not self._waiting:
+            self._waiting.extend(self._read(next(self._events)))
+        return self._waiting.popleft()
+
+    def close(self) -> None:
+        """Gives them up."""
+        self._events.close()
+
+    def __enter__(self) -> RecordStream[R]:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
         self.close()

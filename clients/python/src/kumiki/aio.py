@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, overload
 
-from kumiki import _arguments, _attach, _orders, _starts
+from kumiki import _arguments, _attach, _market, _orders, _starts
 from kumiki._program import Place
 from kumiki._requests import OnProgress
 from kumiki._session import Run, Session
 from kumiki._starts import Execution, Granularity, Multiplier
-from kumiki._streams import AsyncEventStream
+from kumiki._streams import AsyncEventStream, AsyncRecordStream
 from kumiki.errors import NotLoadedError
 from kumiki.events import Amount, Event
 from kumiki.records import (
-    BuyingPower, CancelAllResult, LoadedData, ModifyOrderResult, SubmitOrderResult, VenueBuyingPower, VenueState,
+    Board, BuyingPower, CancelAllResult, LoadedData, ModifyOrderResult, SubmitOrderResult, Trade, VenueBuyingPower,
+    VenueState,
 )
 from kumiki.results import RunResult
 from kumiki.times import Date, Time
 
-__all__ = ["AsyncEventStream", "LiveSession", "ReplaySession", "Run"]
+#: The venue whose password the engine may ask a person for.
+_LOCAL_BROKER = "local_broker"
+#: Seconds for that: longer than the engine waits.
+_TYPING_TIME = 330.0
+
+__all__ = ["AsyncEventStream", "AsyncRecordStream", "LiveSession", "ReplaySession", "Run"]
 
 
 class ReplaySession(Session):
@@ -156,6 +162,8 @@ class LiveSession(Session):
 
     async def login(self, *, timeout: float | None = None) -> None:
         """Logs in at the venue."""
+        if timeout is None and self._venue == _LOCAL_BROKER:
+            timeout = max(self._timeout, _TYPING_TIME)
         await self._ask("RequestVenueLogin", timeout=timeout, venue=self._venue)
 
     async def venue_state(self) -> VenueState:
@@ -169,6 +177,28 @@ class LiveSession(Session):
     async def forget_second_password(self) -> None:
         """The engine forgets it at once."""
         await self._opened().tell("ForgetSecondPassword", timeout=self._timeout)
+
+    # --- Market data of the local broker.
+
+    async def get_board(self, ticker: str) -> Board:
+        """Reads a board once."""
+        ticker = _arguments.text("ticker", ticker, _market.TICKER)
+        return Board.of(await self._ask("GetBoard", venue=self._venue, ticker=ticker))
+
+    async def evict_lru(self) -> str:
+        """Makes room in the register set."""
+        evicted: str = (await self._ask("EvictLru", venue=self._venue))["symbol"]
+        return evicted
+
+    def boards(self, ticker: str | None = None, *, timeout: float | None = None) -> AsyncRecordStream[Board]:
+        """The boards from now on."""
+        read = _market.boards(self._venue, ticker)
+        return AsyncRecordStream(self.events("DepthSnapshot", timeout=timeout), read)
+
+    def trades(self, ticker: str | None = None, *, timeout: float | None = None) -> AsyncRecordStream[Trade]:
+        """The trades of the market from now on."""
+        read = _market.trades(self._venue, ticker)
+        return AsyncRecordStream(self.events("Trades", timeout=timeout), read)
 
     # --- Orders.
 

@@ -212,6 +212,10 @@ class RateLimitedError(VenueError):
     """The venue takes no more requests for now."""
 
 
+class RecordingStoppedError(KumikiError):
+    """The engine keeps no boards any more, as where the disk is full; it goes on without."""
+
+
 class LiveEngineUnavailableError(KumikiError):
     """The engine runs no strategies at a venue yet."""
 

@@ -26,6 +26,10 @@ _YEN = frozenset(
 _SHARES = frozenset("qty last_qty quantity filled_qty leaves_qty cumulative_qty opened_qty volume".split())
 
 
+#: How market data begin. A board that answers a command begins with the command's id, and is none of them.
+_OF_MARKET = tuple((name, f'{{"event":"{name}","venue":') for name in ("DepthSnapshot", "Trades", "KlineUpdate"))
+
+
 class Event(Mapping[str, Any]):
     """An event of the engine: its fields by name, as `event["last_price"]` or `event.last_price`.
 
@@ -76,10 +80,15 @@ class Event(Mapping[str, Any]):
         nanos = self._fields.get("ts_event_ns")
         if nanos is not None:
             return int(nanos)
-        for name in ("ts_event_ms", "ts_ms"):
+        for name in ("ts_event_ms", "ts_ms", "timestamp_ms"):
             if self._fields.get(name) is not None:
                 return int(self._fields[name]) * 1_000_000
         return None
+
+    @property
+    def is_market(self) -> bool:
+        """Whether it is of the stream of market data, and answers no command."""
+        return self._known is None or self.name in ("Trades", "KlineUpdate")
 
     @property
     def time(self) -> datetime.datetime | None:
@@ -94,8 +103,8 @@ def decode(text: str | bytes) -> Event:
     them, and the engine ends the connection of a client for which too much waits.
     """
     if isinstance(text, str):
-        for name in ("Trades", "KlineUpdate"):
-            if text.startswith(f'{{"event":"{name}",'):
+        for name, start in _OF_MARKET:
+            if text.startswith(start):
                 return Event(None, name, text)
     return Event(_read(text))
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, overload
 
-from kumiki import _starts, aio
+from kumiki import _market, _starts, aio
 from kumiki._attach import Endpoint
 from kumiki._blocking import Run, Session
 from kumiki._program import Place
+from kumiki._streams import RecordStream
 from kumiki.events import Amount, Event
-from kumiki.records import CancelAllResult, ModifyOrderResult, SubmitOrderResult, VenueBuyingPower, VenueState
+from kumiki.records import (
+    Board, CancelAllResult, ModifyOrderResult, SubmitOrderResult, Trade, VenueBuyingPower, VenueState,
+)
 from kumiki.results import RunResult
 from kumiki.times import Time
 
@@ -28,7 +31,17 @@ class LiveSession(Session):
                 session.set_second_password(value=getpass.getpass())
                 session.submit_order(**order)       # with the same client_order_id
 
-    The engine trades at web_broker; what asks for another venue raises VenueNotAvailableError.
+    The engine trades at web_broker. From local_broker, the gateway of a broker on this machine, it has live boards and
+    trades, and reads the account; orders for it raise VenueUnsupportedError:
+
+        with kumiki.LiveSession(venue="local_broker") as session:
+            session.login()
+            with session.trades("7203") as trades:
+                session.subscribe("7203")
+                for trade in trades:
+                    print(trade.price, trade.qty, trade.side)
+
+    What asks for a venue that the engine does not have raises VenueNotAvailableError.
 
     What no message carries is no argument here. Whether the venue is the demo or the real market: the engine decides,
     the demo unless it was started otherwise, and `venue_capabilities["is_production"]` says which after `login()`. The
@@ -72,7 +85,8 @@ class LiveSession(Session):
     # --- The venue.
 
     def login(self, *, timeout: float | None = None) -> None:
-        """Logs in at the venue, and waits until it can be used, `timeout` seconds after the last sign of life.
+        """Logs in at the venue, and waits until it can be used, `timeout` seconds after the last sign of life; at
+        local_broker at least 330 where none are given, because the engine may ask the person at this machine.
 
         There is no `user_id` and no `password`: no message carries them. The engine has them from the system's key
         store, or asks the user. The venue is that of the session. Raises VenueError
@@ -92,6 +106,38 @@ class LiveSession(Session):
     def forget_second_password(self) -> None:
         """The engine forgets it at once; the next order asks for it again."""
         self._opened().call(self._core.forget_second_password())
+
+    # --- Market data of the local broker.
+
+    def get_board(self, ticker: str) -> Board:
+        """Reads the board of a ticker like 7203 once; this works where nothing is pushed, too. The ticker takes a
+        place of the register set from then on.
+
+        Raises RegisterFullError, TokenExpiredError, LocalAppDownError, RateLimitedError or VenueNotAvailableError.
+        """
+        return self._opened().call(self._core.get_board(ticker))
+
+    def evict_lru(self) -> str:
+        """Makes room in the register set: the ticker that was used longest ago leaves it, for all clients, and is given
+        back."""
+        return self._opened().call(self._core.evict_lru())
+
+    def boards(self, ticker: str | None = None, *, timeout: float | None = None) -> RecordStream[Board]:
+        """The boards of a ticker from now on, or of all that are subscribed, one after another.
+
+            with session.boards("7203") as boards:
+                session.subscribe("7203")
+                for board in boards:
+                    print(board.last_price, board.bids[0], board.asks[0])
+
+        Who takes them slowly does not get every board, and sees that at `sequence_id`. Waits for each as long as the
+        session is open, or raises EngineTimeoutError after `timeout` seconds without one.
+        """
+        return RecordStream(self.events("DepthSnapshot", timeout=timeout), _market.boards(self.venue, ticker))
+
+    def trades(self, ticker: str | None = None, *, timeout: float | None = None) -> RecordStream[Trade]:
+        """The trades of the market from now on, as `boards()`; each of them comes, however slowly they are taken."""
+        return RecordStream(self.events("Trades", timeout=timeout), _market.trades(self.venue, ticker))
 
     # --- Orders.
 

@@ -7,51 +7,30 @@ use super::{Board, LEVELS_MAX, Level, NUMBER_MAX, line, time};
 /// Bytes of an issue's code.
 const SYMBOL_BYTES_MAX: usize = 16;
 
-/// One side of a board: each level that has a price, at its place.
-type Side = [Option<Level>; LEVELS_MAX];
-
-/// A field that is read, as a bit: which were seen.
-#[derive(Debug, Clone, Copy)]
-enum Field {
-    Symbol,
-    SymbolName,
-    Exchange,
-    CurrentPrice,
-    CurrentPriceTime,
-    TradingVolume,
-    /// A level of those who sell, from 0.
-    Sell(usize),
-    /// A level of those who buy, from 0.
-    Buy(usize),
-}
+/// What is read of a message: each has a number, and levels are most of it.
+struct Field;
 
 impl Field {
-    fn of(name: &str) -> Option<Self> {
-        Some(match name {
-            "Symbol" => Self::Symbol,
-            "SymbolName" => Self::SymbolName,
-            "Exchange" => Self::Exchange,
-            "CurrentPrice" => Self::CurrentPrice,
-            "CurrentPriceTime" => Self::CurrentPriceTime,
-            "TradingVolume" => Self::TradingVolume,
-            _ => match name.as_bytes() {
-                [b'S', b'e', b'l', b'l', level @ ..] => Self::Sell(index(level)?),
-                [b'B', b'u', b'y', level @ ..] => Self::Buy(index(level)?),
-                _ => return None,
-            },
-        })
-    }
+    const SELL: usize = 0;
+    const BUY: usize = Self::SELL + LEVELS_MAX;
+    const SYMBOL: usize = Self::BUY + LEVELS_MAX;
+    const SYMBOL_NAME: usize = Self::SYMBOL + 1;
+    const EXCHANGE: usize = Self::SYMBOL + 2;
+    const CURRENT_PRICE: usize = Self::SYMBOL + 3;
+    const CURRENT_PRICE_TIME: usize = Self::SYMBOL + 4;
+    const TRADING_VOLUME: usize = Self::SYMBOL + 5;
 
-    const fn bit(self) -> u32 {
-        match self {
-            Self::Symbol => 1,
-            Self::SymbolName => 1 << 1,
-            Self::Exchange => 1 << 2,
-            Self::CurrentPrice => 1 << 3,
-            Self::CurrentPriceTime => 1 << 4,
-            Self::TradingVolume => 1 << 5,
-            Self::Sell(index) => 1 << (6 + index),
-            Self::Buy(index) => 1 << (6 + LEVELS_MAX + index),
+    fn of(name: &str) -> Option<usize> {
+        match name.as_bytes() {
+            [b'S', b'e', b'l', b'l', level @ ..] => Some(Self::SELL + index(level)?),
+            [b'B', b'u', b'y', level @ ..] => Some(Self::BUY + index(level)?),
+            b"Symbol" => Some(Self::SYMBOL),
+            b"SymbolName" => Some(Self::SYMBOL_NAME),
+            b"Exchange" => Some(Self::EXCHANGE),
+            b"CurrentPrice" => Some(Self::CURRENT_PRICE),
+            b"CurrentPriceTime" => Some(Self::CURRENT_PRICE_TIME),
+            b"TradingVolume" => Some(Self::TRADING_VOLUME),
+            _ => None,
         }
     }
 }
@@ -87,32 +66,33 @@ pub fn read(message: &str) -> Read<Board> {
         asks: Vec::new(),
         bids: Vec::new(),
     };
-    let (mut sell, mut buy): (Side, Side) = Default::default();
-    let mut seen = 0;
+    // Those who sell, then those who buy.
+    let mut levels: [Option<Level>; 2 * LEVELS_MAX] = [None; 2 * LEVELS_MAX];
+    let mut seen: u32 = 0;
     let mut json = Json::new(message);
     json.object(|json, name| {
         let Some(field) = Field::of(name) else { return json.skip() };
-        if seen & field.bit() != 0 {
+        let bit = 1 << field;
+        if seen & bit != 0 {
             return json.twice(name);
         }
-        seen |= field.bit();
+        seen |= bit;
         if json.null()? {
             return Ok(());
         }
         match field {
-            Field::Symbol => board.symbol = symbol(&json.text(name)?)?,
-            Field::SymbolName => {
+            Field::SYMBOL => board.symbol = symbol(&json.text(name)?)?,
+            Field::SYMBOL_NAME => {
                 board.name = Some(line(&json.text(name)?)).filter(|name| !name.is_empty());
             }
-            Field::Exchange => board.exchange = Some(json.integer(name)?),
-            Field::CurrentPrice => board.last_price = price(json, name)?,
-            Field::CurrentPriceTime => {
+            Field::EXCHANGE => board.exchange = Some(json.integer(name)?),
+            Field::CURRENT_PRICE => board.last_price = price(json, name)?,
+            Field::CURRENT_PRICE_TIME => {
                 let text = json.text(name)?;
                 board.time_ms = Some(time::epoch_ms(&text).ok_or_else(|| no_time(&text))?);
             }
-            Field::TradingVolume => board.volume = Some(quantity(json, name)?),
-            Field::Sell(index) => sell[index] = level(json, name)?,
-            Field::Buy(index) => buy[index] = level(json, name)?,
+            Field::TRADING_VOLUME => board.volume = Some(quantity(json, name)?),
+            place => levels[place] = level(json, name)?,
         }
         Ok(())
     })?;
@@ -120,10 +100,11 @@ pub fn read(message: &str) -> Read<Board> {
     if board.symbol.is_empty() {
         return Err("Symbol: it is missing".to_owned());
     }
+    let (sell, buy) = levels.split_at(LEVELS_MAX);
     board.best_ask = sell[0].map(|level| level.price);
     board.best_bid = buy[0].map(|level| level.price);
-    board.asks = levels(sell);
-    board.bids = levels(buy);
+    board.asks = side(sell);
+    board.bids = side(buy);
     Ok(board)
 }
 
@@ -131,25 +112,36 @@ pub fn read(message: &str) -> Read<Board> {
 fn level(json: &mut Json<'_>, level: &str) -> Read<Option<Level>> {
     let (mut found, mut qty) = (None, None);
     let (mut has_price, mut has_qty) = (false, false);
-    let read = json.object(|json, name| {
-        match name {
-            "Price" if std::mem::replace(&mut has_price, true) => return json.twice(name),
-            "Qty" if std::mem::replace(&mut has_qty, true) => return json.twice(name),
-            "Price" if !json.null()? => found = price(json, name)?,
-            "Qty" if !json.null()? => qty = Some(quantity(json, name)?),
-            "Price" | "Qty" => {}
-            _ => return json.skip(),
+    let read = json.object(|json, name| match name {
+        "Price" => {
+            if std::mem::replace(&mut has_price, true) {
+                return json.twice(name);
+            }
+            if !json.null()? {
+                found = price(json, name)?;
+            }
+            Ok(())
         }
-        Ok(())
+        "Qty" => {
+            if std::mem::replace(&mut has_qty, true) {
+                return json.twice(name);
+            }
+            if !json.null()? {
+                qty = Some(quantity(json, name)?);
+            }
+            Ok(())
+        }
+        _ => json.skip(),
     });
     read.map_err(|why| format!("{level}: {why}"))?;
     Ok(found.map(|price| Level { price, qty: qty.unwrap_or(0) }))
 }
 
-fn levels(side: Side) -> Vec<Level> {
-    let mut levels = Vec::with_capacity(LEVELS_MAX);
-    levels.extend(side.into_iter().flatten());
-    levels
+/// The levels that have a price.
+fn side(levels: &[Option<Level>]) -> Vec<Level> {
+    let mut side = Vec::with_capacity(LEVELS_MAX);
+    side.extend(levels.iter().flatten().copied());
+    side
 }
 
 /// A number of 0 or more.

@@ -2,8 +2,8 @@
 
 /// Decimals that 1/10,000 has.
 const DECIMALS: usize = 4;
-/// So many digits always fit 64 bits.
-const PLAIN_DIGITS_MAX: usize = 18;
+/// So many digits fit 64 bits in 1/10,000 too.
+const PLAIN_DIGITS_MAX: usize = 14;
 const POWERS: [u64; 20] = {
     let mut powers = [1; 20];
     let mut index = 1;
@@ -17,8 +17,6 @@ const POWERS: [u64; 20] = {
 /// Why a text is no number in 1/10,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoDecimal {
-    /// It is no number of JSON.
-    NoNumber,
     /// It needs more than four decimals.
     TooFine,
     /// It does not fit 64 bits.
@@ -28,53 +26,103 @@ pub(super) enum NoDecimal {
 impl NoDecimal {
     pub(super) const fn words(self) -> &'static str {
         match self {
-            Self::NoNumber => "is no number",
             Self::TooFine => "has more than 4 decimals",
             Self::TooLarge => "is too large",
         }
     }
 }
 
-/// Reads the number that begins at `start`: in 1/10,000, and where it ends. It says where it ends too when the
-/// number is well formed but does not fit.
-pub(super) fn read(bytes: &[u8], start: usize) -> (Result<i64, NoDecimal>, usize) {
-    let is_negative = bytes.get(start) == Some(&b'-');
-    let whole_at = start + usize::from(is_negative);
-    let (mut at, mut value) = digits(bytes, whole_at, 0);
-    let whole = at - whole_at;
-    if whole == 0 || (whole > 1 && bytes[whole_at] == b'0') {
-        return (Err(NoDecimal::NoNumber), at);
-    }
-    let mut fraction = 0;
+/// The number that begins at `start` in 1/10,000, and where it ends, if it is written in the plain way of almost
+/// all: some digits, and up to four behind a point. None says nothing.
+#[inline]
+pub(super) fn plain(bytes: &[u8], start: usize) -> Option<(i64, usize)> {
+    let (mut at, mut value) = digits(bytes, start, 0);
+    let mut decimals = 0;
     if bytes.get(at) == Some(&b'.') {
         let from = at + 1;
         (at, value) = digits(bytes, from, value);
-        fraction = at - from;
-        if fraction == 0 {
-            return (Err(NoDecimal::NoNumber), at);
+        decimals = at - from;
+        if decimals == 0 || decimals > DECIMALS {
+            return None;
         }
     }
-    if matches!(bytes.get(at), Some(b'e' | b'E')) {
-        let mantissa = at;
-        let (exponent, end) = exponent(bytes, at + 1);
-        let Some(exponent) = exponent else { return (Err(NoDecimal::NoNumber), end) };
-        return (scaled(&bytes[whole_at..mantissa], fraction, exponent, is_negative), end);
-    }
-    if whole + fraction > PLAIN_DIGITS_MAX {
-        return (scaled(&bytes[whole_at..at], fraction, 0, is_negative), at);
-    }
-    let units = match fraction.checked_sub(DECIMALS) {
-        None => value.checked_mul(POWERS[DECIMALS - fraction]).ok_or(NoDecimal::TooLarge),
-        Some(more) if value.is_multiple_of(POWERS[more]) => Ok(value / POWERS[more]),
-        Some(_) => Err(NoDecimal::TooFine),
-    };
-    (units.and_then(|units| signed(units, is_negative)), at)
+    let is_plain = at > start
+        && at - start <= PLAIN_DIGITS_MAX
+        && !(bytes[start] == b'0' && at > start + 1 && bytes[start + 1] != b'.')
+        && bytes[start] != b'.'
+        && !matches!(bytes.get(at), Some(b'e' | b'E'));
+    let units = value.wrapping_mul(POWERS[DECIMALS - decimals]);
+    is_plain.then_some((units.cast_signed(), at))
 }
 
-/// Goes on with a number over the digits from `at` on. Beyond 18 digits it is not the number.
+/// A number of JSON, taken apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Number {
+    /// Where its digits begin, behind the sign.
+    whole_at: usize,
+    /// Digits before the point.
+    whole: usize,
+    /// Digits behind it.
+    fraction: usize,
+    /// All digits as a number, if there are few enough.
+    value: u64,
+    exponent: i64,
+    is_negative: bool,
+    /// Where it ends.
+    pub(super) end: usize,
+}
+
+impl Number {
+    /// The number that begins at `start`, or nothing where it is none.
+    pub(super) fn find(bytes: &[u8], start: usize) -> Option<Self> {
+        let is_negative = bytes.get(start) == Some(&b'-');
+        let whole_at = start + usize::from(is_negative);
+        let (mut end, mut value) = digits(bytes, whole_at, 0);
+        let whole = end - whole_at;
+        if whole == 0 || (whole > 1 && bytes[whole_at] == b'0') {
+            return None;
+        }
+        let mut fraction = 0;
+        if bytes.get(end) == Some(&b'.') {
+            let from = end + 1;
+            (end, value) = digits(bytes, from, value);
+            fraction = end - from;
+            if fraction == 0 {
+                return None;
+            }
+        }
+        let mut exponent = 0;
+        if matches!(bytes.get(end), Some(b'e' | b'E')) {
+            (exponent, end) = self::exponent(bytes, end + 1)?;
+        }
+        Some(Self { whole_at, whole, fraction, value, exponent, is_negative, end })
+    }
+
+    /// It in 1/10,000.
+    pub(super) fn units(&self, bytes: &[u8]) -> Result<i64, NoDecimal> {
+        let &Self { whole_at, whole, fraction, value, exponent, is_negative, .. } = self;
+        if exponent != 0 || whole + fraction > PLAIN_DIGITS_MAX {
+            let end = whole_at + whole + if fraction > 0 { fraction + 1 } else { 0 };
+            return scaled(&bytes[whole_at..end], fraction, exponent, is_negative);
+        }
+        match fraction.checked_sub(DECIMALS) {
+            None => signed(value * POWERS[DECIMALS - fraction], is_negative),
+            Some(more) if value.is_multiple_of(POWERS[more]) => {
+                signed(value / POWERS[more], is_negative)
+            }
+            Some(_) => Err(NoDecimal::TooFine),
+        }
+    }
+}
+
+/// Goes on with a number over the digits from `at` on. Beyond 19 digits it is not the number.
 #[inline]
 fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (usize, u64) {
-    while let Some(digit) = bytes.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|d| *d < 10) {
+    while let Some(byte) = bytes.get(at) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
         value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
         at += 1;
     }
@@ -82,7 +130,7 @@ fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (usize, u64) {
 }
 
 /// The exponent from `at` on, if there is one, and where it ends. A huge one stays huge.
-fn exponent(bytes: &[u8], mut at: usize) -> (Option<i64>, usize) {
+fn exponent(bytes: &[u8], mut at: usize) -> Option<(i64, usize)> {
     let sign = bytes.get(at);
     at += usize::from(matches!(sign, Some(b'+' | b'-')));
     let from = at;
@@ -92,7 +140,7 @@ fn exponent(bytes: &[u8], mut at: usize) -> (Option<i64>, usize) {
         at += 1;
     }
     let value = if sign == Some(&b'-') { -value } else { value };
-    ((at > from).then_some(value), at)
+    (at > from).then_some((value, at))
 }
 
 /// Digits with a point among them, `fraction` of them behind it, times a power of ten.
@@ -135,8 +183,13 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Result<i64, NoDecimal> {
-        let (found, end) = read(text.as_bytes(), 0);
-        found.inspect(|_| assert_eq!(end, text.len(), "{text}"))
+        let number = Number::find(text.as_bytes(), 0).unwrap_or_else(|| panic!("{text} is none"));
+        assert_eq!(number.end, text.len(), "{text}");
+        let found = number.units(text.as_bytes());
+        if let Some(plain) = plain(text.as_bytes(), 0) {
+            assert_eq!((Ok(plain.0), plain.1), (found, number.end), "{text}");
+        }
+        found
     }
 
     #[test]
@@ -169,6 +222,20 @@ mod tests {
     }
 
     #[test]
+    fn the_plain_way_is_taken_where_it_is_plain() {
+        for (text, units) in [("0", 0), ("0.0", 0), ("2408.5", 24_085_000), ("0.0001", 1)] {
+            assert_eq!(plain(text.as_bytes(), 0), Some((units, text.len())));
+        }
+        assert_eq!(plain(b"[12.5,", 1), Some((125_000, 5)));
+        assert_eq!(plain(b"10000000000000", 0), Some((100_000_000_000_000_000, 14)));
+        for text in
+            ["", "-1", "01", "00.5", ".5", "5.", "1.00000", "1e3", "1.5E3", "100000000000000"]
+        {
+            assert_eq!(plain(text.as_bytes(), 0), None, "{text}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_told_apart() {
         for text in
             ["1.23456", "0.00001", "1e-5", "12345e-9", "1e-99999999999999999999", "129.770001"]
@@ -186,7 +253,7 @@ mod tests {
         }
         for text in ["", "-", "01", "00", "-01", ".5", "5.", "5.e1", "1e", "1e+", "+1", "e3", "NaN"]
         {
-            assert_eq!(of(text), Err(NoDecimal::NoNumber), "{text}");
+            assert!(Number::find(text.as_bytes(), 0).is_none(), "{text}");
         }
     }
 

@@ -3,8 +3,10 @@
 
 use std::borrow::Cow;
 
-use super::decimal::{self, NoDecimal};
+use super::decimal::{self, Number};
 use super::{UNITS, line};
+
+mod text;
 
 /// Values inside of one another.
 pub const NESTING_MAX: u32 = 32;
@@ -51,8 +53,23 @@ impl<'a> Json<'a> {
             return Ok(());
         }
         loop {
-            let name = self.name()?;
-            member(self, &name)?;
+            if self.peek() != Some(b'"') {
+                return self.expected("a name");
+            }
+            let from = self.at + 1;
+            self.at = self.plain(from);
+            // Almost every name stands there as it is.
+            let (plain, escaped);
+            let name = if self.peek() == Some(b'"') {
+                plain = &self.text[from..self.at];
+                self.at += 1;
+                plain
+            } else {
+                escaped = self.escaped(from)?;
+                &escaped
+            };
+            self.colon()?;
+            member(self, name)?;
             self.blanks();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -96,14 +113,19 @@ impl<'a> Json<'a> {
     /// Where it is none, is finer than that or does not fit 64 bits; `field` is named.
     #[inline]
     pub fn decimal(&mut self, field: &str) -> Read<i64> {
-        let start = self.at;
-        let (found, end) = decimal::read(self.bytes, start);
-        match found {
+        if let Some((units, end)) = decimal::plain(self.bytes, self.at) {
+            self.at = end;
+            return Ok(units);
+        }
+        let Some(number) = Number::find(self.bytes, self.at) else {
+            return self.wrong(field, self.at, "is no number");
+        };
+        match number.units(self.bytes) {
             Ok(units) => {
-                self.at = end;
+                self.at = number.end;
                 Ok(units)
             }
-            Err(why) => self.wrong(field, start, why.words()),
+            Err(why) => self.wrong(field, self.at, why.words()),
         }
     }
 
@@ -235,6 +257,12 @@ impl<'a> Json<'a> {
 
     #[inline]
     fn blanks(&mut self) {
+        if self.peek().is_some_and(|byte| byte <= b' ') {
+            self.more_blanks();
+        }
+    }
+
+    fn more_blanks(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
@@ -257,17 +285,6 @@ impl<'a> Json<'a> {
         Ok(())
     }
 
-    /// The name of a member and the colon behind it.
-    #[inline]
-    fn name(&mut self) -> Read<Cow<'a, str>> {
-        if self.peek() != Some(b'"') {
-            return self.expected("a name");
-        }
-        let name = self.string()?;
-        self.colon()?;
-        Ok(name)
-    }
-
     fn skip_name(&mut self) -> Read<()> {
         if self.peek() != Some(b'"') {
             return self.expected("a name");
@@ -284,116 +301,16 @@ impl<'a> Json<'a> {
         Ok(())
     }
 
-    /// A text from its quotation mark on.
-    #[inline]
-    fn string(&mut self) -> Read<Cow<'a, str>> {
-        let from = self.at + 1;
-        self.at = self.plain(from);
-        match self.peek() {
-            Some(b'"') => {
-                // Both ends are beside a quotation mark, which is a character of its own.
-                let text = &self.text[from..self.at];
-                self.at += 1;
-                Ok(Cow::Borrowed(text))
-            }
-            _ => self.escaped(from).map(Cow::Owned),
-        }
-    }
-
-    /// Goes over what is neither a quotation mark nor an escape nor a control character.
-    #[inline]
-    fn plain(&self, mut at: usize) -> usize {
-        while let Some(byte) = self.bytes.get(at) {
-            if matches!(byte, b'"' | b'\\' | 0..=0x1f) {
-                break;
-            }
-            at += 1;
-        }
-        at
-    }
-
-    /// A text with escapes in it, the first of them where it is read to.
-    #[cold]
-    fn escaped(&mut self, from: usize) -> Read<String> {
-        let mut text = self.text[from..self.at].to_owned();
-        loop {
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(text);
-                }
-                Some(b'\\') => text.push(self.escape()?),
-                _ => return self.expected("the rest of a text"),
-            }
-            let from = self.at;
-            self.at = self.plain(from);
-            text.push_str(&self.text[from..self.at]);
-        }
-    }
-
-    /// One escape from its backslash on.
-    fn escape(&mut self) -> Read<char> {
-        let begin = self.at;
-        self.at += 2;
-        Ok(match self.bytes.get(begin + 1) {
-            Some(sign @ (b'"' | b'\\' | b'/')) => char::from(*sign),
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                let found = self.code_point();
-                return found.map_or_else(|| self.no_escape(begin), Ok);
-            }
-            _ => return self.no_escape(begin),
-        })
-    }
-
-    /// The code point of one or two escapes, from the digits of the first on.
-    fn code_point(&mut self) -> Option<char> {
-        let high = self.unit()?;
-        if !(0xd800..0xdc00).contains(&high) {
-            return char::from_u32(high);
-        }
-        if self.bytes.get(self.at..self.at + 2) != Some(b"\\u") {
-            return None;
-        }
-        self.at += 2;
-        let low = self.unit().filter(|low| (0xdc00..0xe000).contains(low))?;
-        char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00))
-    }
-
-    fn unit(&mut self) -> Option<u32> {
-        let digits = self.bytes.get(self.at..self.at + 4)?;
-        self.at += 4;
-        let digit = |byte: &u8| char::from(*byte).to_digit(16);
-        digits.iter().try_fold(0, |value, byte| Some(value * 16 + digit(byte)?))
-    }
-
-    #[cold]
-    fn no_escape<T>(&mut self, begin: usize) -> Read<T> {
-        self.at = begin;
-        self.expected("an escape of JSON")
-    }
-
-    fn skip_string(&mut self) -> Read<()> {
-        self.at = self.plain(self.at + 1);
-        while self.peek() == Some(b'\\') {
-            self.escape()?;
-            self.at = self.plain(self.at);
-        }
-        self.take(b'"', "the rest of a text")
-    }
-
     fn skip_number(&mut self) -> Read<()> {
-        match decimal::read(self.bytes, self.at) {
-            (Err(NoDecimal::NoNumber), _) => self.expected("a number"),
-            (_, end) => {
-                self.at = end;
-                Ok(())
-            }
+        if let Some((_, end)) = decimal::plain(self.bytes, self.at) {
+            self.at = end;
+            return Ok(());
         }
+        let Some(number) = Number::find(self.bytes, self.at) else {
+            return self.expected("a number");
+        };
+        self.at = number.end;
+        Ok(())
     }
 }
 

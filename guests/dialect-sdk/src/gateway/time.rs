@@ -27,7 +27,7 @@ pub(super) fn epoch_ms(text: &str) -> Option<u64> {
             return None;
         }
         for place in 0..3 {
-            let digit = if place < length { i64::from(fraction[place] - b'0') } else { 0 };
+            let digit = fraction[..length].get(place).map_or(0, |byte| i64::from(byte - b'0'));
             millis = millis * 10 + digit;
         }
         rest = &fraction[length..];

@@ -435,9 +435,9 @@ Examples:
 
 Views, of what there is:
   --data-dir     daily, and adjusted where it is stored (jp/stocks_daily/mother.db);
-                 listed_issue and list_date (jp/listed_info.db); minute, trades, narrative and
-                 audit: files of one form (Parquet, CSV with a header or JSON lines) in a folder
-                 of this name
+                 listed_issue and list_date (jp/listed_info.db); board_depth and board_trades
+                 (jp/stocks_board); minute, trades, narrative and audit: files of one form
+                 (Parquet, CSV with a header or JSON lines) in a folder of this name
   --runs         runs, their tables orders, fills, round_trips, positions, equity, marks, days,
                  signals, narrative and log, and audit
   --sweeps       sweeps

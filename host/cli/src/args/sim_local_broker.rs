@@ -15,7 +15,7 @@ Examples:
   kumiki sim local-broker
       http://127.0.0.1:18081, API password demo: a walk of prices, from the first client of the
       push that has registered a symbol; every code of 4 to 9 digits and capitals is an issue
-  curl -X POST -H 'Content-Type: application/json' -d '{\"APIPassword\":\"demo\"}' \
+  curl -H 'Content-Type: application/json' -d '{\"APIPassword\":\"demo\"}' \\
       http://127.0.0.1:18081/token
       a token, for the header X-API-KEY of every other call
   curl http://127.0.0.1:18081/control/state
@@ -27,11 +27,11 @@ Examples:
       boards around the trades of files, 60 times as fast
   kumiki sim local-broker --dialect local-broker-kabusapi --fault empty-pong
 
-When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL, \"push_url\": URL}.
-Only this machine can connect.
+When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL,
+\"push_url\": URL}. Only this machine can connect.
 
-/control takes one command or a list of them, as JSON objects with `do`; POST /control/NAME takes
-the other fields alone:
+/control takes one command or a list of them, as JSON objects with `do`; POST /control/NAME
+takes the other fields alone:
   trade {symbol, price, quantity, time?, count?}, book {symbol, count?}     the market
   boards, frame {text | json}                      pushes boards as they are, any frame
   fault {name, value?, call?, times?}              switches a fault on

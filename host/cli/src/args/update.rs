@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use domain::JstDate;
 use update::IssueCode;
 use update::limits::{
@@ -62,9 +62,59 @@ Exit codes:
   2    wrong arguments
   130  Ctrl-C";
 
+const BOARD_EXAMPLES: &str = "\
+Examples:
+  kumiki update board --recordings recordings --data-dir data
+      after the close: what the engine recorded since the last run
+  kumiki sql --data-dir data \"SELECT code, sum(qty) FROM board_trades GROUP BY code\"
+
+Each issue with recorded rows gets jp/stocks_board/<code>.db with the tables depth and trades; times \
+are numbers of nanoseconds (received_ns) and milliseconds (timestamp_ms) since 1970 UTC, prices and \
+quantities exact decimals. Rows of new segments are added to a copy, which takes the old file's place \
+when it is on the disk, so readers see the old or the new file. Only finished segments are read, so an \
+engine may go on recording. A run that ends early is gone on with by the next; a file that is damaged \
+or gone is made again where its recordings are there; one that this job did not write is left alone, \
+and the run fails. Nothing is removed, also where recordings were moved away. One job at a time works \
+in a data folder, as with `kumiki update`.
+
+Exit codes:
+  0    all finished recordings are published
+  1    an error; what was published before is there
+  2    wrong arguments
+  130  Ctrl-C";
+
+/// A part of the job that is run by itself.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UpdateCommand {
+    /// Publish order books and trades that a live engine recorded, one database for each issue.
+    Board(UpdateBoardArgs),
+}
+
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = BOARD_EXAMPLES)]
+pub(crate) struct UpdateBoardArgs {
+    /// The folder into which the engine records (`record_dir` of [local_broker]).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) recordings: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    /// How the report is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// No progress and no notes, as with --log error.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct UpdateArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<UpdateCommand>,
+
     /// Only these issues, like 7203 130A 25935; default: all.
     #[arg(long, value_name = "CODE", num_args = 1.., value_delimiter = ',', value_parser = parse_code)]
     pub(crate) codes: Vec<IssueCode>,

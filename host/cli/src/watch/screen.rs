@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(&lines[2][..40], "        sell         price           buy");
         assert_eq!(
             lines[3].trim_end(),
-            "       1,000         2,860                 13:00:05       2,851        500  buy"
+            "       1,000         2,860                13:00:05       2,851        500  buy"
         );
         assert_eq!(lines[12].trim_end(), "         100         2,851");
         assert_eq!(lines[13].trim_end(), "                     2,850           100");

@@ -78,7 +78,7 @@ pub(super) fn tell(hub: &mut Hub, to: Recipient, event: &Event<'_>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use ipc::{
         BookLevel, Decimal, DepthSnapshot, SideRule, Subscribed, SubscriptionEvicted, TickerInfo,
         TimestampSource, TradeRow, TradeSide, Unsubscribed,
@@ -89,7 +89,11 @@ mod tests {
     use crate::live::tests::shared;
     use crate::outbox::{Outbox, Taken};
 
-    fn depth(symbol: &str, session: &str, sequence_id: u64) -> DepthSnapshot<'static> {
+    pub(in crate::live) fn depth(
+        symbol: &str,
+        session: &str,
+        sequence_id: u64,
+    ) -> DepthSnapshot<'static> {
         let level = |price| BookLevel {
             price: Decimal::from_units(price),
             qty: Decimal::from_units(10_000),
@@ -110,7 +114,7 @@ mod tests {
         }
     }
 
-    fn trade(sequence_id: u64) -> TradeRow {
+    pub(in crate::live) fn trade(sequence_id: u64) -> TradeRow {
         TradeRow {
             price: Decimal::from_units(28_500_000),
             qty: Decimal::from_units(1_000_000),

@@ -8,6 +8,7 @@ use domain::TsNanos;
 use domain::text::with_causes;
 use ipc::{
     BookLevel, DepthSnapshot, EngineError, Event, Text, TimestampSource, TradeRow, TradeSide,
+    error_code,
 };
 use marketdata::board::{
     BoardRow, DepthRow, Level, Recorder, RecorderEvent, Side, SideRule, Symbol, TimeSource,
@@ -18,8 +19,6 @@ use venues::local_broker::MarketData;
 use crate::session::Shared;
 use crate::startup::StartError;
 
-/// The code by which clients are told that nothing is recorded any more.
-const STOPPED: &str = "recording_stopped";
 /// Nanoseconds of a millisecond.
 const NANOS: u64 = 1_000_000;
 
@@ -39,7 +38,7 @@ impl Recording {
             let Some(shared) = clients.upgrade() else { return };
             shared.lock().hub.tell_all(&Event::EngineError(EngineError {
                 request_id: None,
-                code: STOPPED.into(),
+                code: error_code::RECORDING_STOPPED.into(),
                 message: Text::Owned(format!("boards are not recorded any more: {why}")),
                 strategy_id: None,
             }));
@@ -118,4 +117,36 @@ fn trade_row(symbol: Symbol, session: &Arc<str>, trade: &TradeRow, received_ms: 
         }),
         after_gap: trade.after_gap.unwrap_or(false),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use marketdata::board::BoardFolder;
+
+    use super::*;
+    use crate::live::feed::tests::{depth, trade};
+    use crate::live::tests::shared;
+
+    /// What is told is kept: when the venue ends, its boards and its trades are in the files of the day.
+    #[test]
+    fn boards_and_trades_are_on_the_disk_when_the_venue_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = shared();
+        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        let again = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap_err();
+        assert_eq!(again.exit_code(), 21, "of two recorders one has the folder: {again}");
+        for (session, symbol) in [("one", "7203"), ("one", "130A"), ("two", "7203"), ("two", "no")]
+        {
+            let (depth, trade) = (depth(symbol, session, 1), trade(2));
+            recording.record(&MarketData { symbol, depth: &depth, trade: Some(&trade) });
+        }
+        // A symbol that is none cannot be kept.
+        assert_eq!(recording.recorder.counts().taken, 6);
+        drop(recording);
+        let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
+        let finished = day.finished().unwrap();
+        let kinds =
+            finished.iter().map(|segment| (segment.depth.is_some(), segment.trades.is_some()));
+        assert_eq!(kinds.collect::<Vec<_>>(), [(true, true)]);
+    }
 }

@@ -143,25 +143,35 @@ impl DayFolder {
         Ok(listed)
     }
 
-    /// The files of finished segments with order books, in the order in which they were recorded.
+    /// The finished segments, in the order in which they were recorded.
     ///
     /// # Errors
     /// What the system says.
-    pub fn finished_depth(&self) -> io::Result<Vec<PathBuf>> {
+    pub fn finished(&self) -> io::Result<Vec<FinishedSegment>> {
         let listed = self.list()?;
-        let numbers = listed.finished(&listed.depth);
-        Ok(numbers.map(|number| self.depth(number)).collect())
+        let mut numbers: Vec<u32> =
+            listed.finished(&listed.depth).chain(listed.finished(&listed.trades)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let has = |numbers: &[u32], number: &u32| numbers.binary_search(number).is_ok();
+        let segment = |number: &u32| FinishedSegment {
+            number: *number,
+            depth: has(&listed.depth, number).then(|| self.depth(*number)),
+            trades: has(&listed.trades, number).then(|| self.trades(*number)),
+        };
+        Ok(numbers.iter().map(segment).collect())
     }
+}
 
-    /// The files of finished segments with trades, in the order in which they were recorded.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn finished_trades(&self) -> io::Result<Vec<PathBuf>> {
-        let listed = self.list()?;
-        let numbers = listed.finished(&listed.trades);
-        Ok(numbers.map(|number| self.trades(number)).collect())
-    }
+/// A segment whose files are finished: nobody changes them any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedSegment {
+    /// Its number on its day, from 1.
+    pub number: u32,
+    /// Its order books, where it has some.
+    pub depth: Option<PathBuf>,
+    /// Its trades, where it has some.
+    pub trades: Option<PathBuf>,
 }
 
 /// Numbers of the segments in a day's folder, rising.

@@ -16,7 +16,7 @@ const DEPTH_HEAD: usize = 7;
 /// Columns that order books and trades share.
 fn head_fields() -> Vec<Field> {
     vec![
-        Field::required("received", Kind::Timestamp),
+        Field::required("received_ns", Kind::Int),
         Field::required("symbol", Kind::Text),
         Field::required("stream_session_id", Kind::Text),
         Field::required("sequence_id", Kind::Int),
@@ -24,8 +24,9 @@ fn head_fields() -> Vec<Field> {
     ]
 }
 
-/// The columns of order books: times of receipt, levels from 1 (the best) to 10. A level that is not there
-/// has neither price nor quantity. Prices and quantities are exact decimals with four digits.
+/// The columns of order books, levels from 1 (the best) to 10. A level that is not there has neither price
+/// nor quantity. Prices and quantities are exact decimals with four digits; `received_ns` is in nanoseconds,
+/// `timestamp_ms` in milliseconds since 1970 UTC.
 #[must_use]
 pub fn depth_fields() -> Vec<Field> {
     let mut fields = head_fields();

@@ -119,6 +119,8 @@ pub struct Writer {
     folder: BoardFolder,
     pace: Pace,
     current: Option<Segment>,
+    /// The day of the last segment that ended, while its trades are not written.
+    ended: Option<DayFolder>,
     /// Rows on the disk.
     kept: u64,
     /// Keeps other writers away.
@@ -161,7 +163,7 @@ impl Writer {
                 return Err(RecorderError::io("lock", &path)(source));
             }
         }
-        Ok(Self { folder, pace, current: None, kept: 0, _lock: lock })
+        Ok(Self { folder, pace, current: None, ended: None, kept: 0, _lock: lock })
     }
 
     /// Rows that are on the disk, of those that this writer took.
@@ -209,7 +211,8 @@ impl Writer {
         tell: &mut dyn FnMut(RecorderEvent),
     ) -> Result<(), RecorderError> {
         let date = row.day();
-        if self.current.as_ref().is_some_and(|segment| segment.day.date() != date) {
+        let open = self.current.as_ref().map(|segment| &segment.day).or(self.ended.as_ref());
+        if open.is_some_and(|day| day.date() != date) {
             self.end_day(tell)?;
         }
         let current = match &mut self.current {
@@ -237,7 +240,7 @@ impl Writer {
         let is_over = rows >= self.pace.journal_rows
             || now.saturating_sub(current.since) >= self.pace.journal_time;
         if is_over {
-            return self.end_segment(tell).map(drop);
+            return self.end_segment(tell);
         }
         if current.waits_since.is_some_and(|since| now >= since + self.pace.sync_time) {
             self.kept += current.sync()?;
@@ -262,17 +265,15 @@ impl Writer {
     }
 
     fn end_day(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
-        if let Some(day) = self.end_segment(tell)? {
+        self.end_segment(tell)?;
+        if let Some(day) = self.ended.take() {
             self.make_trades_file(&day, tell);
         }
         Ok(())
     }
 
-    fn end_segment(
-        &mut self,
-        tell: &mut dyn FnMut(RecorderEvent),
-    ) -> Result<Option<DayFolder>, RecorderError> {
-        let Some(mut current) = self.current.take() else { return Ok(None) };
+    fn end_segment(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
+        let Some(mut current) = self.current.take() else { return Ok(()) };
         self.kept += current.sync()?;
         let report = seal(&current.day, current.number)?;
         tracing::debug!(
@@ -280,7 +281,8 @@ impl Writer {
             trades = report.trades, "a segment of the recording is finished"
         );
         tell(RecorderEvent::Sealed(report));
-        Ok(Some(current.day))
+        self.ended = Some(current.day);
+        Ok(())
     }
 
     /// The recording goes on without that file: it can be made from the segments at any time.

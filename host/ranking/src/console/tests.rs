@@ -285,3 +285,66 @@ fn what_is_wrong_in_a_file_is_told_with_its_line() {
         assert!(found.ends_with("; mend the file, or move it out of the folder"), "{found}");
     }
 }
+
+/// Puts a board of an issue into a data directory.
+fn board(folder: &tempfile::TempDir, code: &str, sql: &str) {
+    let boards = DataDir::new(folder.path()).jp_folder().join("stocks_board");
+    fs::create_dir_all(&boards).unwrap();
+    let connection = Connection::open(boards.join(format!("{code}.db"))).unwrap();
+    connection.execute_batch(sql).unwrap();
+    connection.close().unwrap();
+}
+
+#[test]
+fn boards_of_all_issues_are_two_views() {
+    let folder = data();
+    let sql = |code: &str, price: &str| {
+        format!(
+            "CREATE TABLE depth (code VARCHAR, last_price DECIMAL(18, 4));
+             CREATE TABLE trades (code VARCHAR, price DECIMAL(18, 4));
+             INSERT INTO depth VALUES ('{code}', NULL);
+             INSERT INTO trades VALUES ('{code}', {price}), ('{code}', 1)"
+        )
+    };
+    board(&folder, "7203", &sql("7203", "2000.5"));
+    board(&folder, "130A", &sql("130A", "900"));
+    // What others put there takes nothing away, and reads nothing.
+    let boards = DataDir::new(folder.path()).jp_folder().join("stocks_board");
+    fs::write(boards.join("9999.db"), "no database").unwrap();
+    fs::write(boards.join("notes.db"), "no code").unwrap();
+    let theirs = "CREATE VIEW depth AS SELECT 'x' AS code, 1 AS last_price;
+        CREATE VIEW trades AS SELECT * FROM read_csv('/etc/hostname')";
+    board(&folder, "8888", theirs);
+    let console = console(&folder);
+    let names: Vec<&str> = console.views().iter().map(|view| view.name.as_str()).collect();
+    assert_eq!(names, ["audit", "board_depth", "board_trades", "daily", "narrative"]);
+    let sums = "SELECT code, sum(price) FROM board_trades GROUP BY 1 ORDER BY 1";
+    let rows = ask(&console, sums).unwrap().rows;
+    let cells = |code: &str, sum: &str| [Some(code.to_owned()), Some(sum.to_owned())];
+    assert_eq!(rows, [cells("130A", "901.0000"), cells("7203", "2001.5000")]);
+    assert_eq!(ask(&console, "SELECT * FROM board_depth").unwrap().rows.len(), 2);
+}
+
+#[test]
+fn boards_that_are_not_there_say_how_to_make_them() {
+    let folder = data();
+    let error = ask(&console(&folder), "SELECT * FROM board_trades").unwrap_err().to_string();
+    assert!(
+        error.ends_with("publish what an engine recorded with `kumiki update board`"),
+        "{error}"
+    );
+}
+
+#[test]
+fn too_many_boards_are_refused() {
+    let folder = data();
+    let boards = DataDir::new(folder.path()).jp_folder().join("stocks_board");
+    fs::create_dir_all(&boards).unwrap();
+    for number in 1_000..=1_000 + BOARDS_MAX {
+        fs::write(boards.join(format!("{number}.db")), "").unwrap();
+    }
+    let options = ConsoleOptions::default();
+    let opened = Console::open(&DataDir::new(folder.path()), &options);
+    let error = opened.err().unwrap().to_string();
+    assert!(error.ends_with("holds more than 500 boards"), "{error}");
+}

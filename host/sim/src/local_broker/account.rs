@@ -4,7 +4,7 @@
 use domain::Money;
 use serde_json::{Map, Value, json};
 
-use super::board::{Decimal, number};
+use super::board_text::{Decimal, number};
 use super::refusal::Refusal;
 use super::rest::Query;
 

@@ -204,8 +204,7 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
         Command::ClearFaults { name } => gateway.faults.clear(name),
         Command::Refuse { ms } => {
             gateway.effects.push(Effect::Close(checked_delay(ms)?));
-            let cut = std::mem::take(&mut gateway.http_cut);
-            gateway.effects.push(Effect::Cut(cut));
+            gateway.drop_http();
         }
         Command::Accept {} => gateway.effects.push(Effect::Open),
         Command::Restart { down_ms } => {

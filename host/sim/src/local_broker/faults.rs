@@ -131,6 +131,15 @@ impl FaultKind {
         }
     }
 
+    /// Whether it can happen to a call.
+    fn concerns(self, call: &str) -> bool {
+        match self {
+            Self::RegisterFull => matches!(call, "register" | "board"),
+            Self::MissingEntries => matches!(call, "register" | "unregister" | "unregister/all"),
+            _ => true,
+        }
+    }
+
     /// Its value where none is given; none where one must be. 0 is the dialect's own code.
     fn default_value(self) -> Option<i64> {
         match self {
@@ -264,7 +273,9 @@ impl Faults {
 
     /// The faults of one call, the first of each name; each is used up by one.
     pub(crate) fn of_call(&mut self, call: &str) -> Vec<FaultSetting> {
-        self.take(Hits::Calls, |fault| fault.call.as_deref().is_none_or(|only| only == call))
+        self.take(Hits::Calls, |fault| {
+            fault.name.concerns(call) && fault.call.as_deref().is_none_or(|only| only == call)
+        })
     }
 
     /// The faults of one frame, likewise.
@@ -307,10 +318,12 @@ mod tests {
         let mut faults = Faults::default();
         faults.add(read("unauthorized@wallet/cash=4001007*2").unwrap()).unwrap();
         faults.add(read("too-many*1").unwrap()).unwrap();
+        faults.add(read("register-full*1").unwrap()).unwrap();
         assert_eq!(faults.of_call("wallet/cash").len(), 2);
         assert!(faults.of_call("orders").is_empty());
         assert_eq!(faults.of_call("wallet/cash")[0].value, 4_001_007);
         assert!(faults.of_call("wallet/cash").is_empty());
+        assert_eq!(faults.of_call("board").len(), 1);
         faults.add(read("duplicate-frames*1").unwrap()).unwrap();
         faults.add(read("empty-pong").unwrap()).unwrap();
         assert_eq!(faults.of_frame().len(), 1);

@@ -197,7 +197,7 @@ fn play_day(
             for (time, index, row) in batch {
                 let part = &parts[index];
                 let time = on_start.plus_nanos(time.nanos() - start.nanos());
-                gateway.trade(index, part.price_at(row), u64::from(part.quantity()[row]), time);
+                gateway.trade(index, part.price_at(row), part.quantity()[row], time);
                 while gateway.is_book_next() {
                     gateway.change_book(index, time);
                 }

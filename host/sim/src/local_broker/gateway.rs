@@ -5,47 +5,33 @@ use std::sync::Arc;
 
 use domain::clock::{self, Stopwatch};
 use domain::session::{MORNING_OPEN, TradingHours};
-use domain::{ExchangeCalendar, JstDate, Price, Quantity, Random, TickTable, TsNanos};
+use domain::{ExchangeCalendar, JstDate, Price, Random, TsNanos};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
-use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::ServerError;
 use super::account::Account;
-use super::board::{Board, Book, Level, Stretch};
-use super::config::{Config, Dialect, FeedStart, FirstDay, Listed, Source};
+use super::board::Board;
+use super::config::{Config, Dialect, FeedStart, FirstDay, Source};
 use super::faults::{FaultKind, Faults};
 use super::limits::{
-    ACCOUNT_ROWS_MAX, DEAD_TOKENS_KEPT_MAX, ISSUES_MAX, QUEUE_FRAMES_MAX, REGISTERED_MAX,
-    REQUESTS_KEPT_MAX, STRETCHES_KEPT_MAX,
+    ACCOUNT_ROWS_MAX, DEAD_TOKENS_KEPT_MAX, QUEUE_FRAMES_MAX, REGISTERED_MAX, REQUESTS_KEPT_MAX,
 };
 use super::rates::Rates;
 use super::refusal::Refusal;
-use crate::web_broker::Issue;
+use super::registrations::Entry;
 
 /// The time of day in Japan at which a market that nothing feeds stands.
 const STANDING_TIME: u64 = MORNING_OPEN + 30 * domain::time::NANOS_PER_MINUTE;
-/// The gateway's code of Tokyo.
-pub(crate) const TOKYO: i64 = 1;
-/// The gateway's codes of exchanges on which shares can be registered.
-const EXCHANGES: [i64; 4] = [TOKYO, 3, 5, 6];
-
-/// A registered symbol.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) listed: Listed,
-    /// Whether its board is pushed.
-    pub(crate) pushes: bool,
-}
-
 /// A client of the push.
 #[derive(Debug)]
 pub(crate) struct Push {
     pub(crate) id: u64,
-    sender: mpsc::Sender<Message>,
+    pub(crate) sender: mpsc::Sender<Message>,
     /// Cancelled: nothing is sent or read any more, and the connection stays.
     freeze: CancellationToken,
 }
@@ -89,7 +75,23 @@ pub(crate) enum Effect {
     /// The listener opens.
     Open,
     /// Connections end.
-    Cut(CancellationToken),
+    Cut(Cut),
+}
+
+/// Connections that are to end without a word.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    token: CancellationToken,
+    /// Kept until then: where it ends first, the connection is closed with a word.
+    push: Option<Push>,
+}
+
+impl Cut {
+    /// Ends them.
+    pub(crate) fn cut(self) {
+        self.token.cancel();
+        drop(self.push);
+    }
 }
 
 /// The gateway.
@@ -102,7 +104,7 @@ pub(crate) struct Gateway {
     dead_tokens: VecDeque<String>,
     pub(crate) registered: Vec<Entry>,
     pub(crate) boards: Vec<Board>,
-    index: HashMap<String, usize>,
+    pub(crate) index: HashMap<String, usize>,
     pub(crate) rates: Rates,
     pub(crate) watch: Stopwatch,
     pub(crate) faults: Faults,
@@ -115,7 +117,7 @@ pub(crate) struct Gateway {
     pub(crate) seen: VecDeque<Seen>,
     pub(crate) push: Option<Push>,
     /// Frames that the push has no room for yet, in their order.
-    due: VecDeque<Message>,
+    pub(crate) due: VecDeque<Message>,
     pub(crate) effects: Vec<Effect>,
     /// Ends every HTTP connection.
     pub(crate) http_cut: CancellationToken,
@@ -129,7 +131,7 @@ pub(crate) struct Gateway {
 }
 
 /// Where a walk of prices, and so every board, has its seed from.
-fn seed_of(source: &Source) -> u64 {
+pub(crate) fn seed_of(source: &Source) -> u64 {
     if let Source::Walk { seed, .. } = source { *seed } else { 1 }
 }
 
@@ -207,7 +209,7 @@ impl Gateway {
     /// Registers what the configuration says, for somebody else.
     fn preset(&mut self) -> Result<(), ServerError> {
         for listed in self.config.registered.clone() {
-            self.register(&[listed.clone()], true).map_err(|_| {
+            self.register(std::slice::from_ref(&listed), true).map_err(|_| {
                 ServerError::Config(format!(
                     "{}@{} cannot be registered: it is no issue, or {REGISTERED_MAX} are",
                     listed.symbol, listed.exchange
@@ -215,47 +217,6 @@ impl Gateway {
             })?;
         }
         Ok(())
-    }
-
-    fn add_issue(&mut self, issue: Issue) -> Result<usize, String> {
-        if !is_code(&issue.symbol) {
-            return Err("a symbol is 4 to 9 of the characters 0-9 and A-Z".to_owned());
-        }
-        if self.index.contains_key(&issue.symbol) {
-            return Err("it is named twice".to_owned());
-        }
-        if self.boards.len() == ISSUES_MAX {
-            return Err(format!("more than ISSUES_MAX issues ({ISSUES_MAX})"));
-        }
-        if issue.lot.is_zero() || issue.base <= Price::default() {
-            return Err("a lot has at least one share, a price is above 0".to_owned());
-        }
-        let place = self.boards.len();
-        self.index.insert(issue.symbol.clone(), place);
-        let previous = business_day_before(&self.calendar, self.day);
-        let seed = seed_of(&self.config.source);
-        self.boards.push(Board::new(issue, seed, previous, self.market_time));
-        Ok(place)
-    }
-
-    /// The place of an issue's board; any well-formed code becomes an issue where that is configured.
-    pub(crate) fn issue(&mut self, symbol: &str) -> Option<usize> {
-        if let Some(place) = self.index.get(symbol) {
-            return Some(*place);
-        }
-        if !self.config.any_symbol || !is_code(symbol) {
-            return None;
-        }
-        let sum: i64 = symbol.bytes().map(|byte| i64::from(byte) * 37).sum();
-        let base = Price::from_yen(300 + sum % 4_000);
-        self.add_issue(Issue {
-            symbol: symbol.to_owned(),
-            name: format!("銘柄{symbol}"),
-            lot: Quantity::new(100),
-            ticks: TickTable::Normal,
-            base: TickTable::Normal.floor(base),
-        })
-        .ok()
     }
 
     /// Whether every call is refused as after the forced logout.
@@ -306,47 +267,6 @@ impl Gateway {
         }
     }
 
-    /// Registers symbols. Too many: none of them. Unknown ones: the others are registered.
-    pub(crate) fn register(&mut self, wanted: &[Listed], pushes: bool) -> Result<(), Refusal> {
-        let mut known = Vec::new();
-        for listed in wanted {
-            if EXCHANGES.contains(&listed.exchange) && self.issue(&listed.symbol).is_some() {
-                known.push(listed);
-            }
-        }
-        let mut list = self.registered.clone();
-        for listed in &known {
-            match list.iter_mut().find(|entry| entry.listed == **listed) {
-                Some(entry) => entry.pushes |= pushes,
-                None => list.push(Entry { listed: (*listed).clone(), pushes }),
-            }
-        }
-        if list.len() > REGISTERED_MAX {
-            return Err(Refusal::RegisterFull);
-        }
-        self.registered = list;
-        match known.len() {
-            count if count == wanted.len() => Ok(()),
-            0 => Err(Refusal::NotRegistered),
-            _ => Err(Refusal::PartlyRegistered),
-        }
-    }
-
-    /// Takes symbols off the list.
-    pub(crate) fn unregister(&mut self, unwanted: &[Listed]) -> Result<(), Refusal> {
-        let before = self.registered.len();
-        self.registered.retain(|entry| !unwanted.contains(&entry.listed));
-        // The specification knows no such refusal.
-        if self.dialect == Dialect::Spec {
-            return Ok(());
-        }
-        match before - self.registered.len() {
-            count if count >= unwanted.len() => Ok(()),
-            0 => Err(Refusal::NotUnregistered),
-            _ => Err(Refusal::PartlyUnregistered),
-        }
-    }
-
     /// A new client of the push. One that is there is ended, or frozen.
     pub(crate) fn connect(&mut self) -> (u64, mpsc::Receiver<Message>, CancellationToken) {
         if let Some(before) = self.push.take()
@@ -382,10 +302,18 @@ impl Gateway {
 
     /// Ends the push's connection without a word. Tells whether there was one.
     pub(crate) fn drop_push(&mut self) -> bool {
-        let cut = std::mem::take(&mut self.push_cut);
-        self.effects.push(Effect::Cut(cut));
+        let token = std::mem::take(&mut self.push_cut);
         self.due.clear();
-        self.push.take().is_some()
+        let push = self.push.take();
+        let was_open = push.is_some();
+        self.effects.push(Effect::Cut(Cut { token, push }));
+        was_open
+    }
+
+    /// Ends every HTTP connection.
+    pub(crate) fn drop_http(&mut self) {
+        let token = std::mem::take(&mut self.http_cut);
+        self.effects.push(Effect::Cut(Cut { token, push: None }));
     }
 
     /// The application ends and starts: the token is dead, the list empty, connections end.
@@ -393,40 +321,8 @@ impl Gateway {
         self.end_token();
         self.registered.clear();
         self.drop_push();
-        let cut = std::mem::take(&mut self.http_cut);
-        self.effects.push(Effect::Cut(cut));
+        self.drop_http();
         self.counts.restarts += 1;
-    }
-
-    /// Puts a message on the push, in turn.
-    pub(crate) fn enqueue(&mut self, message: Message) -> bool {
-        if self.push.is_some() {
-            self.due.push_back(message);
-        }
-        self.push.is_some()
-    }
-
-    /// Hands over what is due, as far as there is room. Tells whether nothing is left.
-    pub(crate) fn hand_over(&mut self) -> bool {
-        let Some(push) = &self.push else {
-            self.due.clear();
-            return true;
-        };
-        while let Some(message) = self.due.pop_front() {
-            match push.sender.try_send(message) {
-                Ok(()) => {}
-                Err(TrySendError::Full(message)) => {
-                    self.due.push_front(message);
-                    return false;
-                }
-                Err(TrySendError::Closed(_)) => {
-                    self.due.clear();
-                    self.push = None;
-                    return true;
-                }
-            }
-        }
-        true
     }
 
     /// A trade of the market, and its frame.
@@ -446,98 +342,6 @@ impl Gateway {
     /// Whether the next frame is one of the book alone.
     pub(crate) fn is_book_next(&mut self) -> bool {
         self.random.permille(u64::from(self.config.board_only_permille))
-    }
-
-    /// Frames of an issue's board, to every exchange that it is registered on.
-    pub(crate) fn announce(&mut self, place: usize, is_trade: bool) {
-        let symbol = self.boards[place].issue.symbol.clone();
-        let exchanges: Vec<i64> = self
-            .registered
-            .iter()
-            .filter(|entry| entry.pushes && entry.listed.symbol == symbol)
-            .map(|entry| entry.listed.exchange)
-            .collect();
-        for exchange in exchanges {
-            let is_heard = self.push.is_some() && !self.faults.has(FaultKind::SilentPush);
-            if is_heard {
-                self.announce_on(place, &symbol, exchange, is_trade);
-            } else {
-                self.counts.lost_frames += 1;
-            }
-        }
-    }
-
-    fn announce_on(&mut self, place: usize, symbol: &str, exchange: i64, is_trade: bool) {
-        let faults = self.faults.of_frame();
-        let names = self.config.quote_names;
-        let board = &self.boards[place];
-        let mut book = board.book;
-        let (mut is_lost, mut is_twice, mut extra) = (false, false, Vec::new());
-        let text = |book: &Book| board.text(symbol, exchange, book, names);
-        for fault in &faults {
-            match fault.name {
-                FaultKind::LostFrames => is_lost = true,
-                FaultKind::DuplicateFrames => is_twice = true,
-                FaultKind::CrossedBook
-                | FaultKind::OneSidedBook
-                | FaultKind::UnorderedLevels
-                | FaultKind::NullLevels => bend(&mut book, fault.name),
-                FaultKind::WrongUtf8 => extra.push(broken_text(text(&board.book))),
-                FaultKind::BinaryFrames => {
-                    extra.push(Message::binary(text(&board.book).into_bytes()));
-                }
-                FaultKind::MalformedFrames => {
-                    let half: String = text(&board.book).chars().take(500).collect();
-                    extra.push(Message::text(half));
-                }
-                FaultKind::GiantFrames => {
-                    let bytes = usize::try_from(fault.value).unwrap_or_default();
-                    extra.push(Message::text(padded(text(&board.book), bytes)));
-                }
-                FaultKind::UnregisteredFrames => {
-                    let other = ["9999", "9998"].into_iter().find(|other| *other != symbol);
-                    let text = board.text(other.unwrap_or("9999"), exchange, &board.book, names);
-                    extra.push(Message::text(text));
-                }
-                FaultKind::ForeignExchangeFrames => {
-                    extra.push(Message::text(board.text(symbol, fault.value, &board.book, names)));
-                }
-                _ => {}
-            }
-        }
-        let frame = Message::text(text(&book));
-        self.counts.extra_frames += u64::try_from(extra.len()).unwrap_or_default();
-        self.due.extend(extra);
-        if is_lost {
-            self.counts.lost_frames += 1;
-            return;
-        }
-        if is_twice {
-            self.counts.extra_frames += 1;
-            self.due.push_back(frame.clone());
-        }
-        self.due.push_back(frame);
-        self.counts.frames += 1;
-        self.note(place, is_trade);
-    }
-
-    /// Puts down what a frame told.
-    fn note(&mut self, place: usize, is_trade: bool) {
-        let date = self.day;
-        let board = &mut self.boards[place];
-        board.truth.frames += 1;
-        board.truth.pushed_trades += u64::from(is_trade);
-        let Some(volume) = board.volume else { return };
-        if board.begins_stretch || board.truth.stretches.is_empty() {
-            board.begins_stretch = false;
-            if board.truth.stretches.len() == STRETCHES_KEPT_MAX {
-                let old = board.truth.stretches.remove(0);
-                board.truth.older += old.last - old.first;
-            }
-            board.truth.stretches.push(Stretch { date, first: volume, last: volume });
-        } else if let Some(stretch) = board.truth.stretches.last_mut() {
-            stretch.last = volume;
-        }
     }
 
     /// Ends the day and begins another one.
@@ -604,58 +408,13 @@ impl Gateway {
     }
 }
 
-/// Whether a text is the code of an issue.
-fn is_code(text: &str) -> bool {
-    (4..=9).contains(&text.len())
-        && text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
-}
-
 /// The first business day that is not before a date.
 fn business_day_from(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
     let days = date.iter_days().take(60);
     days.into_iter().find(|day| calendar.is_business_day(*day)).unwrap_or(date)
 }
 
-fn business_day_before(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
+pub(crate) fn business_day_before(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
     let days = std::iter::successors(date.pred_opt(), JstDate::pred_opt).take(60);
     days.into_iter().find(|day| calendar.is_business_day(*day)).unwrap_or(date)
-}
-
-/// Makes a book one that should not be and yet is.
-fn bend(book: &mut Book, how: FaultKind) {
-    match how {
-        FaultKind::CrossedBook => {
-            let (sell, buy) = (book.sells[0], book.buys[0]);
-            (book.sells[0], book.buys[0]) = (buy, sell);
-        }
-        FaultKind::OneSidedBook => book.sells.fill(None),
-        FaultKind::UnorderedLevels => {
-            book.buys.swap(7, 8);
-            book.buys[9] = book.buys[7];
-            book.sells.swap(1, 2);
-        }
-        _ => {
-            for (level, place) in book.sells.iter_mut().chain(&mut book.buys).zip(0..) {
-                let place: usize = place;
-                *level = place.is_multiple_of(2).then_some(Level { price: None, shares: 0 });
-            }
-        }
-    }
-}
-
-/// A text message whose bytes are no UTF-8.
-fn broken_text(text: String) -> Message {
-    use tokio_tungstenite::tungstenite::protocol::frame::Frame;
-    use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
-    let mut bytes = text.into_bytes();
-    let middle = bytes.len() / 2;
-    bytes[middle] = 0xff;
-    Message::Frame(Frame::message(bytes, OpCode::Data(Data::Text), true))
-}
-
-/// The same frame with so many bytes.
-fn padded(mut text: String, bytes: usize) -> String {
-    text.pop();
-    let rest = bytes.saturating_sub(text.len() + 13);
-    format!("{text},\"Padding\":\"{}\"}}", " ".repeat(rest))
 }

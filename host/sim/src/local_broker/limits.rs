@@ -40,7 +40,7 @@ pub const FAULTS_MAX: usize = 1_000;
 /// The longest delay of a fault, and the longest time without a listener.
 pub const DELAY_MAX: Duration = Duration::from_secs(600);
 /// Requests that the control view keeps; older ones are forgotten and counted.
-pub const REQUESTS_KEPT_MAX: usize = 10_000;
+pub const REQUESTS_KEPT_MAX: usize = 1_000;
 /// Tokens that are remembered after their death, so that they are told apart from ones never issued.
 pub const DEAD_TOKENS_KEPT_MAX: usize = 1_000;
 /// Stretches of counting volume that are kept for each symbol; older ones are joined into one sum.

@@ -47,7 +47,7 @@ pub(crate) async fn serve(mut connection: TcpStream, head: &Head, shared: Arc<Sh
             .max_message_size(Some(CLIENT_FRAME_BYTES_MAX))
             .max_frame_size(Some(CLIENT_FRAME_BYTES_MAX));
         let socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
-        follow(socket, frames, &freeze, &shared).await;
+        follow(socket, frames, (&freeze, &cut), &shared).await;
     };
     tokio::select! {
         () = cut.cancelled() => {}
@@ -61,7 +61,7 @@ pub(crate) async fn serve(mut connection: TcpStream, head: &Head, shared: Arc<Sh
 async fn follow(
     mut socket: WebSocketStream<TcpStream>,
     mut frames: mpsc::Receiver<Message>,
-    freeze: &CancellationToken,
+    (freeze, cut): (&CancellationToken, &CancellationToken),
     shared: &Shared,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
@@ -78,8 +78,10 @@ async fn follow(
             },
             count = frames.recv_many(&mut batch, BATCH) => {
                 if count == 0 {
-                    // Another client took the place.
-                    socket.close(None).await.ok();
+                    // Another client took the place, or all ends without a word.
+                    if !cut.is_cancelled() {
+                        socket.close(None).await.ok();
+                    }
                     return;
                 }
                 send(&mut socket, batch.drain(..)).await

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 
 use super::config::{Dialect, Listed};
 use super::faults::{FaultKind, FaultSetting};
-use super::gateway::{Gateway, TOKYO};
+use super::gateway::Gateway;
 use super::limits::BODY_BYTES_MAX;
 use super::rates::Class;
 use super::refusal::Refusal;
+use super::registrations::EXCHANGES;
 use crate::http::Head;
 
 /// A call, by the first part of its path.
@@ -266,7 +267,7 @@ fn symbols(request: &Request<'_>) -> Result<Vec<Listed>, Refusal> {
 fn listed(gateway: &mut Gateway, text: &str) -> Result<Listed, Refusal> {
     let (symbol, exchange) = text.split_once('@').ok_or(Refusal::UnknownPath)?;
     let exchange: i64 = exchange.parse().map_err(|_| Refusal::UnknownPath)?;
-    let is_known = [TOKYO, 3, 5, 6].contains(&exchange) && gateway.issue(symbol).is_some();
+    let is_known = EXCHANGES.contains(&exchange) && gateway.issue(symbol).is_some();
     is_known.then(|| Listed { symbol: symbol.to_owned(), exchange }).ok_or(Refusal::UnknownSymbol)
 }
 

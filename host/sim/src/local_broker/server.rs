@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::Dialect;
 use super::faults::{FaultKind, FaultSetting};
-use super::gateway::{Effect, Gateway, Seen};
+use super::gateway::{Cut, Effect, Gateway, Seen};
 use super::limits::{
     BODY_BYTES_MAX, CONNECTIONS_MAX, CONTROL_BODY_BYTES_MAX, IDLE_TIME, REQUEST_TIME,
 };
@@ -81,7 +81,7 @@ impl Shared {
     }
 
     /// Closes and opens the listener as commands asked for; what is left to do ends connections.
-    pub(crate) fn turn(self: &Arc<Self>, runtime: &Handle) -> Vec<CancellationToken> {
+    pub(crate) fn turn(self: &Arc<Self>, runtime: &Handle) -> Vec<Cut> {
         let effects = std::mem::take(&mut self.gateway().effects);
         let mut cuts = Vec::new();
         for effect in effects {
@@ -298,7 +298,7 @@ async fn controlled(
         connection.shutdown().await.ok();
     }
     for cut in cuts {
-        cut.cancel();
+        cut.cut();
     }
     goes_on && !ends
 }

@@ -15,6 +15,8 @@ pub(super) const SPLIT_READ_ISSUES: usize = 16;
 /// Per-issue files after which it is noted what is in them; a job that is killed writes at most so
 /// many again.
 pub const SPLIT_NOTE_EVERY: usize = 256;
+/// Bytes of the notes of published boards: 4,400 issues and eight years of days take 1 MB.
+pub(super) const BOARD_NOTES_BYTES_MAX: u64 = 16 << 20;
 /// Memory of DuckDB while it sorts the combined database, as DuckDB writes it; ten years of 4,000
 /// issues need about a half. The rest goes to `work/spill`.
 pub const ENGINE_MEMORY: &str = "2GB";

@@ -50,6 +50,16 @@ impl StorePaths {
         self.data.path().join("jp").join("stocks_daily")
     }
 
+    /// The folder of the published boards.
+    pub(super) fn board_folder(&self) -> PathBuf {
+        self.data.jp_folder().join("stocks_board")
+    }
+
+    /// The published board of one issue.
+    pub(super) fn board(&self, code: &str) -> PathBuf {
+        self.board_folder().join(format!("{code}.{DATABASE}"))
+    }
+
     /// The published database of one issue.
     pub(super) fn issue(&self, code: &str) -> PathBuf {
         self.daily_folder().join(format!("{code}.{DATABASE}"))

@@ -5,15 +5,15 @@
 mod orders;
 mod row;
 
-use domain::{OrderSide, TsNanos};
-use ipc::{BuyingPowerUpdated, Decimal, PositionRow, PositionsUpdated, ShareCount};
+use domain::OrderSide;
+use ipc::{Decimal, PositionRow, ShareCount};
 use thiserror::Error;
 
 use crate::local_broker::VENUE;
 use crate::local_broker::keys::{instrument_of, is_derivative, is_symbol};
 use row::{List, Row, wrong};
 
-pub use orders::{BadFilter, OrderFilter, order_list, read_orders};
+pub use orders::read_orders;
 
 /// An answer of the gateway's that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -50,41 +50,12 @@ fn read_amount(body: &str, path: &'static str, name: &str) -> Result<Option<Deci
     read().map_err(|what| Unreadable { path, what })
 }
 
-/// Tells what both calls answered.
-#[must_use]
-pub fn buying_power(
-    request_id: &str,
-    cash: Option<Decimal>,
-    margin: Option<Decimal>,
-    now: TsNanos,
-) -> BuyingPowerUpdated<'_> {
-    BuyingPowerUpdated {
-        request_id: Some(request_id.into()),
-        venue: VENUE.into(),
-        cash_available: cash,
-        cash_shortfall: None,
-        credit_available: margin,
-        ts_ms: now.millis(),
-    }
-}
-
 /// The positions (`GET /positions`).
 ///
 /// # Errors
 /// [`Unreadable`]
 pub fn read_positions(body: &str) -> Result<Vec<PositionRow<'static>>, Unreadable> {
     read_rows(body, "/positions", position)
-}
-
-/// Tells the positions.
-#[must_use]
-pub fn positions<'a>(
-    request_id: &'a str,
-    positions: Vec<PositionRow<'a>>,
-    now: TsNanos,
-) -> PositionsUpdated<'a> {
-    let request_id = Some(request_id.into());
-    PositionsUpdated { request_id, venue: VENUE.into(), positions, ts_ms: now.millis() }
 }
 
 fn position(row: &Row<'_>) -> Result<PositionRow<'static>, String> {

@@ -171,7 +171,8 @@ mod tests {
     #[test]
     fn p53_a_board_that_cannot_be_one_is_malformed() {
         let level = GatewayLevel { price: 1, qty: 1 };
-        let wrongs: [(&str, fn(&mut GatewayBoard)); 9] = [
+        type Spoil = fn(&mut GatewayBoard);
+        let wrongs: [(&str, Spoil); 9] = [
             ("symbol", |board| board.symbol = "130a".to_owned()),
             ("price", |board| board.last_price = Some(-1)),
             ("volume", |board| board.volume = Some(-1)),

@@ -15,7 +15,7 @@ mod session;
 mod stream;
 mod symbols;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
@@ -34,7 +34,7 @@ use super::feed::Feed;
 use super::lanes::{Call, Lanes};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{
-    CALLS_WAITING_MAX, RATE_PAUSES, RETRIES, SHORT_ANSWER_BYTES_MAX, WORDS_CHARS_MAX,
+    CALLS_WAITING_MAX, RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX, WORDS_CHARS_MAX,
 };
 use super::register_set::RegisterSet;
 use super::request::{Answer, NoAnswer, Question, Request};
@@ -98,6 +98,13 @@ impl Rules {
     }
 }
 
+impl Rules {
+    /// Between tries of what has failed for long: the longest pause before the stream is opened again.
+    pub(crate) fn long_wait(&self) -> Duration {
+        self.reconnect_base * 2_u32.pow(RECONNECTS - 1)
+    }
+}
+
 /// What a request is for.
 #[derive(Debug)]
 pub(crate) enum Job {
@@ -131,7 +138,9 @@ pub struct Gateway {
     subscribers: BTreeMap<String, Vec<Asked>>,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
     to_register: BTreeMap<String, symbols::Due>,
-    to_unregister: Vec<String>,
+    to_unregister: BTreeSet<String>,
+    /// Entries of others in the gateway's last list.
+    foreign: usize,
     /// Names of issues, as frames have told them.
     names: BTreeMap<String, String>,
     feed: Feed,
@@ -162,7 +171,8 @@ impl Gateway {
             set: RegisterSet::default(),
             subscribers: BTreeMap::new(),
             to_register: BTreeMap::new(),
-            to_unregister: Vec::new(),
+            to_unregister: BTreeSet::new(),
+            foreign: 0,
             names: BTreeMap::new(),
             feed: Feed::default(),
             board: GatewayBoard::default(),
@@ -184,9 +194,10 @@ impl Gateway {
         self.life.state()
     }
 
-    /// The symbols that are, or are to be, registered.
-    pub fn symbols(&self) -> impl Iterator<Item = &str> {
-        self.set.symbols()
+    /// The symbols that are, or are to be, registered; the one used last first.
+    #[must_use]
+    pub fn symbols(&self) -> Vec<String> {
+        self.all_symbols()
     }
 
     /// Time goes on: what is due is done.
@@ -201,7 +212,6 @@ impl Gateway {
         if !self.state().is_ready() && !self.is_healing() {
             return;
         }
-        self.register_due(now);
         if self.renewal.is_some() {
             return;
         }
@@ -212,12 +222,16 @@ impl Gateway {
         {
             return;
         }
+        self.register_due(now);
         let one_only = self.outage.is_some();
         for lane in self.lanes.all() {
             let ticket = self.tickets + 1;
             if let Some(question) = lane.send(ticket, now.mono) {
                 self.tickets = ticket;
                 let request = Request { question: question.clone(), secret: token.clone() };
+                if let Question::Register(symbols) = question {
+                    self.set.sent(symbols.iter().map(String::as_str));
+                }
                 self.out.push_back(Out::Ask { ticket, request });
                 if one_only {
                     break;
@@ -330,7 +344,7 @@ impl Gateway {
     fn failed(&mut self, call: Call<Job>, code: &'static str, why: &str, now: Now) {
         match call.job {
             Job::Read(asked, read) => {
-                self.read_failed(read);
+                self.read_failed(asked.client, &read);
                 self.tell_error(&asked, code, why);
             }
             job => self.registration_failed(job, call.question, code, why, now),
@@ -364,10 +378,10 @@ impl Gateway {
 
     /// Takes our symbols out, at the end of the program (P50).
     pub fn farewell(&mut self) -> Option<Request> {
-        let symbols = self.all_symbols();
-        let token = self.token.clone().filter(|_| self.state().is_ready())?;
-        let question = Question::Unregister(symbols);
-        (self.set.symbols().next().is_some()).then(|| Request { question, secret: token })
+        let symbols = self.set.ours();
+        let secret =
+            self.token.clone().filter(|_| self.state().is_ready() && !symbols.is_empty())?;
+        Some(Request { question: Question::Unregister(symbols), secret })
     }
 
     fn tell(&mut self, to: Recipient, event: Event<'static>) {

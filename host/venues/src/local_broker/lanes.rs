@@ -23,6 +23,9 @@ struct Bucket {
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
     clock: FakeRelativeClock,
     told: Duration,
+    /// Time between two tokens, and when the next one is there.
+    pause: Duration,
+    next: Duration,
 }
 
 impl Bucket {
@@ -31,14 +34,19 @@ impl Bucket {
         let per_second = NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::per_second(per_second).allow_burst(NonZeroU32::MIN);
         let limiter = RateLimiter::direct_with_clock(quota, clock.clone());
-        Self { limiter, clock, told: Duration::ZERO }
+        let pause = quota.replenish_interval();
+        Self { limiter, clock, told: Duration::ZERO, pause, next: Duration::ZERO }
     }
 
     /// Takes a token, where there is one.
     fn take(&mut self, now: Duration) -> bool {
         self.clock.advance(now.saturating_sub(self.told));
         self.told = self.told.max(now);
-        self.limiter.check().is_ok()
+        let is_there = self.limiter.check().is_ok();
+        if is_there {
+            self.next = now + self.pause;
+        }
+        is_there
     }
 }
 
@@ -85,6 +93,11 @@ pub(crate) struct Lane<J> {
 impl<J> Lane<J> {
     fn new(per_second: u32) -> Self {
         Self { bucket: Bucket::new(per_second), waiting: VecDeque::new(), sent: None }
+    }
+
+    /// Whether a request could leave now.
+    pub(crate) fn is_free(&self, now: Duration) -> bool {
+        self.sent.is_none() && self.bucket.next <= now
     }
 
     /// Sends the first one that waits, where it is due and the limit allows it.

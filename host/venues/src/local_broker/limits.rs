@@ -23,6 +23,8 @@ pub const PING_TIME: Duration = Duration::from_secs(10);
 pub const REGISTER_BATCH_MAX: usize = super::REGISTER_MAX;
 /// Requests that wait for the gateway; a command that would add another is refused.
 pub const CALLS_WAITING_MAX: usize = 256;
+/// Commands that wait for a login that is under way.
+pub const LOGINS_WAITING_MAX: usize = 64;
 /// Commands that wait for one symbol's registration.
 pub const SUBSCRIBERS_WAITING_MAX: usize = 64;
 /// Bytes of a frame of the stream that are looked at; the vendor's have about 2,500.
@@ -59,3 +61,8 @@ pub const ROW_DEPTH_MAX: usize = 4;
 pub const DETAILS_MAX: usize = 1_000;
 /// Characters of a number as it is sent.
 pub const NUMBER_CHARS_MAX: usize = 64;
+/// Entries of the gateway's own list that are remembered; it keeps 50.
+pub const LISTED_MAX: usize = 1_000;
+/// Symbols that are known to be registered although nobody wants them any more, until the gateway's list
+/// shows that they are not.
+pub const RELEASED_MAX: usize = 1_000;

@@ -1,217 +1,211 @@
-//! The symbols that are, or are to be, registered at the gateway (specification 1, "States and transitions",
-//! "Limits"; specification 4, P51, P52). What the gateway has of others counts against the same limit.
+//! The symbols that the gateway shall push, and who wants them (specification 1, "States and transitions";
+//! specification 4, P51, P52). Only what is meant stands here: requests are sent above.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::REGISTER_MAX;
-use super::keys::TOKYO;
+use crate::local_broker::REGISTER_MAX;
+use crate::local_broker::keys::TOKYO;
+use crate::local_broker::limits::{LISTED_MAX, REGISTER_BATCH_MAX, RELEASED_MAX};
 
-/// Whether a symbol has a place.
+/// What became of a wish for a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Registered {
-    /// It got one.
+pub enum Registration {
+    /// It is in the set now, and has to be registered.
     New,
-    /// It had one.
+    /// It was in the set.
     Known,
-    /// There is none left.
+    /// There is no room for it; nothing was changed.
     Full,
 }
 
-/// How the gateway's list differs from ours.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Differences {
-    /// Ours that the gateway does not have.
-    pub(crate) missing: Vec<String>,
-    /// Ours once, and wanted no more.
-    pub(crate) stale: Vec<String>,
+/// A symbol that left the set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gone {
+    /// Its code.
+    pub symbol: String,
+    /// Whether it has to be unregistered: not where somebody else had registered it (specification 4, P52),
+    /// or where the gateway was never asked.
+    pub is_ours: bool,
 }
 
-/// One of our symbols.
+/// What the gateway's list says beside the set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reconciled {
+    /// In the set and not in the list: to be registered again, the one used last first.
+    pub missing: Vec<String>,
+    /// In the list, registered by us and wanted no more: to be unregistered.
+    pub unwanted: Vec<String>,
+    /// Entries of the list that are somebody else's; they stay.
+    pub foreign: usize,
+}
+
+/// Symbols that are wanted, at most [`REGISTER_MAX`] together with those of others.
+#[derive(Debug, Default)]
+pub struct RegisterSet {
+    entries: BTreeMap<String, Entry>,
+    /// What others had registered by the last list, with the markets.
+    foreign: BTreeSet<(String, i64)>,
+    /// Registered by us, wanted by nobody, and in the gateway's list as far as is known.
+    released: BTreeSet<String>,
+    uses: u64,
+}
+
 #[derive(Debug, Default)]
 struct Entry {
-    clients: BTreeSet<u64>,
+    /// Whether each client is subscribed; one that only read the board is not.
+    clients: BTreeMap<u64, bool>,
+    /// A higher number was used later.
     used: u64,
+    /// We have asked the gateway to register it.
+    is_sent: bool,
 }
-
-/// The register set.
-#[derive(Debug, Default)]
-pub(crate) struct RegisterSet {
-    entries: BTreeMap<String, Entry>,
-    /// Uses so far: the entry with the lowest number was used longest ago.
-    uses: u64,
-    /// Symbols that this process has asked for and wants no more; the gateway may still have them.
-    given_up: BTreeSet<String>,
-    /// Entries of the gateway's last list that are nobody's here.
-    foreign: usize,
-}
-
-/// Symbols that are remembered as given up: more than the gateway can have.
-const GIVEN_UP_MAX: usize = 4 * REGISTER_MAX;
 
 impl RegisterSet {
-    /// A client wants a symbol.
-    pub(crate) fn register(&mut self, client: u64, symbol: &str) -> Registered {
-        let registered = self.touch(symbol);
-        if let Some(entry) = self.entries.get_mut(symbol) {
-            entry.clients.insert(client);
-        }
-        registered
+    /// A client subscribes to a symbol.
+    pub fn register(&mut self, client: u64, symbol: &str) -> Registration {
+        self.hold(client, symbol, true)
     }
 
-    /// A symbol is used: it gets a place, where it has none (specification 1, "Endpoints", rule 1).
-    pub(crate) fn touch(&mut self, symbol: &str) -> Registered {
-        let is_known = self.entries.contains_key(symbol);
-        if !is_known && self.entries.len() + self.foreign >= REGISTER_MAX {
-            return Registered::Full;
-        }
-        self.uses += 1;
-        self.entries.entry(symbol.to_owned()).or_default().used = self.uses;
-        self.given_up.remove(symbol);
-        if is_known { Registered::Known } else { Registered::New }
+    /// A client reads the board of a symbol, which takes a place like a subscription until the client
+    /// gives the symbol up or leaves; frames are not for it.
+    pub fn read_board(&mut self, client: u64, symbol: &str) -> Registration {
+        self.hold(client, symbol, false)
     }
 
-    /// Gives a place back that nobody is subscribed to.
-    pub(crate) fn untouch(&mut self, symbol: &str) {
-        if !self.is_subscribed(symbol) {
-            self.remove(symbol);
-        }
-    }
-
-    /// A client wants a symbol no more. Tells whether nobody does now.
-    pub(crate) fn release(&mut self, client: u64, symbol: &str) -> bool {
-        let Some(entry) = self.entries.get_mut(symbol) else { return false };
-        let is_last = entry.clients.remove(&client) && entry.clients.is_empty();
-        if is_last {
-            self.remove(symbol);
-        }
-        is_last
-    }
-
-    /// A client wants nothing any more; the symbols that nobody wants now.
-    pub(crate) fn client_left(&mut self, client: u64) -> Vec<String> {
-        let all: Vec<String> = self.symbols().map(str::to_owned).collect();
-        all.into_iter().filter(|symbol| self.release(client, symbol)).collect()
-    }
-
-    /// Takes the symbol out that was used longest ago.
-    pub(crate) fn evict_lru(&mut self) -> Option<String> {
-        let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used);
-        let symbol = oldest.map(|(symbol, _)| symbol.clone())?;
-        self.remove(&symbol);
-        Some(symbol)
-    }
-
-    fn remove(&mut self, symbol: &str) {
-        if self.entries.remove(symbol).is_some() {
-            if self.given_up.len() >= GIVEN_UP_MAX {
-                self.given_up.pop_first();
+    /// The gateway was asked to register these, by a request or by reading a board: from now on they are
+    /// ours, where they were nobody's before.
+    pub fn sent<'a>(&mut self, symbols: impl IntoIterator<Item = &'a str>) {
+        for symbol in symbols {
+            if let Some(entry) = self.entries.get_mut(symbol) {
+                entry.is_sent = true;
             }
-            self.given_up.insert(symbol.to_owned());
         }
     }
 
-    /// Holds the gateway's whole list against ours. What others have stays there and counts.
-    pub(crate) fn apply_list(&mut self, list: &[(String, i64)]) -> Differences {
-        let tokyo = |symbol: &str| list.iter().any(|(of, at)| of == symbol && *at == TOKYO);
-        let missing = self.symbols().filter(|symbol| !tokyo(symbol)).map(str::to_owned).collect();
-        let is_stale = |symbol: &&String| tokyo(symbol);
-        let stale: Vec<String> = self.given_up.iter().filter(is_stale).cloned().collect();
-        // What the gateway does not have is given up no longer, but gone.
-        self.given_up.retain(|symbol| tokyo(symbol));
-        let is_ours = |symbol: &str, at: i64| {
-            at == TOKYO && (self.entries.contains_key(symbol) || self.given_up.contains(symbol))
-        };
-        let foreign: BTreeSet<&(String, i64)> =
-            list.iter().filter(|(symbol, at)| !is_ours(symbol, *at)).collect();
-        self.foreign = foreign.len();
-        Differences { missing, stale }
+    /// The symbol was used. Says whether it is in the set.
+    pub fn touch(&mut self, symbol: &str) -> bool {
+        self.uses += 1;
+        let entry = self.entries.get_mut(symbol);
+        entry.map(|entry| entry.used = self.uses).is_some()
     }
 
-    /// All symbols, in their order.
-    pub(crate) fn symbols(&self) -> impl Iterator<Item = &str> {
-        self.entries.keys().map(String::as_str)
+    /// A client gives a symbol up; told where nobody wants it any more.
+    pub fn release(&mut self, client: u64, symbol: &str) -> Option<Gone> {
+        let entry = self.entries.get_mut(symbol)?;
+        entry.clients.remove(&client)?;
+        if entry.clients.is_empty() { self.remove(symbol) } else { None }
+    }
+
+    /// A client is gone; told are the symbols that nobody wants any more.
+    pub fn client_left(&mut self, client: u64) -> Vec<Gone> {
+        let symbols: Vec<String> = self.entries.keys().cloned().collect();
+        symbols.iter().filter_map(|symbol| self.release(client, symbol)).collect()
+    }
+
+    /// Removes the symbol that was used longest ago, whoever wants it; only one of ours makes room.
+    pub fn evict_lru(&mut self) -> Option<Gone> {
+        let ours = self.entries.iter().filter(|(symbol, _)| !self.is_foreign(symbol));
+        let oldest = ours.min_by_key(|(_, entry)| entry.used)?.0.clone();
+        self.remove(&oldest)
+    }
+
+    /// Compares with the gateway's own list, as symbols and markets.
+    pub fn apply_list(&mut self, list: &[(String, i64)]) -> Reconciled {
+        let listed =
+            |symbol: &String| list.iter().any(|(one, market)| one == symbol && *market == TOKYO);
+        self.released.retain(listed);
+        let is_sent = |symbol: &String| self.entries.get(symbol).is_some_and(|entry| entry.is_sent);
+        // What was somebody else's before stays so, whoever wants it now.
+        let is_foreign = |(symbol, market): &&(String, i64)| {
+            let is_ours = is_sent(symbol) && !self.is_foreign(symbol);
+            *market != TOKYO || !is_ours && !self.released.contains(symbol)
+        };
+        let foreign = list.iter().filter(is_foreign).take(LISTED_MAX).cloned().collect();
+        self.foreign = foreign;
+        let missing = self.newest_first().into_iter().filter(|symbol| !listed(symbol)).collect();
+        let unwanted = self.released.iter().cloned().collect();
+        Reconciled { missing, unwanted, foreign: self.foreign.len() }
+    }
+
+    /// All symbols as they are registered after a connection was lost: the one used last first, in
+    /// requests of at most [`REGISTER_BATCH_MAX`].
+    #[must_use]
+    pub fn batches(&self) -> Vec<Vec<String>> {
+        self.newest_first().chunks(REGISTER_BATCH_MAX).map(<[String]>::to_vec).collect()
+    }
+
+    /// What we have registered, wanted or not: to be unregistered at the end (specification 4, P50).
+    #[must_use]
+    pub fn ours(&self) -> Vec<String> {
+        let entries = self.entries.iter().filter(|(_, entry)| entry.is_sent);
+        let entries = entries.map(|(symbol, _)| symbol).filter(|symbol| !self.is_foreign(symbol));
+        let all: BTreeSet<&String> = entries.chain(&self.released).collect();
+        all.into_iter().cloned().collect()
     }
 
     /// Whether a symbol has a place.
-    pub(crate) fn contains(&self, symbol: &str) -> bool {
+    #[must_use]
+    pub fn contains(&self, symbol: &str) -> bool {
         self.entries.contains_key(symbol)
     }
 
-    /// Whether a client wants a symbol.
-    pub(crate) fn is_subscribed(&self, symbol: &str) -> bool {
-        self.entries.get(symbol).is_some_and(|entry| !entry.clients.is_empty())
+    /// Whether a client is subscribed to the symbol: only then are its frames taken.
+    #[must_use]
+    pub fn is_subscribed(&self, symbol: &str) -> bool {
+        let entry = self.entries.get(symbol);
+        entry.is_some_and(|entry| entry.clients.values().any(|is_subscribed| *is_subscribed))
     }
 
-    /// Entries of others in the gateway's last list.
-    pub(crate) const fn foreign(&self) -> usize {
-        self.foreign
+    /// Places taken, those of others included.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        let shared = |(symbol, market): &&(String, i64)| {
+            *market == TOKYO && self.entries.contains_key(symbol)
+        };
+        self.entries.len() + self.foreign.len() - self.foreign.iter().filter(shared).count()
+    }
+
+    fn hold(&mut self, client: u64, symbol: &str, subscribes: bool) -> Registration {
+        let is_known = self.entries.contains_key(symbol);
+        if !is_known && !self.is_foreign(symbol) && self.taken() >= REGISTER_MAX {
+            return Registration::Full;
+        }
+        self.uses += 1;
+        let entry = self.entries.entry(symbol.to_owned()).or_default();
+        entry.used = self.uses;
+        *entry.clients.entry(client).or_default() |= subscribes;
+        if is_known {
+            return Registration::Known;
+        }
+        // The gateway may still have it: then it stays ours.
+        entry.is_sent = self.released.remove(symbol);
+        Registration::New
+    }
+
+    fn remove(&mut self, symbol: &str) -> Option<Gone> {
+        let removed = self.entries.remove(symbol)?;
+        let is_ours = removed.is_sent && !self.is_foreign(symbol);
+        if is_ours {
+            if self.released.len() >= RELEASED_MAX {
+                self.released.pop_first();
+            }
+            self.released.insert(symbol.to_owned());
+        }
+        Some(Gone { symbol: symbol.to_owned(), is_ours })
+    }
+
+    fn is_foreign(&self, symbol: &str) -> bool {
+        // Few: the gateway keeps no more than it pushes.
+        self.foreign.iter().any(|(one, market)| one == symbol && *market == TOKYO)
+    }
+
+    fn newest_first(&self) -> Vec<String> {
+        let mut entries: Vec<(&String, u64)> =
+            self.entries.iter().map(|(symbol, entry)| (symbol, entry.used)).collect();
+        entries.sort_by_key(|(_, used)| std::cmp::Reverse(*used));
+        entries.into_iter().map(|(symbol, _)| symbol.clone()).collect()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn list(symbols: &[&str]) -> Vec<(String, i64)> {
-        symbols.iter().map(|symbol| ((*symbol).to_owned(), TOKYO)).collect()
-    }
-
-    /// Specification 1, "Limits": the 51st is refused, and nothing is taken out for it.
-    #[test]
-    fn the_51st_symbol_is_refused_and_nothing_goes_for_it() {
-        let mut set = RegisterSet::default();
-        for number in 0..REGISTER_MAX {
-            assert_eq!(set.register(1, &format!("{}", 1_000 + number)), Registered::New);
-        }
-        assert_eq!(set.register(1, "9999"), Registered::Full);
-        assert_eq!(set.touch("9999"), Registered::Full);
-        assert_eq!(set.register(2, "1000"), Registered::Known);
-        assert_eq!(set.symbols().count(), REGISTER_MAX);
-        // 1000 was used just now.
-        assert_eq!(set.evict_lru().as_deref(), Some("1001"));
-        assert_eq!(set.touch("1002"), Registered::Known);
-        assert_eq!(set.evict_lru().as_deref(), Some("1003"));
-        assert_eq!(set.register(1, "9999"), Registered::New);
-    }
-
-    /// P51: counted by clients.
-    #[test]
-    fn p51_a_symbol_stays_until_the_last_client_has_left() {
-        let mut set = RegisterSet::default();
-        set.register(1, "7203");
-        set.register(1, "7203");
-        set.register(2, "7203");
-        set.register(2, "9984");
-        assert!(!set.release(1, "7203") && !set.release(1, "7203"));
-        assert_eq!(set.client_left(2), ["7203", "9984"]);
-        assert!(!set.release(2, "7203"), "once only");
-        set.touch("6758");
-        assert!(set.contains("6758") && !set.is_subscribed("6758"));
-        set.untouch("6758");
-        assert!(!set.contains("6758"));
-    }
-
-    /// P52: what others have stays and counts; what is ours and gone is registered again.
-    #[test]
-    fn p52_the_gateways_list_is_held_against_ours() {
-        let mut set = RegisterSet::default();
-        set.register(1, "7203");
-        set.register(1, "9984");
-        let mut held = list(&["7203", "1301", "1301"]);
-        held.push(("7203".to_owned(), 3));
-        let found = set.apply_list(&held);
-        assert_eq!((found.missing, found.stale), (vec!["9984".to_owned()], vec![]));
-        assert_eq!(set.foreign(), 2, "1301 once, and 7203 of another market");
-        set.release(1, "9984");
-        let found = set.apply_list(&list(&["7203", "9984"]));
-        assert_eq!((found.missing, found.stale), (vec![], vec!["9984".to_owned()]));
-        assert_eq!(set.foreign(), 0, "what we gave up is not foreign");
-        let found = set.apply_list(&list(&["7203"]));
-        assert_eq!(found, Differences::default());
-        assert_eq!(set.apply_list(&list(&["7203", "9984"])).stale, Vec::<String>::new());
-        assert_eq!(set.foreign(), 1, "gone and there again: somebody else's");
-        let full: Vec<String> = (1_000..1_049).map(|number| number.to_string()).collect();
-        set.apply_list(&list(&full.iter().map(String::as_str).collect::<Vec<_>>()));
-        assert_eq!(set.register(1, "130A"), Registered::Full);
-    }
-}
+mod tests;

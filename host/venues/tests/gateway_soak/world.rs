@@ -319,7 +319,9 @@ impl World {
         let mut held: Vec<&str> =
             self.model.registered.iter().map(|(symbol, _)| symbol.as_str()).collect();
         held.sort_unstable();
-        let ours: Vec<&str> = self.gateway.symbols().collect();
+        let all = self.gateway.symbols();
+        let mut ours: Vec<&str> = all.iter().map(String::as_str).collect();
+        ours.sort_unstable();
         assert_eq!(held, ours, "what the gateway has, and what the venue wants");
         for symbol in self.oracle.wanted.keys() {
             assert!(ours.contains(&symbol.as_str()), "{symbol} is wanted: {ours:?}");
@@ -353,7 +355,7 @@ impl World {
         self.gateway.positions(asked, now);
         self.advance(Duration::from_secs(5));
         let Some(request) = self.gateway.farewell() else {
-            assert_eq!(self.gateway.symbols().count(), 0);
+            assert_eq!(self.gateway.symbols().len(), 0);
             return;
         };
         let (answer, _) = self.model.ask(&request, self.mono + Duration::from_secs(2));

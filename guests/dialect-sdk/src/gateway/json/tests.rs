@@ -116,3 +116,19 @@ fn values_of_another_kind_name_their_field() {
     assert_eq!(Json::new("-3.0").integer("Code"), Ok(-3));
     assert_eq!(Json::new("\"字").shown(0), "\"字");
 }
+
+/// Every byte at every place of a text of every short length.
+#[test]
+fn the_end_of_a_text_is_found_wherever_it_is() {
+    for length in 0..20 {
+        let plain = "\u{7f}é~ ".chars().cycle().take(length).collect::<String>();
+        for at in (0..=plain.len()).filter(|at| plain.is_char_boundary(*at)) {
+            for byte in 0..=0x7f_u8 {
+                let text = format!("{}{}{}", &plain[..at], char::from(byte), &plain[at..]);
+                let expected =
+                    text.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f));
+                assert_eq!(Json::new(&text).plain(0), expected.unwrap_or(text.len()), "{text:?}");
+            }
+        }
+    }
+}

@@ -6,14 +6,13 @@ use domain::calendar::ExchangeCalendar;
 use domain::session::close_of;
 use domain::time::NANOS_PER_DAY;
 use domain::{JstDate, OrderStatus, OrderType, TimeInForce, TsNanos};
-use ipc::{Decimal, OrderListFilter, OrderListUpdated, OrderRecordWire};
+use ipc::{Decimal, OrderRecordWire};
 use serde_json::{Map, Value};
-use thiserror::Error;
 
 use super::row::{List, Row, told, wrong};
 use super::{Unreadable, instrument, read_rows, share_count, side};
-use crate::local_broker::keys::{is_derivative, symbol_of};
-use crate::local_broker::limits::{DETAILS_MAX, LIST_ROWS_TOLD_MAX};
+use crate::local_broker::keys::is_derivative;
+use crate::local_broker::limits::DETAILS_MAX;
 
 /// Fields that a record of the wire tells as a whole; all others are `extra`.
 const PLACED: [&str; 6] = ["ID", "Symbol", "Side", "Price", "OrderQty", "CumQty"];
@@ -29,79 +28,6 @@ fn is_decimal(name: &str) -> bool {
 /// [`Unreadable`]
 pub fn read_orders(body: &str) -> Result<Vec<OrderRecordWire<'static>>, Unreadable> {
     read_rows(body, "/orders", order)
-}
-
-/// Tells the orders, in messages of at most [`LIST_ROWS_TOLD_MAX`] rows.
-#[must_use]
-pub fn order_list<'a>(
-    request_id: &'a str,
-    rows: &[OrderRecordWire<'a>],
-) -> Vec<OrderListUpdated<'a>> {
-    let whole = rows.len() <= LIST_ROWS_TOLD_MAX;
-    let mut chunks: Vec<&[OrderRecordWire<'_>]> = rows.chunks(LIST_ROWS_TOLD_MAX).collect();
-    if chunks.is_empty() {
-        chunks.push(&[]);
-    }
-    let last = chunks.len() - 1;
-    let mut told = 0_u64;
-    let message = |(index, orders): (usize, &[OrderRecordWire<'a>])| {
-        told += orders.len() as u64;
-        let more = index < last;
-        OrderListUpdated {
-            request_id: request_id.into(),
-            orders: orders.to_vec(),
-            more: (!whole).then_some(more),
-            next: more.then_some(told),
-        }
-    };
-    chunks.into_iter().enumerate().map(message).collect()
-}
-
-/// Which orders a client wants.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OrderFilter {
-    status: Option<OrderStatus>,
-    instrument_id: Option<String>,
-    date: Option<JstDate>,
-}
-
-/// A filter that no list can be held against.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct BadFilter(String);
-
-impl OrderFilter {
-    /// Reads a filter. Without a date it takes what the gateway returns (specification 4, P57).
-    ///
-    /// # Errors
-    /// [`BadFilter`]
-    pub fn read(filter: &OrderListFilter) -> Result<Self, BadFilter> {
-        let bad = |name: &str, value: &str, what: &str| BadFilter(wrong(name, value, what));
-        let status = filter.status.as_deref().map(|text| {
-            let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
-            known.copied().ok_or_else(|| bad("STATUS", text, "is no order status"))
-        });
-        let date = filter.date.as_deref().map(|text| {
-            let date = plain_date(text);
-            date.ok_or_else(|| bad("DATE", text, "is no date; write YYYYMMDD"))
-        });
-        if let Some(text) = filter.instrument_id.as_deref() {
-            let what = "is no instrument; write it like 7203.TSE";
-            let symbol = text.split_once('.').ok_or_else(|| bad("INSTRUMENT_ID", text, what))?.0;
-            symbol_of(symbol).map_err(|_| bad("INSTRUMENT_ID", text, what))?;
-        }
-        let instrument_id = filter.instrument_id.clone();
-        Ok(Self { status: status.transpose()?, instrument_id, date: date.transpose()? })
-    }
-
-    /// Whether the client wants an order.
-    #[must_use]
-    pub fn takes(&self, row: &OrderRecordWire<'_>) -> bool {
-        let day = || TsNanos::from_nanos(row.ts_event_ms.saturating_mul(1_000_000)).jst_date();
-        self.status.is_none_or(|status| status == row.status)
-            && self.instrument_id.as_deref().is_none_or(|id| id == row.instrument_id)
-            && self.date.is_none_or(|date| date == day())
-    }
 }
 
 fn order(row: &Row<'_>) -> Result<OrderRecordWire<'static>, String> {

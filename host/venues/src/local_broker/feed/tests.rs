@@ -341,7 +341,7 @@ fn no_more_than_the_limit_of_streams_is_kept() {
     assert_eq!(feed.streams.len(), STREAMS_MAX);
     assert_eq!(feed.board(&symbol(STREAMS_MAX), at(0)).sequence_id, 3);
     assert_eq!(feed.streams.len(), STREAMS_MAX);
-    assert!(!feed.place("0002").is_ok());
+    assert!(feed.place("0002").is_err());
     // No number of a session comes twice.
     assert_eq!(feed.board(&symbol(2), at(0)).sequence_id, 3);
     assert_eq!(
@@ -352,6 +352,18 @@ fn no_more_than_the_limit_of_streams_is_kept() {
         feed.frame(&symbol(n), at(0));
     }
     assert_eq!(feed.streams.len(), STREAMS_MAX);
+}
+
+#[test]
+fn p55_what_waited_before_a_gap_waits_for_the_volume_after_it() {
+    let mut feed = Feed::default();
+    let take =
+        |feed: &mut Feed, price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    take(&mut feed, Some(102), Some(0));
+    assert_eq!(take(&mut feed, None, Some(100)), None);
+    feed.gap();
+    assert_eq!(take(&mut feed, Some(102), None), None);
+    assert_eq!(take(&mut feed, Some(102), Some(250)), trade(102, 250, MISSED));
 }
 
 /// What happens to a stream.

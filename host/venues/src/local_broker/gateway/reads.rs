@@ -8,7 +8,7 @@ use ipc::{
 
 use super::super::lanes::Call;
 use super::super::limits::{LIST_ROWS_TOLD_MAX, SHORT_ANSWER_BYTES_MAX};
-use super::super::register_set::Registered;
+use super::super::register_set::Registration;
 use super::super::request::Question;
 use super::super::{VENUE, account, keys};
 use super::{Gateway, Job, fault_of};
@@ -37,6 +37,11 @@ impl Gateway {
 
     /// Tells the orders.
     pub fn order_list(&mut self, asked: Asked, command: &GetOrderList, now: Now) {
+        let instrument = command.filter.instrument_id.as_deref();
+        if let Some(Err(why)) = instrument.map(keys::symbol_of) {
+            let why = format!("INSTRUMENT_ID: {why}");
+            return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why);
+        }
         match ListFilter::read(&command.filter) {
             Ok(filter) => self.read(asked, Read::Orders(filter), Question::Orders, now),
             Err(rejection) => {
@@ -63,8 +68,7 @@ impl Gateway {
     /// Reads a board once. That registers its symbol at the gateway, so it takes a place (specification 1,
     /// "Endpoints", rule 1).
     pub fn board(&mut self, asked: Asked, command: &GetBoard, now: Now) {
-        let question = Question::board(&command.ticker);
-        let (symbol, question) = match question {
+        let (symbol, question) = match Question::board(&command.ticker) {
             Ok(found) => found,
             Err(why) => {
                 return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why.to_string());
@@ -76,14 +80,17 @@ impl Gateway {
         if !self.has_room(&asked) {
             return;
         }
-        let is_new = match self.set.touch(&symbol) {
-            Registered::Full => {
-                let why = super::symbols::full(self.set.foreign());
+        let is_new = match self.set.read_board(asked.client, &symbol) {
+            Registration::Full => {
+                let why = super::symbols::full(self.foreign);
                 return self.tell_error(&asked, error_code::REGISTER_FULL, &why);
             }
-            Registered::New => true,
-            Registered::Known => false,
+            Registration::New => true,
+            Registration::Known => false,
         };
+        if self.mapping.description().board_read_registers {
+            self.set.sent([symbol.as_str()]);
+        }
         self.enqueue(Job::Read(asked, Read::Board(symbol, is_new)), question);
         self.drive(now);
     }
@@ -200,10 +207,13 @@ impl Gateway {
         Ok(())
     }
 
-    /// A read has come to nothing: what it took is given back.
-    pub(super) fn read_failed(&mut self, read: Read) {
-        if let Read::Board(symbol, true) = read {
-            self.set.untouch(&symbol);
+    /// A read has come to nothing: what it took is given back, where nothing else wants it.
+    pub(super) fn read_failed(&mut self, client: u64, read: &Read) {
+        if let Read::Board(symbol, true) = read
+            && !self.set.is_subscribed(symbol)
+            && let Some(gone) = self.set.release(client, symbol)
+        {
+            self.no_longer_wanted(gone);
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::super::VENUE;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
-use super::super::limits::{RETRIES, TOKEN_CHARS_MAX};
+use super::super::limits::{LOGINS_WAITING_MAX, RETRIES, TOKEN_CHARS_MAX};
 use super::super::request::{Answer, NoAnswer, Question, Request};
 use super::super::service::NoPassword;
 use super::{Gateway, Job, Out};
@@ -74,7 +74,16 @@ impl Gateway {
                 }
                 return;
             }
-            (_, Some(login)) => return login.asked.push(asked),
+            (_, Some(login)) => {
+                if login.asked.len() < LOGINS_WAITING_MAX {
+                    return login.asked.push(asked);
+                }
+                let Some(asked) = asked else { return };
+                let why = format!(
+                    "{LOGINS_WAITING_MAX} commands wait for the login that is under way already"
+                );
+                return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
+            }
             _ => {}
         }
         // After a refused token only the user can tell that the password is still right.
@@ -217,6 +226,10 @@ impl Gateway {
         self.secrets.hide(&token);
         self.token = Some(token);
         let Some(login) = self.login.take() else {
+            // A gateway that has forgotten the token may have forgotten the symbols.
+            if self.state().is_ready() {
+                self.register_all_again(now);
+            }
             return self.trust_if_registered(now);
         };
         self.life.step(Trigger::TokenObtained, now.wall);
@@ -292,10 +305,14 @@ impl Gateway {
     }
 
     fn given_up(&mut self, call: Call<Job>, code: &'static str, message: &str) {
-        // Registrations are made anew with the next stream.
-        if let Job::Read(asked, read) = call.job {
-            self.read_failed(read);
-            self.tell_error(&asked, code, message);
+        match (call.job, call.question) {
+            (Job::Read(asked, read), _) => {
+                self.read_failed(asked.client, &read);
+                self.tell_error(&asked, code, message);
+            }
+            (_, Question::Unregister(symbols)) => self.to_unregister.extend(symbols),
+            // Registrations are made anew with the next stream.
+            _ => {}
         }
     }
 

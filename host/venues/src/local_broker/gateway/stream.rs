@@ -14,7 +14,7 @@ use super::super::drops::{DropReason, accepts};
 use super::super::feed::FrameOut;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
-use super::super::limits::{FRAME_BYTES_MAX, NAME_CHARS_MAX, PING_EVERY, PING_TIME, RECONNECTS};
+use super::super::limits::{FRAME_BYTES_MAX, NAME_CHARS_MAX, PING_EVERY, PING_TIME};
 use super::super::request::Question;
 use super::{Gateway, Job, Out};
 use crate::{Now, Recipient};
@@ -167,8 +167,7 @@ impl Gateway {
 
     /// While the gateway is down it is tried without a word (P49).
     pub(super) fn try_silently_later(&mut self, now: Now) {
-        let pause = self.rules.reconnect_base * 2_u32.pow(RECONNECTS - 1);
-        self.stream.next = Some(now.mono + pause);
+        self.stream.next = Some(now.mono + self.rules.long_wait());
     }
 
     pub(super) fn close_stream(&mut self) {

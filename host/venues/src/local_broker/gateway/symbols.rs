@@ -13,7 +13,7 @@ use super::super::keys::symbol_of;
 use super::super::lanes::Call;
 use super::super::lifecycle::State;
 use super::super::limits::{REGISTER_BATCH_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX};
-use super::super::register_set::Registered;
+use super::super::register_set::{Gone, Registration};
 use super::super::request::Question;
 use super::super::{EXCHANGE, REGISTER_MAX, VENUE};
 use super::{Gateway, Job};
@@ -84,20 +84,20 @@ impl Gateway {
             return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
         }
         match self.set.register(asked.client, &symbol) {
-            Registered::Full => {
-                let why = full(self.set.foreign());
+            Registration::Full => {
+                let why = full(self.foreign);
                 self.tell_error(&asked, error_code::REGISTER_FULL, &why);
             }
-            Registered::New if self.state().is_ready() => {
-                self.to_unregister.retain(|leaving| *leaving != symbol);
+            Registration::New if self.state().is_ready() => {
+                self.to_unregister.remove(&symbol);
                 self.to_register.insert(symbol.clone(), Due::at(now.mono));
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
-            Registered::Known if self.subscribers.contains_key(&symbol) => {
+            Registration::Known if self.subscribers.contains_key(&symbol) => {
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
             // Before a login it is remembered.
-            Registered::New | Registered::Known => self.tell_subscribed(&asked, &symbol),
+            Registration::New | Registration::Known => self.tell_subscribed(&asked, &symbol),
         }
         self.drive(now);
     }
@@ -118,8 +118,8 @@ impl Gateway {
         for waiting in waiting {
             self.tell_subscribed(&waiting, &symbol);
         }
-        if self.set.release(asked.client, &symbol) {
-            self.no_longer_wanted(symbol.clone());
+        if let Some(gone) = self.set.release(asked.client, &symbol) {
+            self.no_longer_wanted(gone);
         }
         let event = Event::Unsubscribed(Unsubscribed {
             request_id: asked.request_id.clone().into(),
@@ -135,32 +135,43 @@ impl Gateway {
         for waiting in self.subscribers.values_mut() {
             waiting.retain(|waiting| waiting.client != client);
         }
-        for symbol in self.set.client_left(client) {
-            self.no_longer_wanted(symbol);
+        for gone in self.set.client_left(client) {
+            self.no_longer_wanted(gone);
         }
         self.drive(now);
     }
 
-    fn no_longer_wanted(&mut self, symbol: String) {
+    pub(super) fn no_longer_wanted(&mut self, gone: Gone) {
+        let Gone { symbol, is_ours } = gone;
         self.feed.forget(&symbol);
         self.names.remove(&symbol);
         self.subscribers.remove(&symbol);
         self.to_register.remove(&symbol);
-        self.to_unregister.push(symbol);
+        for call in &mut self.lanes.information.waiting {
+            if let (Job::Register, Question::Register(symbols)) = (&call.job, &mut call.question) {
+                symbols.retain(|waiting| *waiting != symbol);
+            }
+        }
+        let is_empty = |call: &Call<Job>| matches!(&call.question, Question::Register(symbols) if symbols.is_empty());
+        self.lanes.information.waiting.retain(|call| !is_empty(call));
+        if is_ours {
+            self.to_unregister.insert(symbol);
+        }
     }
 
     /// Takes out the symbol that was used longest ago (specification 1, "States and transitions").
     pub fn evict_lru(&mut self, asked: &Asked, now: Now) {
-        let Some(symbol) = self.set.evict_lru() else {
-            let why = "nothing is registered that could be taken out";
+        let Some(gone) = self.set.evict_lru() else {
+            let why = "nothing of ours is registered that could be taken out";
             return self.tell_error(asked, error_code::VALIDATION_ERROR, why);
         };
+        let symbol = gone.symbol.clone();
         let waiting = self.subscribers.remove(&symbol).unwrap_or_default();
         for asked in waiting {
             let why = format!("{symbol} was taken out of the register set");
             self.tell_error(&asked, error_code::REGISTER_FULL, &why);
         }
-        self.no_longer_wanted(symbol.clone());
+        self.no_longer_wanted(gone);
         let event = SubscriptionEvicted { symbol: symbol.into() };
         self.tell(Recipient::All, Event::SubscriptionEvicted(event));
         self.drive(now);
@@ -182,7 +193,7 @@ impl Gateway {
     }
 
     pub(super) fn all_symbols(&self) -> Vec<String> {
-        self.set.symbols().map(str::to_owned).collect()
+        self.set.batches().concat()
     }
 
     /// Asks for the registration of all symbols, to see whether the gateway still has them.
@@ -197,15 +208,21 @@ impl Gateway {
         self.to_register.entry(symbol.to_owned()).or_insert(Due::at(now.mono));
     }
 
-    /// Puts registrations that are due before the gateway: those that come together in one request, and what
-    /// leaves before what comes.
+    /// Makes a request of the registrations that are due, once one could leave: those that come together go in
+    /// one, before what clients read, and what leaves goes before what comes. Until then they wait as symbols,
+    /// of which there are few, however many commands there are.
     pub(super) fn register_due(&mut self, now: Now) {
+        let lane = &self.lanes.information;
+        let changes = |call: &Call<Job>| !matches!(call.job, Job::Read(..));
+        if !lane.is_free(now.mono) || lane.waiting.iter().any(changes) {
+            return;
+        }
+        let mut calls = Vec::new();
         let mut leaving = std::mem::take(&mut self.to_unregister);
         leaving.retain(|symbol| !self.set.contains(symbol));
-        leaving.sort();
-        leaving.dedup();
+        let leaving: Vec<String> = leaving.into_iter().collect();
         for batch in leaving.chunks(REGISTER_BATCH_MAX) {
-            self.enqueue(Job::Unregister, Question::Unregister(batch.to_vec()));
+            calls.push(Call::new(Job::Unregister, Question::Unregister(batch.to_vec())));
         }
         let due = self.to_register.iter_mut().filter(|(_, due)| !due.is_sent && due.at <= now.mono);
         let (mut together, mut single) = (Vec::new(), Vec::new());
@@ -213,30 +230,13 @@ impl Gateway {
             due.is_sent = true;
             if due.is_single { &mut single } else { &mut together }.push(symbol.clone());
         }
-        self.join_waiting(&mut together);
-        for batch in together.chunks(REGISTER_BATCH_MAX) {
-            self.enqueue(Job::Register, Question::Register(batch.to_vec()));
+        let together = together.chunks(REGISTER_BATCH_MAX).map(<[String]>::to_vec);
+        for symbols in together.chain(single.into_iter().map(|symbol| vec![symbol])) {
+            calls.push(Call::new(Job::Register, Question::Register(symbols)));
         }
-        for symbol in single {
-            self.enqueue(Job::Register, Question::Register(vec![symbol]));
+        for call in calls.into_iter().rev() {
+            self.lanes.information.waiting.push_front(call);
         }
-    }
-
-    /// Adds symbols to a registration that waits, where nothing behind it takes symbols out.
-    fn join_waiting(&mut self, symbols: &mut Vec<String>) {
-        let changes = |call: &&mut Call<Job>| matches!(call.job, Job::Register | Job::Unregister);
-        let last = self.lanes.information.waiting.iter_mut().rev().find(changes);
-        let Some(Call { job: Job::Register, question: Question::Register(waiting), .. }) = last
-        else {
-            return;
-        };
-        let is_single =
-            |symbol: &String| self.to_register.get(symbol).is_none_or(|due| due.is_single);
-        if waiting.iter().any(is_single) {
-            return;
-        }
-        let room = REGISTER_BATCH_MAX.saturating_sub(waiting.len()).min(symbols.len());
-        waiting.extend(symbols.drain(..room));
     }
 
     /// The gateway has answered a registration with its whole list (P52).
@@ -251,6 +251,12 @@ impl Gateway {
         let list: Vec<(String, i64)> =
             read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect();
         let found = self.set.apply_list(&list);
+        self.foreign = found.foreign;
+        if let Question::Register(symbols) = &call.question {
+            // Given up while the request was on its way: they are there at our wish.
+            let given_up = symbols.iter().filter(|symbol| !self.set.contains(symbol));
+            self.to_unregister.extend(given_up.cloned());
+        }
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
                 for symbol in symbols {
@@ -270,7 +276,7 @@ impl Gateway {
             let again = Due { at: now.mono + self.rules.retry_wait, ..Due::at(now.mono) };
             self.to_register.entry(symbol).or_insert(again);
         }
-        self.to_unregister.extend(found.stale);
+        self.to_unregister.extend(found.unwanted);
         Ok(())
     }
 
@@ -290,7 +296,7 @@ impl Gateway {
             return;
         }
         let why = format!("the gateway leaves {symbol} out of its list, {tries} times in a row");
-        self.not_registered(symbol, error_code::GATEWAY_ERROR, &why);
+        self.not_registered(symbol, error_code::GATEWAY_ERROR, &why, now);
     }
 
     /// The gateway refuses a registration.
@@ -315,7 +321,7 @@ impl Gateway {
                 self.to_register.insert(symbol, due);
             } else {
                 self.to_register.remove(&symbol);
-                self.not_registered(&symbol, code, why);
+                self.not_registered(&symbol, code, why, now);
             }
         }
         match job {
@@ -326,16 +332,19 @@ impl Gateway {
     }
 
     /// A symbol cannot be registered: whoever waits for it is told. Whoever had it before keeps it, and it is
-    /// registered again with the next stream.
-    fn not_registered(&mut self, symbol: &str, code: &'static str, why: &str) {
+    /// tried again later.
+    fn not_registered(&mut self, symbol: &str, code: &'static str, why: &str, now: Now) {
         let waiting = self.subscribers.remove(symbol).unwrap_or_default();
-        if waiting.is_empty() {
+        if waiting.is_empty() && self.set.contains(symbol) {
             tracing::error!(symbol, code, why, "a symbol of the local broker is not registered");
+            let at = now.mono + self.rules.long_wait();
+            let due = Due { is_single: true, ..Due::at(at) };
+            self.to_register.insert(symbol.to_owned(), due);
         }
         for asked in waiting {
             self.tell_error(&asked, code, why);
-            if self.set.release(asked.client, symbol) {
-                self.no_longer_wanted(symbol.to_owned());
+            if let Some(gone) = self.set.release(asked.client, symbol) {
+                self.no_longer_wanted(gone);
             }
         }
     }
@@ -345,13 +354,12 @@ impl Gateway {
         for (symbol, waiting) in std::mem::take(&mut self.subscribers) {
             for asked in waiting {
                 self.tell_error(&asked, code, why);
-                if self.set.release(asked.client, &symbol) {
-                    self.no_longer_wanted(symbol.clone());
+                if let Some(gone) = self.set.release(asked.client, &symbol) {
+                    self.no_longer_wanted(gone);
                 }
             }
         }
-        // All that is left is registered with the next stream.
+        // All that is left is registered with the next stream; what is to leave leaves then.
         self.to_register.clear();
-        self.to_unregister.clear();
     }
 }

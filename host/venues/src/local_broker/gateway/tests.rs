@@ -2,6 +2,7 @@
 
 mod life;
 mod push;
+mod reads;
 mod symbols;
 
 use std::collections::BTreeSet;
@@ -92,6 +93,7 @@ struct Fake {
     /// Answers in place of its own, for requests of which the path begins so.
     instead: Vec<(&'static str, u16, &'static str)>,
     asked: Vec<String>,
+    orders: Vec<Value>,
 }
 
 impl Fake {
@@ -142,7 +144,8 @@ impl Fake {
             }
             Question::Cash => say(200, json!({ "StockAccountWallet": 12_345.5 }).to_string()),
             Question::Margin => say(200, json!({ "MarginAccountWallet": null }).to_string()),
-            Question::Orders | Question::Positions => say(200, "[]".to_owned()),
+            Question::Orders => say(200, Value::from(self.orders.clone()).to_string()),
+            Question::Positions => say(200, "[]".to_owned()),
             Question::Board(key) => {
                 let symbol = key.split('@').next().unwrap_or_default();
                 say(200, frame(symbol, 1_000, 0))
@@ -238,6 +241,7 @@ impl World {
                 deaf: BTreeSet::new(),
                 instead: Vec::new(),
                 asked: Vec::new(),
+                orders: Vec::new(),
             },
             mono: Duration::ZERO,
             begin,
@@ -398,16 +402,14 @@ impl World {
     fn state(&mut self) -> String {
         let asked = GetVenueState { request_id: id("state"), venue: None };
         self.gateway.venue_state(9, &asked);
-        for out in self.gateway.take_out() {
-            let Out::Tell(Recipient::Client(9), event) = &out else {
-                panic!("{out:?} waited");
-            };
-            let Event::VenueState(state) = event.as_ref() else { panic!("{event:?}") };
-            let push = state.push.as_deref().map(|push| format!(" {push}")).unwrap_or_default();
-            let code = state.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
-            return format!("{:?}{push}{code}", state.state);
-        }
-        unreachable!("it is always told")
+        let mut outs = self.gateway.take_out();
+        let Some(Out::Tell(Recipient::Client(9), event)) = outs.pop_front() else {
+            panic!("{outs:?} waited");
+        };
+        let Event::VenueState(state) = event.as_ref() else { panic!("{event:?}") };
+        let push = state.push.as_deref().map(|push| format!(" {push}")).unwrap_or_default();
+        let code = state.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
+        format!("{:?}{push}{code}", state.state)
     }
 
     /// What was told since this was asked last, in short.

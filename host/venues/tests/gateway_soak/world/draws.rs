@@ -231,7 +231,7 @@ impl World {
 
     /// Another program registers something, as long as there is room for all that clients here want.
     fn add_foreign(&mut self) {
-        let ours = self.gateway.symbols().count() + 1;
+        let ours = self.gateway.symbols().len() + 1;
         let held = self.model.registered.len();
         if ours.max(held) + self.model.foreign.len() < REGISTER_MAX {
             let entry = (format!("{}", 9_000 + self.random.below(100)), 1);
@@ -284,7 +284,7 @@ impl World {
                 false
             }
             76..80 => {
-                if self.gateway.symbols().next().is_none() {
+                if self.gateway.symbols().is_empty() {
                     return;
                 }
                 // Its answer has no id.

@@ -245,3 +245,17 @@ fn more_commands_than_may_wait_are_refused() {
     assert_eq!(refused.len(), 9, "{refused:?}");
     assert!(refused.iter().all(|told| told.ends_with("rate_limited")));
 }
+
+/// The limit of commands that wait for a login, by its name.
+#[test]
+fn more_logins_than_may_wait_are_refused() {
+    use crate::local_broker::limits::LOGINS_WAITING_MAX;
+    let mut world = World::new();
+    world.user = None;
+    for number in 0..LOGINS_WAITING_MAX + 5 {
+        world.login(&number.to_string());
+    }
+    let heard = world.heard();
+    let refused = heard.iter().filter(|told| told.ends_with("rate_limited"));
+    assert_eq!((refused.count(), heard.len()), (5, 6));
+}

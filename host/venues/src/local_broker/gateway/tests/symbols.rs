@@ -160,7 +160,7 @@ fn what_the_gateway_leaves_out_of_its_list_is_tried_again_and_then_told() {
     world.subscribe(1, "c", "6758");
     world.wait(secs(30));
     assert_eq!(world.heard(), ["1 Error c gateway_error"]);
-    assert!(!world.gateway.symbols().any(|symbol| symbol == "6758"), "its place is free");
+    assert!(!world.gateway.symbols().contains(&"6758".to_owned()), "its place is free");
 }
 
 /// P51: a board has the command's id, touches its entry, and sets no quote.
@@ -179,7 +179,7 @@ fn p51_a_board_is_read_once() {
     world.board(1, "b", "9999");
     world.wait(secs(1));
     assert_eq!(world.heard(), ["1 Error b gateway_error"]);
-    assert_eq!(world.gateway.symbols().collect::<Vec<_>>(), ["7203"]);
+    assert_eq!(world.gateway.symbols(), ["7203"]);
 }
 
 /// P50: at the end our own symbols are taken out, and no others.
@@ -192,4 +192,82 @@ fn p50_the_end_takes_our_symbols_out() {
     let request = world.gateway.farewell().unwrap();
     assert_eq!(request.question, Question::Unregister(vec!["7203".to_owned()]));
     assert!(World::new().gateway.farewell().is_none());
+}
+
+/// Whatever clients want and give up in between, the gateway has in the end what is wanted, and the requests that
+/// wait are few.
+#[test]
+fn what_is_given_up_at_once_takes_no_place() {
+    let mut world = World::ready();
+    for number in 0..3 * REGISTER_MAX {
+        let symbol = symbol(number % 60);
+        world.subscribe(1, "s", &symbol);
+        world.unsubscribe(1, "u", &symbol);
+        assert!(world.gateway.lanes.waiting() <= 4, "{}", world.gateway.lanes.waiting());
+    }
+    let heard = world.heard();
+    let count = |name: &str| heard.iter().filter(|told| told.contains(name)).count();
+    assert_eq!((count(" Subscribed "), count(" Unsubscribed ")), (150, 150), "each has its answer");
+    world.wait(secs(5));
+    assert_eq!(world.fake.symbols(), Vec::<&str>::new());
+    world.subscribe(2, "a", "7203");
+    world.subscribe(2, "b", "9984");
+    world.left(2);
+    world.wait(secs(5));
+    assert_eq!(world.fake.symbols(), Vec::<&str>::new());
+    world.heard();
+    world.subscribe(3, "c", "7203");
+    world.wait(secs(1));
+    assert_eq!(world.heard(), ["3 Subscribed c 7203"]);
+}
+
+/// What was released while the gateway was away leaves when it is back.
+#[test]
+fn what_is_released_in_an_outage_leaves_after_it() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "9984");
+    world.wait(secs(1));
+    world.fake.is_up = false;
+    world.unsubscribe(1, "c", "7203");
+    world.wait(secs(30));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    world.fake.is_up = true;
+    world.wait(secs(90));
+    assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["9984"]));
+}
+
+/// A registration does not wait behind what clients read.
+#[test]
+fn registrations_go_before_reads() {
+    let mut world = World::ready();
+    for number in 0..100 {
+        let now = world.now();
+        world.gateway.positions(World::asked(1, &number.to_string()), now);
+    }
+    world.settle();
+    world.subscribe(2, "a", "7203");
+    world.wait(secs(1));
+    assert!(world.heard().contains(&"2 Subscribed a 7203".to_owned()));
+}
+
+/// A gateway that took a new token may have lost its list, and a symbol that it refused is tried again.
+#[test]
+fn what_the_gateway_has_lost_is_registered_again() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.fake.token = None;
+    world.fake.registered.clear();
+    world.buying_power("b");
+    world.wait(secs(2));
+    assert_eq!(world.fake.symbols(), ["7203"]);
+    // Refused with the stream's next opening, and taken later.
+    world.fake.registered.clear();
+    world.fake.instead = vec![("/register", 400, "full"); 3];
+    world.drop_push();
+    world.wait(secs(20));
+    assert_eq!(world.fake.symbols(), Vec::<&str>::new());
+    world.wait(secs(80));
+    assert_eq!(world.fake.symbols(), ["7203"]);
 }

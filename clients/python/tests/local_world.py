@@ -1,0 +1,102 @@
+"""A simulated local gateway, and an engine that reads it: what the tests of the local broker share."""
+
+import json
+import subprocess
+import time
+import urllib.request
+
+from conftest import program
+from plain_client import PATIENCE
+from web_broker import Trading, dialect, first_line
+
+PASSWORD = "canary-gateway-6174"
+SPEC, VENDOR = "local-broker-spec", "local-broker-kabusapi"
+#: Nothing is waited for five seconds.
+QUICK = ("retry_wait_ms=50", "reconnect_base_ms=50", "request_timeout_ms=2000")
+
+
+class Gateway:
+    """`kumiki sim local-broker`; its market stands until trades are posted."""
+
+    def __init__(self, folder, *arguments, form=SPEC, market=("--still",)):
+        folder.mkdir(parents=True)
+        command = [program(), "sim", "local-broker", "--port", "0", "--dialect", form, "--password", PASSWORD,
+                   "--until-stdin-closes", *market, *arguments]
+        self.stderr = folder / "gateway.err"
+        with self.stderr.open("wb") as errors:
+            self.process = subprocess.Popen(
+                list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=folder)
+        listening = first_line(self.process)
+        self.port = listening["listening"]
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def control(self, *commands):
+        """Does commands of its control endpoint, in their order."""
+        body = json.dumps(list(commands)).encode()
+        with urllib.request.urlopen(f"{self.address}/control", body, PATIENCE) as answer:
+            return json.load(answer)
+
+    def view(self):
+        """Everything that it holds."""
+        with urllib.request.urlopen(f"{self.address}/control", timeout=PATIENCE) as answer:
+            return json.load(answer)
+
+    def trade(self, price="2850", quantity=100, symbol="7203", **other):
+        """A trade of the market."""
+        self.control({"do": "trade", "symbol": symbol, "price": price, "quantity": quantity, **other})
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class LocalWorld:
+    """A gateway and an engine."""
+
+    def __init__(self, folder, *settings, form=SPEC, gateway=(), market=("--still",), dev_login=True, environment=()):
+        dialect(form)
+        self.folder = folder
+        self.gateway = Gateway(folder / "gateway", *gateway, form=form, market=market)
+        try:
+            given = (*QUICK, f"base_url={self.gateway.address}", f"dialect={form}", *settings)
+            arguments = [word for setting in given for word in ("--local-broker", setting)]
+            self.engine = Trading(folder / "engine", None, *arguments, form="web-broker-spec", dev_login=dev_login,
+                                  environment={"DEV_LOCALBROKER_API_PASSWORD": PASSWORD, **dict(environment)})
+        except BaseException:
+            self.gateway.kill()
+            raise
+
+    @property
+    def config(self):
+        """The folder with the engine's session file."""
+        return self.engine.config
+
+    def log(self):
+        """What the engine wrote on standard error."""
+        return self.engine.stderr.read_text(encoding="utf-8")
+
+    def until(self, holds, what):
+        deadline = time.monotonic() + PATIENCE
+        while not holds():
+            assert time.monotonic() < deadline, f"not so in time: {what}"
+            time.sleep(0.03)
+
+    def registered(self):
+        """The symbols that the gateway pushes."""
+        return sorted(entry["Symbol"] for entry in self.gateway.view()["registered"])
+
+    def close(self):
+        self.engine.kill()
+        self.gateway.kill()
+
+
+def fake_pinentry(folder, getpin):
+    """A program that speaks the pinentry protocol and answers GETPIN so; none on systems without a shell."""
+    path = folder / "fake-pinentry"
+    path.write_text(
+        "#!/bin/sh\necho 'OK ready'\nwhile read -r line; do\n  case \"$line\" in\n"
+        f"  GETPIN) {getpin};;\n  BYE) echo OK; exit 0;;\n  *) echo OK;;\n  esac\ndone\n", encoding="utf-8")
+    path.chmod(0o700)
+    return {"KUMIKI_PINENTRY": str(path), "DEV_LOCALBROKER_API_PASSWORD": ""}

@@ -1,0 +1,300 @@
+"""The local broker's gateway, simulated, through an engine: boards, trades, the register set and the account, by the
+session, by the session for asyncio, and by `kumiki watch`."""
+
+import asyncio
+import json
+import os
+import subprocess
+import threading
+import datetime
+from decimal import Decimal
+
+import kumiki
+import kumiki.aio
+import pytest
+from conftest import program
+from local_world import PASSWORD, SPEC, VENDOR, LocalWorld, fake_pinentry
+from plain_client import PATIENCE, Client
+from web_broker import refused_start
+
+NEEDS_SHELL = pytest.mark.skipif(os.name != "posix", reason="a script for a shell")
+
+
+@pytest.fixture(params=[SPEC, VENDOR])
+def world(request, tmp_path):
+    """In both dialects."""
+    one = LocalWorld(tmp_path, form=request.param)
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def spec(tmp_path):
+    one = LocalWorld(tmp_path)
+    yield one
+    one.close()
+
+
+def session(world, **other):
+    return kumiki.LiveSession(venue="local_broker", attach=world.config, **other)
+
+
+def test_boards_and_trades_of_a_ticker(world):
+    with session(world) as one:
+        one.login()
+        state = one.venue_state()
+        assert (state.venue, state.state, state.code) == ("local_broker", "Ready", None)
+        with one.boards("7203", timeout=PATIENCE) as boards, one.trades("7203", timeout=PATIENCE) as trades:
+            one.subscribe("7203.TSE")
+            world.until(lambda: world.registered() == ["7203"], "the symbol is registered")
+            first = None
+            for price in ("2850", "2851", "2850.5"):
+                world.gateway.trade(price, 100)
+                first = first or next(boards)
+            # The first frame has no trade: nothing was before it (P54).
+            made = [next(trades), next(trades)]
+        assert first.ticker == "7203" and first.exchange == "LocalBrokerStock"
+        assert all(isinstance(level.price, Decimal) for level in (*first.bids, *first.asks))
+        assert len(first.bids) <= 10 and len(first.asks) <= 10
+        assert [trade.price for trade in made] == [Decimal("2851"), Decimal("2850.5")]
+        assert all(trade.qty == 100 and trade.side in ("buy", "sell") for trade in made)
+        numbers = [first.sequence_id, *(trade.sequence_id for trade in made)]
+        assert numbers == sorted(set(numbers))
+        one.unsubscribe("7203")
+        world.until(lambda: world.registered() == [], "it is unregistered")
+
+
+def test_a_board_is_read_once(world):
+    with session(world) as one:
+        one.login()
+        world.gateway.trade("2850", 100)
+        board = one.get_board("7203")
+        assert board.ticker == "7203" and board.last_price == Decimal("2850")
+        assert board.timestamp_ns > 0 and board.bids[0].price < board.asks[0].price
+
+
+def test_the_register_set_is_of_fifty(spec):
+    with session(spec) as one:
+        one.login()
+        codes = [str(code) for code in range(1301, 1351)]
+        for code in codes:
+            one.subscribe(code)
+        spec.until(lambda: spec.registered() == codes, "all are registered")
+        with pytest.raises(kumiki.RegisterFullError) as full:
+            one.subscribe("9984")
+        assert full.value.code == "register_full"
+        assert one.evict_lru() == "1301"
+        one.subscribe("9984")
+        spec.until(lambda: spec.registered() == sorted([*codes[1:], "9984"]), "one has made room")
+
+
+def test_a_client_that_leaves_takes_nothing_from_others(spec):
+    with session(spec) as one:
+        one.login()
+        one.subscribe("7203")
+        with session(spec) as other:
+            other.subscribe("7203")
+            other.subscribe("9984")
+            spec.until(lambda: spec.registered() == ["7203", "9984"], "both are registered")
+        spec.until(lambda: spec.registered() == ["7203"], "what nobody wants is unregistered")
+
+
+def test_the_account_is_read(world):
+    with session(world) as one:
+        one.login()
+        power = one.buying_power()
+        assert (power.venue, power.cash_available) == ("local_broker", Decimal(1_234_567))
+        assert power.credit_available == Decimal(3_000_000)
+        orders = one.order_list()
+        assert [order.status for order in orders] == [
+            "SUBMITTED", "SUBMITTED", "ACCEPTED", "PENDING_CANCEL", "FILLED", "CANCELED", "EXPIRED", "EXPIRED",
+            "REJECTED",
+        ]
+        # Smart routing and TSE+ are orders of Tokyo; the rest of the vendor's fields is there too.
+        assert {order.extra["Exchange"] for order in orders} == {1, 9, 27}
+        assert {order.instrument_id for order in orders} == {"7203.TSE"}
+        assert [order.order_side for order in orders].count("SELL") == 2
+        filled = one.order_list(status="FILLED", instrument_id="7203.TSE")
+        assert [order.filled_qty for order in filled] == [300]
+        assert one.order_list(date=datetime.date(2020, 1, 6)) == []
+        held = [(one.instrument_id, one.side, one.qty, one.position_type) for one in one.positions()]
+        assert held == [("7203.TSE", "SELL", 100, "margin_credit"), ("130A.TSE", "BUY", 500, "cash")]
+
+
+def test_no_order_leaves_the_engine(world):
+    """P58: whatever is asked for, the gateway hears of no order."""
+    order = {"client_order_id": "mine", "instrument_id": "7203.TSE", "order_side": "BUY", "order_type": "MARKET",
+             "quantity": 100}
+    with session(world) as one:
+        one.login()
+        for command in (
+            lambda: one.submit_order(**order), one.cancel_all, lambda: one.cancel_order(venue_order_id="1"),
+            lambda: one.modify_order(venue_order_id="1", new_price=2_450),
+        ):
+            with pytest.raises(kumiki.VenueUnsupportedError, match="PHASE_1: "):
+                command()
+    calls = world.gateway.view()["calls"]
+    assert not any("order" in name and name != "orders" for name in calls), calls
+
+
+def test_a_wrong_password_is_told(tmp_path):
+    one = LocalWorld(tmp_path, environment={"DEV_LOCALBROKER_API_PASSWORD": "marker4wrong"})
+    try:
+        with session(one) as client, pytest.raises(kumiki.LoginFailedError) as failed:
+            client.login()
+        assert failed.value.venue == "local_broker" and "marker4wrong" not in str(failed.value)
+        assert "marker4wrong" not in one.log()
+    finally:
+        one.close()
+
+
+@NEEDS_SHELL
+@pytest.mark.parametrize("getpin, error", [
+    (f"echo 'D {PASSWORD}'; echo OK", None),
+    ("echo 'ERR 83886179 Operation cancelled'", kumiki.LoginCancelledError),
+])
+def test_the_password_is_asked_for_in_a_window(tmp_path, getpin, error):
+    one = LocalWorld(tmp_path, dev_login=False, environment=fake_pinentry(tmp_path, getpin))
+    try:
+        with session(one) as client:
+            if error is None:
+                client.login()
+                assert client.venue_state().state == "Ready"
+            else:
+                with pytest.raises(error):
+                    client.login()
+        assert PASSWORD not in one.log()
+    finally:
+        one.close()
+
+
+@NEEDS_SHELL
+def test_the_engine_ends_while_it_asks(tmp_path):
+    """P80: in time, whoever does not answer."""
+    asked = tmp_path / "asked"
+    hangs = fake_pinentry(tmp_path, f"echo $$ > {asked}; exec sleep 60")
+    one = LocalWorld(tmp_path, dev_login=False, environment=hangs)
+    try:
+        client = Client(one.engine.port, one.engine.token, mode="live")
+        client.send("RequestVenueLogin", venue="local_broker")
+        one.until(lambda: asked.exists() and asked.read_text().strip(), "it asks")
+        assert one.engine.end() == 0
+        client.socket.close()
+    finally:
+        one.close()
+        subprocess.run(["kill", asked.read_text().strip()], check=False)
+
+
+def test_nobody_to_ask_is_a_login_that_is_given_up(tmp_path):
+    """P50: no dialog program, no terminal, no development login."""
+    one = LocalWorld(tmp_path, dev_login=False, environment={"KUMIKI_PINENTRY": str(tmp_path / "none")})
+    try:
+        with session(one) as client, pytest.raises(kumiki.LoginCancelledError):
+            client.login()
+    finally:
+        one.close()
+
+
+@pytest.mark.parametrize("settings, environment", [
+    (("base_url=http://127.0.0.1:18080",), {}),
+    ((), {"LOCALBROKER_ENV": "prod"}),
+    (("base_url=http://127.0.0.1:18080",), {"LOCALBROKER_ALLOW_PROD": "1"}),
+])
+def test_the_real_market_takes_two_variables(tmp_path, settings, environment):
+    """P44: one line, and a code of its own."""
+    arguments = [word for setting in settings for word in ("--local-broker", setting)]
+    code, told = refused_start(tmp_path, *arguments, environment=environment)
+    assert code == 19 and "LOCALBROKER_ALLOW_PROD=1" in told, told
+
+
+def test_a_dialect_that_is_none_is_named(tmp_path):
+    code, told = refused_start(tmp_path, "--local-broker", "dialect=nothing")
+    assert code == 18 and "local-broker-spec or local-broker-kabusapi" in told, told
+
+
+def test_a_client_that_reads_nothing_delays_nobody(spec):
+    """P56: the other one gets every trade while the first one stands still, and then the first one does too."""
+    count = 400
+    with session(spec) as one:
+        one.login()
+        still = Client(spec.engine.port, spec.engine.token, mode="live")
+        still.ask("Subscribe", "Subscribed", venue="local_broker", ticker="7203")
+        with one.trades("7203", timeout=PATIENCE) as trades:
+            one.subscribe("7203")
+            spec.until(lambda: spec.registered() == ["7203"], "the symbol is registered")
+            spec.gateway.trade("2850", 100, count=count + 1)
+            made = [next(trades) for _ in range(count)]
+        assert sum(trade.qty for trade in made) == 100 * count
+        rows = []
+        while len(rows) < count:
+            event = still.next()
+            rows += event["trades"] if event["event"] == "Trades" else []
+        assert [row["sequence_id"] for row in rows] == [trade.sequence_id for trade in made]
+        still.socket.close()
+
+
+def test_asyncio_has_the_same(spec):
+    async def follow():
+        async with kumiki.aio.LiveSession(venue="local_broker", attach=spec.config) as one:
+            await one.login()
+            async with one.boards("7203", timeout=PATIENCE) as boards:
+                await one.subscribe("7203")
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(None, lambda: spec.until(lambda: spec.registered(), "registered"))
+                # A login is told before the stream is open; what is traded until then is pushed to nobody.
+                while (await one.venue_state()).push != "Streaming":
+                    await asyncio.sleep(0.01)
+                await loop.run_in_executor(None, spec.gateway.trade)
+                board = await boards.__anext__()
+            assert board.last_price == Decimal(2_850)
+            assert (await one.get_board("7203")).ticker == "7203"
+            assert await one.evict_lru() == "7203"
+
+    asyncio.run(follow())
+
+
+def watch(world, *arguments, **other):
+    command = [program(), "watch", "--config-dir", world.config, *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE, **other)
+
+
+def test_the_board_in_a_terminal(spec):
+    ended = watch(spec, "7203", "--once")
+    assert ended.returncode == 1 and "--login" in ended.stderr, ended
+    spec.gateway.trade("2850", 100)
+    ended = watch(spec, "7203", "--once", "--login")
+    assert ended.returncode == 0, ended
+    lines = ended.stdout.splitlines()
+    assert len(lines) == 22 and lines[0].startswith("7203 ") and "2,850 yen" in lines[0], ended.stdout
+    ended = watch(spec, "7203", "--once", "--format", "json")
+    board = json.loads(ended.stdout)
+    assert (board["event"], board["last_price"]) == ("DepthSnapshot", "2850")
+
+
+def test_boards_for_a_script(spec):
+    with session(spec) as one:
+        one.login()
+    command = [program(), "watch", "--config-dir", spec.config, "7203"]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as follows:
+        spec.until(lambda: spec.registered() == ["7203"], "the symbol is registered")
+        ends = threading.Timer(PATIENCE, follows.kill)
+        ends.start()
+        spec.gateway.trade("2850", 100)
+        spec.gateway.trade("2851", 300)
+        told = []
+        while "Trades" not in told:
+            told.append(json.loads(follows.stdout.readline())["event"])
+        ends.cancel()
+        assert "DepthSnapshot" in told
+        follows.terminate()
+        assert follows.wait(PATIENCE) == 0
+
+
+def test_watching_needs_an_engine(tmp_path, start):
+    command = [program(), "watch", "--config-dir", tmp_path, "7203"]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 1 and "no engine runs" in ended.stderr, ended
+    replay = start(standalone=True)
+    command[3] = replay.config_dir
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 1 and "needs an engine with --mode live" in ended.stderr, ended

@@ -1,0 +1,528 @@
+//! The databases of recorded boards, `jp/stocks_board/<code>.db`, from the recordings of a live engine.
+//!
+//! Each has the tables `depth` and `trades`, with the columns of the recordings (a code in the place of the
+//! symbol), in the order of receipt, and `recorded_segment`, which says how many rows of which segment it has.
+//!
+//! | Rule | A file | is |
+//! |---|---|---|
+//! | B1 | of an issue with rows in segments that it does not have | copied aside, gets these rows, and takes the old one's place |
+//! | B2 | of an issue without such rows | left as it is |
+//! | B3 | of the job, gone or with other bytes than it wrote (W1) | made again from all recordings; where those of a day are gone, the run fails and names it |
+//! | B4 | of the job, with another time only (W3) | left as it is |
+//! | B5 | that the job did not write | left as it is: the run fails and names it |
+//! | B6 | of the job, of days whose recordings were moved away | kept with their rows |
+//! | B7 | any | never removed |
+//!
+//! The job notes in `work/board.json` what it is about to rename and what it has, so a job that was killed is
+//! finished by the next one, and every row is in its file once. The same recordings give the same rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use domain::JstDate;
+use duckdb::{Connection, params};
+use marketdata::board::{BoardFolder, FinishedSegment, days, depth_fields, trade_print_fields};
+use marketdata::parquet::Field;
+use pricestore::DataDir;
+use pricestore::generation::{GenerationFileName, PublishedFile, digest_of, modified_us};
+use pricestore::sql::{column, quoted, quoted_path};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::durable::{clear, give_name, remove_unfinished, sync_file, sync_folder};
+use super::error::StoreError;
+use super::limits::BOARD_NOTES_BYTES_MAX;
+use super::lock;
+use super::opening::connect;
+use super::paths::{StorePaths, unfinished};
+use crate::price_store::StoreProgress;
+
+/// What is told while files are written.
+const WHAT: &str = "writing a board of each issue";
+/// The version of the notes.
+const VERSION: u32 = 1;
+/// As the files of prices: the smallest blocks, and a form that programs of DuckDB 1.5 can open.
+const OPTIONS: &str = "STORAGE_VERSION 'v1.5.0'";
+
+/// What became of the recordings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BoardReport {
+    /// Days of the recordings.
+    pub days: u64,
+    /// Segments of them that were not published before.
+    pub new_segments: u64,
+    /// Order books that were added to files.
+    pub depth: u64,
+    /// Trades that were added to files.
+    pub trades: u64,
+    /// Files that were written.
+    pub written: u64,
+    /// Files that stayed as they were.
+    pub unchanged: u64,
+    /// Codes whose files were gone or damaged and were made again.
+    pub made_again: Vec<String>,
+    /// Recorded symbols that are no codes of issues, and have no file.
+    pub left_out: Vec<String>,
+}
+
+/// What the job has published, and what it is about to.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Notes {
+    version: u32,
+    /// How far each day is published, by `YYYY-MM-DD`.
+    days: BTreeMap<JstDate, DayNote>,
+    /// The files by code.
+    files: BTreeMap<String, PublishedFile>,
+    /// A file that is being given its name.
+    placing: BTreeMap<String, PublishedFile>,
+}
+
+/// How far a day is published.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DayNote {
+    /// The last segment.
+    last: u32,
+    /// Bytes of the files of all segments up to it: other recordings have others.
+    bytes: u64,
+}
+
+/// A segment and its day.
+#[derive(Debug, Clone)]
+struct Dated {
+    date: JstDate,
+    segment: FinishedSegment,
+}
+
+/// Publishes what a live engine recorded, under the lock of the update job.
+///
+/// # Errors
+/// [`StoreError`]; each file is the old or the new one, and the next run goes on from there.
+pub fn publish_board(
+    data: &DataDir,
+    recordings: &Path,
+    progress: &mut StoreProgress<'_>,
+) -> Result<BoardReport, StoreError> {
+    data.refuse_replica()?;
+    let paths = StorePaths::new(data);
+    let board = BoardFolder::new(recordings);
+    if !board.days_folder().is_dir() {
+        let what = "it has no folder `board`; name the folder into which the engine records \
+            (`record_dir`)";
+        return Err(StoreError::Unusable { path: recordings.to_owned(), what: what.to_owned() });
+    }
+    if recordings.to_string_lossy().contains(['*', '?', '[', ']']) {
+        let what = "its path has one of * ? [ ], which the database engine takes for a pattern";
+        return Err(StoreError::Unusable { path: recordings.to_owned(), what: what.to_owned() });
+    }
+    for folder in [paths.work_folder(), paths.board_folder()] {
+        fs::create_dir_all(&folder).map_err(StoreError::io("make the folder", &folder))?;
+    }
+    let _lock = lock::take_job(&paths)?;
+    remove_unfinished(&paths.board_folder())?;
+    let mut job = Job { notes: Notes::load(&paths)?, recordings: Vec::new(), board, paths };
+    job.settle()?;
+    job.publish(progress)
+}
+
+impl Notes {
+    fn path(paths: &StorePaths) -> PathBuf {
+        paths.work_folder().join("board.json")
+    }
+
+    fn load(paths: &StorePaths) -> Result<Self, StoreError> {
+        let path = Self::path(paths);
+        let found = match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { version: VERSION, ..Self::default() });
+            }
+            other => other.map_err(StoreError::io("read", &path))?,
+        };
+        let unusable = |what: String| StoreError::Unusable { path: path.clone(), what };
+        if found.len() > BOARD_NOTES_BYTES_MAX {
+            return Err(unusable(format!("it has more than {BOARD_NOTES_BYTES_MAX} bytes")));
+        }
+        let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
+        let notes: Self = serde_json::from_slice(&bytes).map_err(|error| {
+            unusable(format!(
+                "{error}; it says which boards are published. Remove it and the folder \
+                 jp/stocks_board, which are made again from the recordings"
+            ))
+        })?;
+        if notes.version != VERSION {
+            let version = notes.version;
+            return Err(unusable(format!(
+                "it has version {version}; use the program that wrote it"
+            )));
+        }
+        Ok(notes)
+    }
+
+    fn store(&self, paths: &StorePaths) -> Result<(), StoreError> {
+        let path = Self::path(paths);
+        let bytes = serde_json::to_vec(self).map_err(io::Error::other);
+        let written = bytes.and_then(|bytes| atomic_file::write(&path, &bytes));
+        written.map_err(StoreError::io("write", path))
+    }
+}
+
+struct Job {
+    paths: StorePaths,
+    board: BoardFolder,
+    notes: Notes,
+    /// All finished segments, in time order.
+    recordings: Vec<Dated>,
+}
+
+impl Job {
+    /// Notes a file that a killed job has given its name, or has not.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        if self.notes.placing.is_empty() {
+            return Ok(());
+        }
+        for (code, placing) in std::mem::take(&mut self.notes.placing) {
+            if has_bytes(&self.paths.board(&code), &placing)? {
+                self.notes.files.insert(code, placing);
+            }
+        }
+        self.notes.store(&self.paths)
+    }
+
+    fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<BoardReport, StoreError> {
+        let mut report = BoardReport { days: self.read_recordings()?, ..BoardReport::default() };
+        let published = |one: &Dated| {
+            let day = self.notes.days.get(&one.date);
+            day.is_some_and(|day| one.segment.number <= day.last)
+        };
+        let new: Vec<Dated> =
+            self.recordings.iter().filter(|one| !published(one)).cloned().collect();
+        report.new_segments = new.len() as u64;
+        let again = self.damaged()?;
+        if !again.is_empty() {
+            self.refuse_gone(&again)?;
+        }
+        let connection = connect(&self.paths)?;
+        let mut codes = BTreeSet::new();
+        for symbol in symbols(&connection, &new)? {
+            match GenerationFileName::issue(&symbol) {
+                Some(_) => drop(codes.insert(symbol)),
+                None => report.left_out.push(symbol),
+            }
+        }
+        codes.extend(again.iter().cloned());
+        self.refuse_foreign(&codes)?;
+        let all = codes.len() as u64;
+        for (done, code) in (0..).zip(&codes) {
+            if progress(done, all, WHAT) == ControlFlow::Break(()) {
+                return Err(StoreError::Cancelled);
+            }
+            let is_again = again.contains(code);
+            let segments = if is_again { &self.recordings } else { &new };
+            let added = write_one(&connection, &self.paths, code, segments, is_again)?;
+            let Some((depth, trades)) = added else { continue };
+            self.place(code)?;
+            (report.depth, report.trades) = (report.depth + depth, report.trades + trades);
+            report.written += 1;
+        }
+        let _ = progress(all, all, WHAT);
+        self.note_days()?;
+        report.unchanged = self.notes.files.len() as u64 - report.written;
+        report.made_again = again.into_iter().collect();
+        Ok(report)
+    }
+
+    /// Lists what is recorded; gives the number of days. Days that were published have to be the same.
+    fn read_recordings(&mut self) -> Result<u64, StoreError> {
+        let folder = self.board.days_folder();
+        let found = days(&self.board).map_err(StoreError::io("list", &folder))?;
+        for day in &found {
+            let segments = day.finished().map_err(StoreError::io("list", day.path()))?;
+            let note = self.notes.days.get(&day.date()).copied();
+            if let Some(note) = note.filter(|_| !segments.is_empty()) {
+                let before = segments.iter().filter(|one| one.number <= note.last);
+                let bytes = before.map(bytes_of).sum::<Result<u64, _>>()?;
+                if bytes != note.bytes {
+                    let what = format!(
+                        "its segments up to {:06} have {bytes} bytes, and those that were published \
+                         {}: it is another recording, or files of it are gone. Give the folder of the \
+                         same engine, or publish into another data folder",
+                        note.last, note.bytes
+                    );
+                    return Err(StoreError::Unusable { path: day.path().to_owned(), what });
+                }
+            }
+            let dated = |segment| Dated { date: day.date(), segment };
+            self.recordings.extend(segments.into_iter().map(dated));
+        }
+        Ok(found.len() as u64)
+    }
+
+    /// The codes of the job's files that are gone or have other bytes (rules B3 and B4).
+    fn damaged(&mut self) -> Result<BTreeSet<String>, StoreError> {
+        let mut damaged = BTreeSet::new();
+        for (code, file) in &mut self.notes.files {
+            let path = self.paths.board(code);
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_file() && file.is_file(&found) => {}
+                Ok(found) if found.is_file() && has_bytes(&path, file)? => {
+                    file.modified_us = modified_us(&found);
+                }
+                Ok(_) => drop(damaged.insert(code.clone())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    damaged.insert(code.clone());
+                }
+                Err(error) => return Err(StoreError::io("look at", path)(error)),
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// Refuses to make files again where recordings are missing of which they may have had rows.
+    fn refuse_gone(&self, again: &BTreeSet<String>) -> Result<(), StoreError> {
+        let there: BTreeSet<JstDate> = self.recordings.iter().map(|one| one.date).collect();
+        let Some(gone) = self.notes.days.keys().find(|date| !there.contains(date)) else {
+            return Ok(());
+        };
+        let codes: Vec<&str> = again.iter().map(String::as_str).collect();
+        let what = format!(
+            "{} cannot be made again, because the recordings of {gone} are not in {}; put these or a copy \
+             of the file back",
+            codes.join(", "),
+            self.board.path().display()
+        );
+        Err(StoreError::Unusable { path: self.paths.board_folder(), what })
+    }
+
+    /// Refuses files that the job did not write (rule B5).
+    fn refuse_foreign(&self, codes: &BTreeSet<String>) -> Result<(), StoreError> {
+        let is_foreign = |code: &&String| {
+            !self.notes.files.contains_key(*code)
+                && fs::symlink_metadata(self.paths.board(code)).is_ok()
+        };
+        let foreign: Vec<&str> = codes.iter().filter(is_foreign).map(String::as_str).collect();
+        if foreign.is_empty() {
+            return Ok(());
+        }
+        let what = format!(
+            "{} in it were not written by this job; they were left as they are. Move them away",
+            foreign.iter().map(|code| format!("{code}.db")).collect::<Vec<_>>().join(", ")
+        );
+        Err(StoreError::Unusable { path: self.paths.board_folder(), what })
+    }
+
+    /// Gives the finished file of a code its name, and notes it before and after.
+    fn place(&mut self, code: &str) -> Result<(), StoreError> {
+        let path = self.paths.board(code);
+        let aside = unfinished(&path);
+        sync_file(&aside)?;
+        let found = fs::metadata(&aside).map_err(StoreError::io("look at", &aside))?;
+        let (bytes, xxh128) = digest_of(&aside).map_err(StoreError::io("read", &aside))?;
+        let name = format!("jp/stocks_board/{code}.db");
+        let file = PublishedFile { path: name, bytes, xxh128, modified_us: modified_us(&found) };
+        self.notes.placing.insert(code.to_owned(), file.clone());
+        self.notes.store(&self.paths)?;
+        give_name(&aside, &path)?;
+        sync_folder(&self.paths.board_folder())?;
+        self.notes.placing.clear();
+        self.notes.files.insert(code.to_owned(), file);
+        self.notes.store(&self.paths)
+    }
+
+    /// Notes that all that is recorded is published.
+    fn note_days(&mut self) -> Result<(), StoreError> {
+        let mut days: BTreeMap<JstDate, DayNote> = BTreeMap::new();
+        for one in &self.recordings {
+            let day = days.entry(one.date).or_default();
+            day.last = day.last.max(one.segment.number);
+            day.bytes += bytes_of(&one.segment)?;
+        }
+        self.notes.days.extend(days);
+        self.notes.store(&self.paths)
+    }
+}
+
+/// Whether a file is there with these bytes.
+fn has_bytes(path: &Path, file: &PublishedFile) -> Result<bool, StoreError> {
+    match digest_of(path) {
+        Ok((bytes, xxh128)) => Ok((bytes, &xxh128) == (file.bytes, &file.xxh128)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io("read", path)(error)),
+    }
+}
+
+/// Bytes of the files of a segment.
+fn bytes_of(segment: &FinishedSegment) -> Result<u64, StoreError> {
+    let files = [&segment.depth, &segment.trades].into_iter().flatten();
+    let bytes = files.map(|path| {
+        let found = fs::metadata(path).map_err(StoreError::io("look at", path));
+        found.map(|found| found.len())
+    });
+    bytes.sum()
+}
+
+/// One of the two tables.
+struct Table {
+    name: &'static str,
+    fields: fn() -> Vec<Field>,
+    file: fn(&FinishedSegment) -> Option<&PathBuf>,
+}
+
+const TABLES: [Table; 2] = [
+    Table { name: "depth", fields: depth_fields, file: |segment| segment.depth.as_ref() },
+    Table { name: "trades", fields: trade_print_fields, file: |segment| segment.trades.as_ref() },
+];
+
+impl Table {
+    /// Its columns as they are selected from a recording.
+    fn columns(&self) -> String {
+        let name = |field: &Field| match field.name.as_str() {
+            "symbol" => "symbol AS code".to_owned(),
+            name => name.to_owned(),
+        };
+        (self.fields)().iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The call that reads its files of some segments, in their order; none where there are none.
+    fn reader<'a>(&self, segments: impl Iterator<Item = &'a Dated>) -> Option<String> {
+        let files = segments.filter_map(|one| (self.file)(&one.segment));
+        let files: Vec<String> = files.map(|path| quoted_path(path)).collect();
+        (!files.is_empty())
+            .then(|| format!("read_parquet([{}], filename = true)", files.join(", ")))
+    }
+}
+
+/// The symbols of some segments.
+fn symbols(connection: &Connection, segments: &[Dated]) -> Result<BTreeSet<String>, StoreError> {
+    let failed = |error| StoreError::database("read the recordings")(error);
+    let mut found = BTreeSet::new();
+    for table in TABLES {
+        if let Some(reader) = table.reader(segments.iter()) {
+            let symbols = format!("SELECT DISTINCT symbol FROM {reader}");
+            found.extend(column::<String>(connection, &symbols).map_err(failed)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Writes the file of a code aside, with the rows that it has and those of the segments that it does not
+/// have; gives how many order books and trades it got. Nothing where it has them all.
+fn write_one(
+    connection: &Connection,
+    paths: &StorePaths,
+    code: &str,
+    segments: &[Dated],
+    is_again: bool,
+) -> Result<Option<(u64, u64)>, StoreError> {
+    let path = paths.board(code);
+    let aside = unfinished(&path);
+    clear(&aside)?;
+    let is_new = is_again || !path.try_exists().map_err(StoreError::io("look for", &path))?;
+    if !is_new {
+        fs::copy(&path, &aside).map_err(StoreError::io("copy", &path))?;
+    }
+    let failed = |error| StoreError::database("write the database of a board")(error);
+    let attach = format!("ATTACH {} AS issue ({OPTIONS})", quoted_path(&aside));
+    connection.execute_batch(&attach).map_err(failed)?;
+    let filled = fill(connection, code, segments, is_new);
+    let detached = connection.execute_batch("CHECKPOINT issue; DETACH issue");
+    let added = filled.and_then(|added| detached.map(|()| added)).map_err(failed)?;
+    if added.is_none() {
+        clear(&aside)?;
+    }
+    Ok(added)
+}
+
+fn fill(
+    connection: &Connection,
+    code: &str,
+    segments: &[Dated],
+    is_new: bool,
+) -> duckdb::Result<Option<(u64, u64)>> {
+    if is_new {
+        connection.execute_batch(&create())?;
+    }
+    let has = "SELECT date || ' ' || segment FROM issue.recorded_segment";
+    let has: BTreeSet<String> = column::<String>(connection, has)?.into_iter().collect();
+    let name = |one: &Dated| format!("{} {}", one.date, one.segment.number);
+    let mut rows: BTreeMap<(JstDate, u32), [u64; 2]> = BTreeMap::new();
+    let transaction = connection.unchecked_transaction()?;
+    for (at, table) in TABLES.iter().enumerate() {
+        let missing = || segments.iter().filter(|one| !has.contains(&name(one)));
+        let Some(reader) = table.reader(missing()) else { continue };
+        let counts = format!("SELECT filename, count(*) FROM {reader} WHERE symbol = ? GROUP BY 1");
+        let mut counts = transaction.prepare(&counts)?;
+        let counts = counts.query_map([code], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let counts: BTreeMap<String, u64> = counts.collect::<duckdb::Result<_>>()?;
+        let with_rows: Vec<&Dated> = missing()
+            .filter(|one| {
+                let file = (table.file)(&one.segment).map(|path| path.to_string_lossy());
+                let count = file.and_then(|file| counts.get(&*file).copied());
+                if let Some(count) = count {
+                    rows.entry((one.date, one.segment.number)).or_default()[at] = count;
+                }
+                count.is_some()
+            })
+            .collect();
+        let Some(reader) = table.reader(with_rows.into_iter()) else { continue };
+        let insert = format!(
+            "INSERT INTO issue.{} SELECT {} FROM {reader} WHERE symbol = {}",
+            table.name,
+            table.columns(),
+            quoted(code)
+        );
+        let inserted = transaction.execute(&insert, [])? as u64;
+        // What was counted and what was stored is the same, or nothing is.
+        if inserted != counts.values().sum::<u64>() {
+            return Err(duckdb::Error::StatementChangedRows(
+                usize::try_from(inserted).unwrap_or(0),
+            ));
+        }
+    }
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let (mut depth, mut trades) = (0, 0);
+    let note = "INSERT INTO issue.recorded_segment VALUES (CAST(? AS DATE), ?, ?, ?)";
+    for ((date, segment), [of_depth, of_trades]) in rows {
+        transaction.execute(note, params![date.to_string(), segment, of_depth, of_trades])?;
+        (depth, trades) = (depth + of_depth, trades + of_trades);
+    }
+    transaction.commit()?;
+    Ok(Some((depth, trades)))
+}
+
+/// The tables of a new file.
+fn create() -> String {
+    use marketdata::parquet::Kind;
+    let kind = |kind| match kind {
+        Kind::Timestamp => "TIMESTAMP_NS",
+        Kind::Yen => "DECIMAL(18, 4)",
+        Kind::Int => "BIGINT",
+        Kind::Double => "DOUBLE",
+        Kind::Text => "VARCHAR",
+        Kind::Bool => "BOOLEAN",
+        Kind::Date => "DATE",
+    };
+    let table = |table: &Table| {
+        let fields = (table.fields)();
+        let columns = fields.iter().map(|field| {
+            let name = if field.name == "symbol" { "code" } else { field.name.as_str() };
+            let must = if field.optional { "" } else { " NOT NULL" };
+            format!("{name} {}{must}", kind(field.kind))
+        });
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        format!("CREATE TABLE issue.{} ({columns});", table.name)
+    };
+    let tables: String = TABLES.iter().map(table).collect();
+    format!(
+        "{tables} CREATE TABLE issue.recorded_segment
+           (date DATE NOT NULL, segment INTEGER NOT NULL, depth BIGINT NOT NULL, trades BIGINT NOT NULL)"
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! Balances, orders and positions, asked for by clients.
+
+use ipc::{GetOrderList, OrderListFilter};
+
+use super::*;
+use crate::local_broker::limits::LIST_ROWS_TOLD_MAX;
+
+fn order(number: usize) -> Value {
+    json!({
+        "ID": format!("20261124A02N{number:08}"), "State": 3, "OrderState": 3, "OrdType": 1,
+        "RecvTime": "2026-11-24T09:00:51.763683+09:00", "Symbol": "130A", "SymbolName": "n",
+        "Exchange": 9, "ExchangeName": "SOR", "Price": 704.5, "OrderQty": 300.0, "CumQty": 100,
+        "Side": "2", "AccountType": 4, "DelivType": 2, "ExpireDay": 20_261_124, "Details": []
+    })
+}
+
+fn list(world: &mut World, filter: OrderListFilter) -> Vec<Event<'static>> {
+    let command = GetOrderList { request_id: id("r"), venue: "local_broker".to_owned(), filter };
+    let now = world.now();
+    world.gateway.order_list(World::asked(1, "r"), &command, now);
+    world.settle();
+    world.wait(secs(1));
+    std::mem::take(&mut world.told).into_iter().map(|(_, event)| event).collect()
+}
+
+#[test]
+fn p57_balances_are_told_together_and_null_stays_null() {
+    let mut world = World::ready();
+    world.buying_power("a");
+    world.wait(secs(1));
+    let Some((Recipient::Client(1), Event::BuyingPowerUpdated(told))) = world.told.first() else {
+        panic!("{:?}", world.told)
+    };
+    let told = serde_json::to_value(told).unwrap();
+    assert_eq!(told["cash_available"], "12345.5");
+    assert_eq!((&told["credit_available"], &told["request_id"]), (&Value::Null, &json!("a")));
+}
+
+#[test]
+fn a_long_list_is_told_in_parts() {
+    let mut world = World::ready();
+    for (rows, expected) in [
+        (0, vec![(0, None, None)]),
+        (LIST_ROWS_TOLD_MAX, vec![(LIST_ROWS_TOLD_MAX, None, None)]),
+        (
+            LIST_ROWS_TOLD_MAX + 1,
+            vec![
+                (LIST_ROWS_TOLD_MAX, Some(true), Some(LIST_ROWS_TOLD_MAX as u64)),
+                (1, Some(false), None),
+            ],
+        ),
+    ] {
+        world.fake.orders = (0..rows).map(order).collect();
+        let told = list(&mut world, OrderListFilter::default());
+        let parts = told.iter().map(|event| {
+            let Event::OrderListUpdated(part) = event else { panic!("{event:?}") };
+            (part.orders.len(), part.more, part.next)
+        });
+        assert_eq!(parts.collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
+    let mut world = World::ready();
+    world.fake.orders = vec![order(1)];
+    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let filter = |status: &str, instrument: &str, date: &str| OrderListFilter {
+        status: some(status),
+        instrument_id: some(instrument),
+        date: some(date),
+    };
+    for (status, instrument, date, rows) in [
+        ("", "", "", 1),
+        ("ACCEPTED", "130A.TSE", "20261124", 1),
+        ("FILLED", "", "", 0),
+        ("", "7203.TSE", "", 0),
+        ("", "", "20261123", 0),
+    ] {
+        let told = list(&mut world, filter(status, instrument, date));
+        let [Event::OrderListUpdated(part)] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!(part.orders.len(), rows, "{status} {instrument} {date}");
+    }
+    for (status, instrument, date, what) in [
+        ("accepted", "", "", "STATUS: `accepted` is no order status"),
+        ("", "72.TSE", "", "INSTRUMENT_ID: "),
+        ("", "", "2026-11-24", "DATE: `2026-11-24` is no date; write YYYYMMDD"),
+        ("", "", "20261131", "DATE: `20261131` is no date"),
+    ] {
+        let told = list(&mut world, filter(status, instrument, date));
+        let [Event::Error(error)] = told.as_slice() else { panic!("{told:?}") };
+        assert!(error.message.starts_with(what), "{error:?}");
+        assert_eq!(error.code, "validation_error");
+    }
+}
