@@ -83,7 +83,14 @@ impl Gateway {
             let why = format!("{waiting} commands wait for the registration of {symbol} already");
             return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
         }
-        match self.set.register(asked.client, &symbol) {
+        let was_subscribed = self.set.is_subscribed(&symbol);
+        let registration = self.set.register(asked.client, &symbol);
+        if !was_subscribed && registration != Registration::Full {
+            // One that only read its board keeps a symbol in the set, and its frames were not taken: what was
+            // traded meanwhile is nobody's, and the last quote is old.
+            self.feed.forget(&symbol);
+        }
+        match registration {
             Registration::Full => {
                 let why = full(self.foreign);
                 self.tell_error(&asked, error_code::REGISTER_FULL, &why);
