@@ -22,7 +22,7 @@ pub mod service;
 pub use config::{ConfigError, ForcedLogout, KeepAlive, LocalBrokerConfig};
 pub use drops::{DropReason, Dropped, accepts};
 pub use feed::{Feed, FrameOut};
-pub use register_set::{Gone, Reconciled, RegisterSet, Registration};
+pub use register_set::{Reconciled, RegisterSet, Registration};
 pub use service::{AskPassword, Busy, MarketData, NoPassword, Service, ServiceError, Setup, Told};
 
 /// The venue's name on the wire (specification 1, "Identifiers").

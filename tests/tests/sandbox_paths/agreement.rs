@@ -34,9 +34,10 @@ fn is_formula(path: &std::path::Path) -> bool {
     name.contains("formula") || path.parent().unwrap().ends_with("formulas")
 }
 
-/// Dialects of brokers have the general path alone.
+/// Dialects have the general path alone.
 fn is_dialect(path: &std::path::Path) -> bool {
-    path.file_stem().unwrap().to_string_lossy().starts_with("dialect-")
+    let name = path.file_stem().unwrap().to_string_lossy();
+    ["dialect-", "gateway-"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// All Rust guests of one kind.

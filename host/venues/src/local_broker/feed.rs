@@ -125,17 +125,15 @@ impl Feed {
         FrameOut { depth: self.snapshot(board, received, sequence_id), trade }
     }
 
-    /// Takes a board that was read: it has a number of its symbol's session, and nothing is compared with
-    /// it (specification 4, P51).
+    /// Takes a board that was read: it has the last number of its symbol's session, or 0, so that nobody else
+    /// misses one, and nothing is compared with it (specification 4, P51).
     pub fn board<'a>(
         &'a mut self,
         board: &'a GatewayBoard,
         received: TsNanos,
     ) -> DepthSnapshot<'a> {
         self.enter_day(received);
-        let stream = self.stream(&board.symbol);
-        stream.sequence += 1;
-        let sequence_id = stream.sequence;
+        let sequence_id = self.stream(&board.symbol).sequence;
         self.snapshot(board, received, sequence_id)
     }
 

@@ -15,7 +15,7 @@ mod session;
 mod stream;
 mod symbols;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
@@ -34,7 +34,8 @@ use super::feed::Feed;
 use super::lanes::{Call, Lanes};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{
-    CALLS_WAITING_MAX, RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX, WORDS_CHARS_MAX,
+    CALLS_WAITING_MAX, CLIENT_CALLS_WAITING_MAX, RATE_PAUSES, RECONNECTS, RETRIES,
+    SHORT_ANSWER_BYTES_MAX, WORDS_CHARS_MAX,
 };
 use super::register_set::RegisterSet;
 use super::request::{Answer, NoAnswer, Question, Request};
@@ -120,6 +121,16 @@ pub(crate) enum Job {
     Read(Asked, Read),
 }
 
+impl Job {
+    /// Who wants it done; none where the venue does it for all.
+    const fn client(&self) -> Option<u64> {
+        match self {
+            Self::Read(asked, _) => Some(asked.client),
+            _ => None,
+        }
+    }
+}
+
 /// The venue.
 pub struct Gateway {
     rules: Rules,
@@ -138,7 +149,8 @@ pub struct Gateway {
     subscribers: BTreeMap<String, Vec<Asked>>,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
     to_register: BTreeMap<String, symbols::Due>,
-    to_unregister: BTreeSet<String>,
+    /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
+    unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
     foreign: usize,
     /// Names of issues, as frames have told them.
@@ -171,7 +183,7 @@ impl Gateway {
             set: RegisterSet::default(),
             subscribers: BTreeMap::new(),
             to_register: BTreeMap::new(),
-            to_unregister: BTreeSet::new(),
+            unregister_after: BTreeMap::new(),
             foreign: 0,
             names: BTreeMap::new(),
             feed: Feed::default(),
@@ -226,23 +238,29 @@ impl Gateway {
         let one_only = self.outage.is_some();
         for lane in self.lanes.all() {
             let ticket = self.tickets + 1;
-            if let Some(question) = lane.send(ticket, now.mono) {
-                self.tickets = ticket;
-                let request = Request { question: question.clone(), secret: token.clone() };
-                if let Question::Register(symbols) = question {
+            let Some(sent) = lane.send(ticket, now.mono) else { continue };
+            self.tickets = ticket;
+            let question = sent.question.clone();
+            match (&sent.job, &question) {
+                (_, Question::Register(symbols)) => {
                     self.set.sent(symbols.iter().map(String::as_str));
                 }
-                self.out.push_back(Out::Ask { ticket, request });
-                if one_only {
-                    break;
-                }
+                // Whatever frames need: it takes a place there (P59).
+                (Job::Read(_, Read::Board(symbol, _)), _) => self.set.sent([symbol.as_str()]),
+                _ => {}
+            }
+            let request = Request { question, secret: token.clone() };
+            self.out.push_back(Out::Ask { ticket, request });
+            if one_only {
+                break;
             }
         }
     }
 
-    /// Puts a request behind those that wait.
-    fn enqueue(&mut self, job: Job, question: Question) {
-        self.lanes.of(&question).waiting.push_back(Call::new(job, question));
+    /// Puts what a client wants to know among the requests that wait.
+    fn enqueue(&mut self, asked: Asked, read: Read, question: Question) {
+        let call = Call::new(Job::Read(asked, read), question);
+        self.lanes.of(&call.question).push_fair(call, Job::client);
     }
 
     /// The gateway's answer to a request, or why there is none.
@@ -376,11 +394,10 @@ impl Gateway {
         self.tell(Recipient::Client(client), event);
     }
 
-    /// Takes our symbols out, at the end of the program (P50).
+    /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.
     pub fn farewell(&mut self) -> Option<Request> {
         let symbols = self.set.ours();
-        let secret =
-            self.token.clone().filter(|_| self.state().is_ready() && !symbols.is_empty())?;
+        let secret = self.token.clone().filter(|_| !symbols.is_empty())?;
         Some(Request { question: Question::Unregister(symbols), secret })
     }
 
@@ -390,20 +407,33 @@ impl Gateway {
 
     /// Tells a client that its command failed.
     fn tell_error(&mut self, asked: &Asked, code: &'static str, message: &str) {
+        self.tell_error_of(asked.client, Some(&asked.request_id), code, message);
+    }
+
+    /// Tells a client what went wrong; with its command, where it is one's.
+    fn tell_error_of(
+        &mut self,
+        client: u64,
+        request: Option<&str>,
+        code: &'static str,
+        message: &str,
+    ) {
         let error = ipc::Error {
-            request_id: Some(asked.request_id.clone().into()),
+            request_id: request.map(|id| id.to_owned().into()),
             code: code.into(),
             message: message.to_owned().into(),
             venue_order_id: None,
         };
-        self.tell(Recipient::Client(asked.client), Event::Error(error));
+        self.tell(Recipient::Client(client), Event::Error(error));
     }
 
     /// Tells everybody that the venue cannot be used (specification 1, "Events").
     fn venue_error(&mut self, code: &'static str, message: String, now: Now) {
         self.life.fail(code);
-        let is_expected =
-            code == error_code::LOCAL_APP_DOWN && self.rules.forced_logout.contains(now.wall);
+        // The gateway logs everybody out then: whoever asks is told that it is down, or that nobody is
+        // logged in.
+        let is_of_logout = [error_code::LOCAL_APP_DOWN, error_code::TOKEN_EXPIRED].contains(&code);
+        let is_expected = is_of_logout && self.rules.forced_logout.contains(now.wall);
         if is_expected {
             tracing::info!(code, message, "the local broker");
         } else {
@@ -433,16 +463,21 @@ impl Gateway {
         }
     }
 
-    /// Whether one more request may wait; tells the client else.
+    /// Whether one more request of a client may wait; tells it else.
     fn has_room(&mut self, asked: &Asked) -> bool {
-        let has_room = self.lanes.waiting() < CALLS_WAITING_MAX;
-        if !has_room {
-            let why = format!(
-                "{CALLS_WAITING_MAX} requests wait for the gateway already; wait for their answers"
-            );
-            self.tell_error(asked, error_code::RATE_LIMITED, &why);
-        }
-        has_room
+        let all = self.lanes.waiting().count();
+        let is_own = |call: &&Call<Job>| call.job.client() == Some(asked.client);
+        let own = self.lanes.waiting().filter(is_own).count();
+        let whose = if own >= CLIENT_CALLS_WAITING_MAX {
+            format!("{own} requests of this client")
+        } else if all >= CALLS_WAITING_MAX {
+            format!("{all} requests")
+        } else {
+            return true;
+        };
+        let why = format!("{whose} wait for the gateway already; wait for their answers");
+        self.tell_error(asked, error_code::RATE_LIMITED, &why);
+        false
     }
 
     /// Somebody asks for the password, or gave none.

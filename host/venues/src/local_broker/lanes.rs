@@ -1,7 +1,7 @@
 //! Requests that wait for the gateway: one after the other in each class, no faster than its limit
 //! (specification 1, "Limits"; specification 4, P48).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -95,33 +95,51 @@ impl<J> Lane<J> {
         Self { bucket: Bucket::new(per_second), waiting: VecDeque::new(), sent: None }
     }
 
+    /// Puts a client's request among those that wait: each client's next one comes before the second next
+    /// of any other, so that nobody waits for all that somebody else has asked.
+    pub(crate) fn push_fair(&mut self, call: Call<J>, client_of: impl Fn(&J) -> Option<u64>) {
+        let client = client_of(&call.job);
+        let mut ahead: BTreeMap<u64, usize> = BTreeMap::new();
+        let of_own = self.waiting.iter().filter(|call| client_of(&call.job) == client).count();
+        let is_later = |waiting: &Call<J>| {
+            let Some(other) = client_of(&waiting.job) else { return false };
+            let turn = ahead.entry(other).or_default();
+            *turn += 1;
+            *turn > of_own + 1
+        };
+        let place = self.waiting.iter().position(is_later).unwrap_or(self.waiting.len());
+        self.waiting.insert(place, call);
+    }
+
     /// Whether a request could leave now.
     pub(crate) fn is_free(&self, now: Duration) -> bool {
         self.sent.is_none() && self.bucket.next <= now
     }
 
-    /// Sends the first one that waits, where it is due and the limit allows it.
-    pub(crate) fn send(&mut self, ticket: u64, now: Duration) -> Option<&Question> {
-        let is_due = self.waiting.front().is_some_and(|call| call.not_before <= now);
-        if self.sent.is_some() || !is_due || !self.bucket.take(now) {
+    /// Sends the first one that is due, where the limit allows it.
+    pub(crate) fn send(&mut self, ticket: u64, now: Duration) -> Option<&Call<J>> {
+        let due = self.waiting.iter().position(|call| call.not_before <= now)?;
+        if self.sent.is_some() || !self.bucket.take(now) {
             return None;
         }
-        let call = self.waiting.pop_front()?;
-        Some(&self.sent.insert(Sent { ticket, at: now, call }).call.question)
+        let call = self.waiting.remove(due)?;
+        Some(&self.sent.insert(Sent { ticket, at: now, call }).call)
     }
 }
 
-/// All of them. Of orders there are none in this phase; their class has its limit all the same.
+/// All of them.
 #[derive(Debug)]
 pub(crate) struct Lanes<J> {
+    /// Nothing waits here in this phase.
+    pub(crate) order: Lane<J>,
     pub(crate) balance: Lane<J>,
     pub(crate) information: Lane<J>,
 }
 
 impl<J> Lanes<J> {
     pub(crate) fn new() -> Self {
-        const { assert!(ORDER_CALLS_PER_SECOND < INFORMATION_CALLS_PER_SECOND) };
         Self {
+            order: Lane::new(ORDER_CALLS_PER_SECOND),
             balance: Lane::new(BALANCE_CALLS_PER_SECOND),
             information: Lane::new(INFORMATION_CALLS_PER_SECOND),
         }
@@ -130,19 +148,21 @@ impl<J> Lanes<J> {
     /// The lane of a question.
     pub(crate) const fn of(&mut self, question: &Question) -> &mut Lane<J> {
         match question.class() {
+            Class::Order => &mut self.order,
             Class::Balance => &mut self.balance,
             Class::Token | Class::Information => &mut self.information,
         }
     }
 
-    /// Both.
-    pub(crate) const fn all(&mut self) -> [&mut Lane<J>; 2] {
-        [&mut self.information, &mut self.balance]
+    /// All three.
+    pub(crate) const fn all(&mut self) -> [&mut Lane<J>; 3] {
+        [&mut self.information, &mut self.balance, &mut self.order]
     }
 
     /// Requests that wait.
-    pub(crate) fn waiting(&self) -> usize {
-        self.balance.waiting.len() + self.information.waiting.len()
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Call<J>> {
+        let lanes = [&self.information, &self.balance, &self.order];
+        lanes.into_iter().flat_map(|lane| &lane.waiting)
     }
 
     /// The request of a ticket, which is on its way no more.
@@ -167,6 +187,11 @@ impl<J> Lanes<J> {
 mod tests {
     use super::*;
 
+    /// What a lane sends.
+    fn asked<J>(lane: &mut Lane<J>, ticket: u64, now: Duration) -> Option<Question> {
+        lane.send(ticket, now).map(|call| call.question.clone())
+    }
+
     /// P48: whichever second is looked at, no more than the limit leaves in it.
     #[test]
     fn p48_no_second_has_more_than_the_limit() {
@@ -174,7 +199,12 @@ mod tests {
         for number in 0..40 {
             lanes.information.waiting.push_back(Call::new(number, Question::Orders));
             lanes.balance.waiting.push_back(Call::new(number, Question::Cash));
+            if number < 20 {
+                // Any question: the class of orders has none.
+                lanes.order.waiting.push_back(Call::new(number, Question::Orders));
+            }
         }
+        let limits = [10, 10, 5];
         let mut left: Vec<(Duration, u64)> = Vec::new();
         for ms in (0..5_000).step_by(7) {
             let now = Duration::from_millis(ms);
@@ -185,12 +215,38 @@ mod tests {
                 }
             }
         }
-        assert_eq!(left.len(), 80, "all of them leave in about four seconds");
+        assert_eq!(left.len(), 100, "all of them leave in about four seconds");
         for (first, lane) in &left {
             let second = *first..*first + Duration::from_secs(1);
             let within = left.iter().filter(|(at, of)| of == lane && second.contains(at)).count();
-            assert!(within <= 10, "{within} in the second from {first:?}");
+            let limit = limits[usize::try_from(*lane).unwrap()];
+            assert!(within <= limit, "{within} in the second from {first:?}");
         }
+    }
+
+    #[test]
+    fn nobody_waits_for_all_that_another_client_has_asked() {
+        let mut lane = Lane::new(10);
+        let client_of = |job: &(u64, u64)| (job.0 > 0).then_some(job.0);
+        // A registration, of nobody.
+        lane.waiting.push_back(Call::new((0, 0), Question::Register(Vec::new())));
+        for (client, number) in [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (2, 2), (1, 4), (3, 2)] {
+            lane.push_fair(Call::new((client, number), Question::Orders), client_of);
+        }
+        let order: Vec<(u64, u64)> = lane.waiting.iter().map(|call| call.job).collect();
+        let expected = [(0, 0), (1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2), (1, 3), (1, 4)];
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn one_that_pauses_keeps_no_other_one_up() {
+        let mut lane = Lane::new(10);
+        let pause = Call { not_before: Duration::from_secs(5), ..Call::new(1, Question::Orders) };
+        lane.waiting.extend([pause, Call::new(2, Question::Positions)]);
+        assert_eq!(asked(&mut lane, 1, Duration::from_secs(1)), Some(Question::Positions));
+        lane.sent = None;
+        assert_eq!(asked(&mut lane, 2, Duration::from_secs(2)), None);
+        assert_eq!(asked(&mut lane, 2, Duration::from_secs(5)), Some(Question::Orders));
     }
 
     #[test]
@@ -199,11 +255,11 @@ mod tests {
         lanes.of(&Question::Orders).waiting.push_back(Call::new(1, Question::Orders));
         lanes.of(&Question::Positions).waiting.push_back(Call::new(2, Question::Positions));
         let second = Duration::from_secs(1);
-        assert_eq!(lanes.information.send(7, second), Some(&Question::Orders));
-        assert_eq!(lanes.information.send(8, second * 9), None);
+        assert_eq!(asked(&mut lanes.information, 7, second), Some(Question::Orders));
+        assert_eq!(asked(&mut lanes.information, 8, second * 9), None);
         assert_eq!(lanes.take_sent(8).map(|sent| sent.call.job), None);
         assert_eq!(lanes.take_sent(7).map(|sent| sent.call.job), Some(1));
-        assert_eq!(lanes.information.send(8, second * 9), Some(&Question::Positions));
-        assert_eq!((lanes.waiting(), lanes.clear().len()), (0, 1));
+        assert_eq!(asked(&mut lanes.information, 8, second * 9), Some(Question::Positions));
+        assert_eq!((lanes.waiting().count(), lanes.clear().len()), (0, 1));
     }
 }

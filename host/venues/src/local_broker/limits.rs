@@ -23,6 +23,8 @@ pub const PING_TIME: Duration = Duration::from_secs(10);
 pub const REGISTER_BATCH_MAX: usize = super::REGISTER_MAX;
 /// Requests that wait for the gateway; a command that would add another is refused.
 pub const CALLS_WAITING_MAX: usize = 256;
+/// Of these, requests of one client.
+pub const CLIENT_CALLS_WAITING_MAX: usize = 32;
 /// Commands that wait for a login that is under way.
 pub const LOGINS_WAITING_MAX: usize = 64;
 /// Commands that wait for one symbol's registration.

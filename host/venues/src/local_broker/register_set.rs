@@ -18,23 +18,11 @@ pub enum Registration {
     Full,
 }
 
-/// A symbol that left the set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gone {
-    /// Its code.
-    pub symbol: String,
-    /// Whether it has to be unregistered: not where somebody else had registered it (specification 4, P52),
-    /// or where the gateway was never asked.
-    pub is_ours: bool,
-}
-
 /// What the gateway's list says beside the set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reconciled {
     /// In the set and not in the list: to be registered again, the one used last first.
     pub missing: Vec<String>,
-    /// In the list, registered by us and wanted no more: to be unregistered.
-    pub unwanted: Vec<String>,
     /// Entries of the list that are somebody else's; they stay.
     pub foreign: usize,
 }
@@ -45,8 +33,9 @@ pub struct RegisterSet {
     entries: BTreeMap<String, Entry>,
     /// What others had registered by the last list, with the markets.
     foreign: BTreeSet<(String, i64)>,
-    /// Registered by us, wanted by nobody, and in the gateway's list as far as is known.
-    released: BTreeSet<String>,
+    /// Registered by us, wanted by nobody, and in the gateway's list as far as is known; and whether the last
+    /// list lacked it. One list may be cut short, and what it lacks would count as somebody else's in the next.
+    released: BTreeMap<String, bool>,
     uses: u64,
 }
 
@@ -72,14 +61,29 @@ impl RegisterSet {
         self.hold(client, symbol, false)
     }
 
-    /// The gateway was asked to register these, by a request or by reading a board: from now on they are
-    /// ours, where they were nobody's before.
+    /// The gateway is asked to register these, by a request or by reading a board: from now on they are
+    /// ours, where they were nobody's before, and also where nobody wants them any more.
     pub fn sent<'a>(&mut self, symbols: impl IntoIterator<Item = &'a str>) {
         for symbol in symbols {
             if let Some(entry) = self.entries.get_mut(symbol) {
                 entry.is_sent = true;
+            } else if !self.is_foreign(symbol) {
+                self.let_go(symbol);
             }
         }
+    }
+
+    /// Registered by us and wanted by nobody, as far as is known: to be unregistered. Not among them is what
+    /// somebody else had registered (specification 4, P52), or what the gateway was never asked for.
+    #[must_use]
+    pub fn unwanted(&self) -> Vec<String> {
+        self.released.keys().cloned().collect()
+    }
+
+    /// Who is subscribed to a symbol.
+    pub fn subscribers(&self, symbol: &str) -> impl Iterator<Item = u64> {
+        let clients = self.entries.get(symbol).into_iter().flat_map(|entry| &entry.clients);
+        clients.filter(|(_, is_subscribed)| **is_subscribed).map(|(client, _)| *client)
     }
 
     /// The symbol was used. Says whether it is in the set.
@@ -89,42 +93,52 @@ impl RegisterSet {
         entry.map(|entry| entry.used = self.uses).is_some()
     }
 
-    /// A client gives a symbol up; told where nobody wants it any more.
-    pub fn release(&mut self, client: u64, symbol: &str) -> Option<Gone> {
-        let entry = self.entries.get_mut(symbol)?;
-        entry.clients.remove(&client)?;
-        if entry.clients.is_empty() { self.remove(symbol) } else { None }
+    /// A client gives a symbol up. Says whether nobody wants it any more.
+    pub fn release(&mut self, client: u64, symbol: &str) -> bool {
+        let Some(entry) = self.entries.get_mut(symbol) else { return false };
+        let was_last = entry.clients.remove(&client).is_some() && entry.clients.is_empty();
+        if was_last {
+            self.remove(symbol);
+        }
+        was_last
     }
 
     /// A client is gone; told are the symbols that nobody wants any more.
-    pub fn client_left(&mut self, client: u64) -> Vec<Gone> {
-        let symbols: Vec<String> = self.entries.keys().cloned().collect();
-        symbols.iter().filter_map(|symbol| self.release(client, symbol)).collect()
+    pub fn client_left(&mut self, client: u64) -> Vec<String> {
+        let mut symbols: Vec<String> = self.entries.keys().cloned().collect();
+        symbols.retain(|symbol| self.release(client, symbol));
+        symbols
     }
 
     /// Removes the symbol that was used longest ago, whoever wants it; only one of ours makes room.
-    pub fn evict_lru(&mut self) -> Option<Gone> {
+    pub fn evict_lru(&mut self) -> Option<String> {
         let ours = self.entries.iter().filter(|(symbol, _)| !self.is_foreign(symbol));
         let oldest = ours.min_by_key(|(_, entry)| entry.used)?.0.clone();
-        self.remove(&oldest)
+        self.remove(&oldest);
+        Some(oldest)
     }
 
-    /// Compares with the gateway's own list, as symbols and markets.
-    pub fn apply_list(&mut self, list: &[(String, i64)]) -> Reconciled {
+    /// Compares with the gateway's own list, as symbols and markets; `taken_out` are the symbols that the
+    /// request was to take out.
+    pub fn apply_list(&mut self, list: &[(String, i64)], taken_out: &[String]) -> Reconciled {
         let listed =
             |symbol: &String| list.iter().any(|(one, market)| one == symbol && *market == TOKYO);
-        self.released.retain(listed);
+        self.released.retain(|symbol, was_missing| {
+            let is_listed = listed(symbol);
+            let is_gone = !is_listed && (*was_missing || taken_out.contains(symbol));
+            *was_missing = !is_listed;
+            !is_gone
+        });
         let is_sent = |symbol: &String| self.entries.get(symbol).is_some_and(|entry| entry.is_sent);
         // What was somebody else's before stays so, whoever wants it now.
         let is_foreign = |(symbol, market): &&(String, i64)| {
             let is_ours = is_sent(symbol) && !self.is_foreign(symbol);
-            *market != TOKYO || !is_ours && !self.released.contains(symbol)
+            *market != TOKYO || !is_ours && !self.released.contains_key(symbol)
         };
         let foreign = list.iter().filter(is_foreign).take(LISTED_MAX).cloned().collect();
         self.foreign = foreign;
         let missing = self.newest_first().into_iter().filter(|symbol| !listed(symbol)).collect();
-        let unwanted = self.released.iter().cloned().collect();
-        Reconciled { missing, unwanted, foreign: self.foreign.len() }
+        Reconciled { missing, foreign: self.foreign.len() }
     }
 
     /// All symbols as they are registered after a connection was lost: the one used last first, in
@@ -139,7 +153,7 @@ impl RegisterSet {
     pub fn ours(&self) -> Vec<String> {
         let entries = self.entries.iter().filter(|(_, entry)| entry.is_sent);
         let entries = entries.map(|(symbol, _)| symbol).filter(|symbol| !self.is_foreign(symbol));
-        let all: BTreeSet<&String> = entries.chain(&self.released).collect();
+        let all: BTreeSet<&String> = entries.chain(self.released.keys()).collect();
         all.into_iter().cloned().collect()
     }
 
@@ -178,20 +192,22 @@ impl RegisterSet {
             return Registration::Known;
         }
         // The gateway may still have it: then it stays ours.
-        entry.is_sent = self.released.remove(symbol);
+        entry.is_sent = self.released.remove(symbol).is_some();
         Registration::New
     }
 
-    fn remove(&mut self, symbol: &str) -> Option<Gone> {
-        let removed = self.entries.remove(symbol)?;
-        let is_ours = removed.is_sent && !self.is_foreign(symbol);
-        if is_ours {
-            if self.released.len() >= RELEASED_MAX {
-                self.released.pop_first();
-            }
-            self.released.insert(symbol.to_owned());
+    fn remove(&mut self, symbol: &str) {
+        let removed = self.entries.remove(symbol);
+        if removed.is_some_and(|entry| entry.is_sent) && !self.is_foreign(symbol) {
+            self.let_go(symbol);
         }
-        Some(Gone { symbol: symbol.to_owned(), is_ours })
+    }
+
+    fn let_go(&mut self, symbol: &str) {
+        if self.released.len() >= RELEASED_MAX {
+            self.released.pop_first();
+        }
+        self.released.insert(symbol.to_owned(), false);
     }
 
     fn is_foreign(&self, symbol: &str) -> bool {

@@ -12,6 +12,8 @@ use super::keys::{BadTicker, TOKYO, composite_key, symbol_of};
 pub enum Class {
     /// None: the request for a token (specification 4, P48).
     Token,
+    /// Orders; nothing of this phase is one.
+    Order,
     /// Balances.
     Balance,
     /// Everything else that only tells, registrations too.
@@ -48,6 +50,9 @@ pub enum Question {
     Register(Vec<String>),
     /// `PUT /unregister`
     Unregister(Vec<String>),
+    /// `PUT /unregister/all`: those of other programs too, so that the venue never asks it by itself
+    /// (specification 4, P50).
+    UnregisterAll,
 }
 
 impl Question {
@@ -70,7 +75,8 @@ impl Question {
             | Self::Positions
             | Self::Board(_)
             | Self::Register(_)
-            | Self::Unregister(_) => Class::Information,
+            | Self::Unregister(_)
+            | Self::UnregisterAll => Class::Information,
         }
     }
 
@@ -79,7 +85,7 @@ impl Question {
     pub const fn method(&self) -> Method {
         match self {
             Self::Token => Method::Post,
-            Self::Register(_) | Self::Unregister(_) => Method::Put,
+            Self::Register(_) | Self::Unregister(_) | Self::UnregisterAll => Method::Put,
             Self::Cash | Self::Margin | Self::Orders | Self::Positions | Self::Board(_) => {
                 Method::Get
             }
@@ -98,6 +104,7 @@ impl Question {
             Self::Board(key) => format!("/board/{key}"),
             Self::Register(_) => "/register".to_owned(),
             Self::Unregister(_) => "/unregister".to_owned(),
+            Self::UnregisterAll => "/unregister/all".to_owned(),
         }
     }
 
@@ -150,8 +157,7 @@ pub enum NoAnswer {
 mod tests {
     use super::*;
 
-    /// Specification 1, "Endpoints": the whole table, but for `/unregister/all`, which nobody asks for
-    /// (specification 4, P50).
+    /// Specification 1, "Endpoints": the whole table.
     #[test]
     fn the_table_of_endpoints() {
         let two = || vec!["7203".to_owned(), "130A".to_owned()];
@@ -177,6 +183,7 @@ mod tests {
                 Class::Information,
                 Some(body),
             ),
+            (Question::UnregisterAll, Method::Put, "/unregister/all", Class::Information, None),
         ] {
             assert_eq!(
                 (question.method(), question.path().as_str(), question.class()),

@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -95,6 +96,7 @@ const FRAMES_AT_ONCE: usize = 64;
 /// How often time goes on where nothing else happens.
 const TICK: Duration = Duration::from_millis(20);
 
+/// What comes in. Commands are counted; of the others each client and each question for a password brings one.
 enum Input {
     Command { client: u64, command: Box<Command> },
     Left { client: u64 },
@@ -103,7 +105,9 @@ enum Input {
 
 /// A venue that runs.
 pub struct Service {
-    inputs: mpsc::Sender<Input>,
+    inputs: mpsc::UnboundedSender<Input>,
+    /// Commands among them.
+    commands: Arc<AtomicUsize>,
     stop: DropGuard,
     thread: Option<JoinHandle<()>>,
     is_production: bool,
@@ -136,7 +140,9 @@ impl Service {
         let now = Now { mono: Duration::ZERO, wall: wall_now() };
         let gateway = Gateway::new(Rules::of(&config, endpoint.authority()), mapping, now);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (inputs, waiting) = mpsc::channel(COMMANDS_WAITING_MAX);
+        let (inputs, waiting) = mpsc::unbounded_channel();
+        let commands = Arc::new(AtomicUsize::new(0));
+        let taken = Arc::clone(&commands);
         let token = CancellationToken::new();
         let stop = token.clone().drop_guard();
         let passwords = inputs.downgrade();
@@ -153,13 +159,14 @@ impl Service {
                     time: config.request_timeout,
                     ask_password: Arc::new(Mutex::new(ask_password)),
                     passwords,
+                    commands: taken,
                     frames,
                     push: None,
                     calls: FuturesUnordered::new(),
                 };
                 runtime.block_on(worker.run(waiting, stream, &token, config.login_at_start));
             })?;
-        Ok(Self { inputs, stop, thread: Some(thread), is_production })
+        Ok(Self { inputs, commands, stop, thread: Some(thread), is_production })
     }
 
     /// Whether the gateway is the real market's (specification 1, "Capabilities entry").
@@ -173,15 +180,18 @@ impl Service {
     /// # Errors
     /// [`Busy`]: it was not taken.
     pub fn command(&self, client: u64, command: Command) -> Result<(), Busy> {
+        if self.commands.fetch_add(1, Ordering::Relaxed) >= COMMANDS_WAITING_MAX {
+            self.commands.fetch_sub(1, Ordering::Relaxed);
+            return Err(Busy);
+        }
         let command = Box::new(command);
-        self.inputs.try_send(Input::Command { client, command }).map_err(|_| Busy)
+        self.inputs.send(Input::Command { client, command }).map_err(|_| Busy)
     }
 
-    /// A client is gone: what it was subscribed to is released.
+    /// A client is gone: what it was subscribed to is released, after the commands that it has sent.
     pub fn client_left(&self, client: u64) {
-        if self.inputs.try_send(Input::Left { client }).is_err() {
-            tracing::warn!(client, "the local broker is too busy to release a client's symbols");
-        }
+        // A venue that has ended holds nothing.
+        let _ = self.inputs.send(Input::Left { client });
     }
 
     /// Ends the venue: its own symbols are unregistered, where the gateway answers in time (specification 4,
@@ -219,7 +229,8 @@ struct Worker<T> {
     rest: Arc<Rest>,
     time: Duration,
     ask_password: Arc<Mutex<AskPassword>>,
-    passwords: mpsc::WeakSender<Input>,
+    passwords: mpsc::WeakUnboundedSender<Input>,
+    commands: Arc<AtomicUsize>,
     frames: mpsc::Sender<(u64, Pushed)>,
     push: Option<Push>,
     calls: FuturesUnordered<Call>,
@@ -232,7 +243,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
 
     async fn run(
         mut self,
-        mut inputs: mpsc::Receiver<Input>,
+        mut inputs: mpsc::UnboundedReceiver<Input>,
         mut stream: mpsc::Receiver<(u64, Pushed)>,
         stop: &CancellationToken,
         login_at_start: bool,
@@ -280,7 +291,10 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         let (client, command) = match input {
             Input::Left { client } => return gateway.client_left(client, now),
             Input::Password(given) => return gateway.password(given, now),
-            Input::Command { client, command } => (client, *command),
+            Input::Command { client, command } => {
+                self.commands.fetch_sub(1, Ordering::Relaxed);
+                (client, *command)
+            }
         };
         let request_id = command.request_id().map(|id| id.as_text().into_owned());
         let request_id = request_id.unwrap_or_default();
@@ -313,7 +327,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                 }));
             }
             Pushed::Opened => self.gateway.push_opened(connection, now),
-            Pushed::Pong => self.gateway.push_lives(connection),
+            Pushed::Pong => self.gateway.push_lives(connection, now),
             Pushed::Closed(why) => self.gateway.push_closed(connection, &why, now),
         }
     }
@@ -358,7 +372,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                 let given = (*ask.lock().unwrap_or_else(PoisonError::into_inner))();
                 if let Some(passwords) = passwords.upgrade() {
                     // A venue that has ended needs none.
-                    let _ = passwords.blocking_send(Input::Password(given));
+                    let _ = passwords.send(Input::Password(given));
                 }
             });
         if let Err(error) = asked {

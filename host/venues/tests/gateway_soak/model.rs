@@ -157,6 +157,7 @@ impl Model {
             Class::Token => return,
             Class::Balance => 0,
             Class::Information => 1,
+            Class::Order => panic!("this phase sends no order"),
         };
         let asked = &mut self.asked[place];
         asked.push_back(now);
@@ -216,6 +217,7 @@ impl Model {
             Question::Cash => say(json!({ "StockAccountWallet": 12_345.5 }).to_string()),
             Question::Margin => say(json!({ "MarginAccountWallet": null }).to_string()),
             Question::Orders | Question::Positions => say("[]".to_owned()),
+            Question::UnregisterAll => panic!("{} are not all ours", self.registered.len()),
             Question::Token => unreachable!("above"),
         }
     }

@@ -64,8 +64,20 @@ impl Oracle {
         }
     }
 
-    /// A number of a symbol was told, in its session and on its day.
-    pub(crate) fn number(&mut self, depth: &DepthSnapshot<'_>, numbers: &[u64], day: u64) {
+    /// A board that was read was told: it takes no number.
+    pub(crate) fn board(&mut self, depth: &DepthSnapshot<'_>, day: u64) {
+        self.number(depth, &[], day);
+        let last = self.numbers[&(depth.stream_session_id.to_string(), depth.ticker.to_string())];
+        assert!(
+            depth.sequence_id >= last,
+            "{} of {} after {last}",
+            depth.sequence_id,
+            depth.ticker
+        );
+    }
+
+    /// Numbers of a symbol were told, in its session and on its day.
+    fn number(&mut self, depth: &DepthSnapshot<'_>, numbers: &[u64], day: u64) {
         let session = depth.stream_session_id.to_string();
         let known = self.sessions.entry((self.logins, day)).or_insert_with(|| session.clone());
         assert_eq!(*known, session, "one login and one day are one session");

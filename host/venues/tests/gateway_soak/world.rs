@@ -175,7 +175,7 @@ impl World {
             Delivery::Answer(ticket, came) => self.gateway.answered(ticket, came, now),
             Delivery::Opened(connection) => self.gateway.push_opened(connection, now),
             Delivery::Closed(connection, why) => self.gateway.push_closed(connection, why, now),
-            Delivery::Pong(connection) => self.gateway.push_lives(connection),
+            Delivery::Pong(connection) => self.gateway.push_lives(connection, now),
             Delivery::Password(given) => self.gateway.password(given, now),
             Delivery::Frame(connection, message, issue) => {
                 let day = now.wall.jst_day();
@@ -274,7 +274,7 @@ impl World {
             Event::SubscriptionEvicted(evicted) => return self.oracle.gone(&evicted.symbol),
             Event::DepthSnapshot(depth) => {
                 let day = self.now().wall.jst_day();
-                self.oracle.number(depth, &[depth.sequence_id], day);
+                self.oracle.board(depth, day);
             }
             _ => {}
         }

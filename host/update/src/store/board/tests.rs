@@ -1,3 +1,5 @@
+//! Recordings published, twice, damaged and killed.
+
 use std::sync::Arc;
 use std::time::Duration;
 

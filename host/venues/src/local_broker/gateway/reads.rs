@@ -60,7 +60,7 @@ impl Gateway {
             return self.tell_error(&asked, code, &why);
         }
         if self.has_room(&asked) {
-            self.enqueue(Job::Read(asked, read), question);
+            self.enqueue(asked, read, question);
             self.drive(now);
         }
     }
@@ -88,10 +88,7 @@ impl Gateway {
             Registration::New => true,
             Registration::Known => false,
         };
-        if self.mapping.description().board_read_registers {
-            self.set.sent([symbol.as_str()]);
-        }
-        self.enqueue(Job::Read(asked, Read::Board(symbol, is_new)), question);
+        self.enqueue(asked, Read::Board(symbol, is_new), question);
         self.drive(now);
     }
 
@@ -201,7 +198,10 @@ impl Gateway {
             asks: depth.asks,
         };
         self.tell(Recipient::Client(asked.client), Event::DepthSnapshot(depth));
-        if !self.mapping.description().board_read_registers {
+        if let Some(name) = &board.name {
+            self.learn_name(symbol, name);
+        }
+        if self.set.contains(symbol) && !self.mapping.description().board_read_registers {
             self.register_also(symbol, now);
         }
         Ok(())
@@ -211,9 +211,9 @@ impl Gateway {
     pub(super) fn read_failed(&mut self, client: u64, read: &Read) {
         if let Read::Board(symbol, true) = read
             && !self.set.is_subscribed(symbol)
-            && let Some(gone) = self.set.release(client, symbol)
+            && self.set.release(client, symbol)
         {
-            self.no_longer_wanted(gone);
+            self.no_longer_wanted(symbol);
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::super::VENUE;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
-use super::super::limits::{LOGINS_WAITING_MAX, RETRIES, TOKEN_CHARS_MAX};
+use super::super::limits::{LOGINS_WAITING_MAX, RATE_PAUSES, RETRIES, TOKEN_CHARS_MAX};
 use super::super::request::{Answer, NoAnswer, Question, Request};
 use super::super::service::NoPassword;
 use super::{Gateway, Job, Out};
@@ -29,7 +29,15 @@ pub(crate) struct Login {
 pub(crate) struct Renewal {
     ticket: Option<u64>,
     failures: u32,
+    /// Answers that said that there were too many requests.
+    slowed: usize,
     next: Duration,
+}
+
+impl Renewal {
+    const fn at(next: Duration) -> Self {
+        Self { ticket: None, failures: 0, slowed: 0, next }
+    }
 }
 
 /// The gateway cannot be reached: which requests wait, and until when.
@@ -37,6 +45,7 @@ pub(crate) struct Renewal {
 pub(crate) struct Outage {
     /// Tries that have failed after the first one.
     retries: u32,
+    began: Duration,
     /// When that was written down: what was sent before says nothing more.
     since: Duration,
     pub(super) next: Duration,
@@ -54,13 +63,23 @@ struct TokenAnswer {
 /// What came of a request for a token.
 enum Came {
     Token(SecretString),
-    /// The gateway says no; whether to the token of a session that it has ended.
-    Refused {
-        why: String,
-        is_expired: bool,
-    },
+    /// The gateway says no.
+    Refused(String, Refusal),
+    /// There were too many requests.
+    TooMany(String),
     /// Nothing that decides.
     Nothing(String),
+}
+
+/// Why the gateway gives no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// Nobody is logged in at the gateway itself.
+    LoggedOut,
+    /// The password is not taken.
+    Password,
+    /// It takes no such request.
+    Request,
 }
 
 impl Gateway {
@@ -96,7 +115,7 @@ impl Gateway {
         let started = VenueLoginStarted { venue: VENUE.into(), request_id };
         self.tell(Recipient::All, Event::VenueLoginStarted(started));
         if self.password.is_some() {
-            self.renewal = Some(Renewal { ticket: None, failures: 0, next: now.mono });
+            self.renewal = Some(Renewal::at(now.mono));
             self.ask_token(now);
         } else {
             self.renewal = None;
@@ -113,7 +132,7 @@ impl Gateway {
             Ok(password) => {
                 self.secrets.hide(&password);
                 self.password = Some(password);
-                self.renewal = Some(Renewal { ticket: None, failures: 0, next: now.mono });
+                self.renewal = Some(Renewal::at(now.mono));
                 self.ask_token(now);
             }
             Err(NoPassword { why }) => {
@@ -137,7 +156,7 @@ impl Gateway {
             return self.token_expired("there is no password in memory", now);
         }
         tracing::info!("the local broker's token is no longer taken; a new one is asked for");
-        self.renewal = Some(Renewal { ticket: None, failures: 0, next: now.mono });
+        self.renewal = Some(Renewal::at(now.mono));
         self.ask_token(now);
     }
 
@@ -165,13 +184,14 @@ impl Gateway {
         }
         match self.read_token(came) {
             Came::Token(token) => self.has_token(token, now),
-            Came::Refused { why, is_expired } => self.no_token(&why, is_expired, now),
+            Came::Refused(why, refusal) => self.no_token(&why, refusal, now),
+            Came::TooMany(why) => self.token_slowed(&why, now),
             Came::Nothing(why) => {
                 let Some(renewal) = &mut self.renewal else { return true };
                 renewal.failures += 1;
                 (renewal.ticket, renewal.next) = (None, now.mono + self.rules.retry_wait);
                 if renewal.failures > RETRIES {
-                    self.app_down(&why, now);
+                    self.app_down(&why, came.is_ok(), now);
                 } else {
                     tracing::warn!(why, "the local broker gives no token; it is asked again");
                 }
@@ -201,8 +221,7 @@ impl Gateway {
                         Came::Nothing("the answer to the request for a token has none".into())
                     }
                     TokenAnswer { result_code, .. } => {
-                        let why = format!("ResultCode {result_code}");
-                        Came::Refused { why, is_expired: false }
+                        Came::Refused(format!("ResultCode {result_code}"), Refusal::Password)
                     }
                 }
             }
@@ -210,11 +229,12 @@ impl Gateway {
             status => {
                 let refusal = self.refusal(status, &answer.body);
                 match refusal.kind {
-                    GatewayErrorKind::RateLimited => Came::Nothing(refusal.message),
-                    kind => Came::Refused {
-                        why: refusal.message,
-                        is_expired: kind == GatewayErrorKind::TokenExpired,
-                    },
+                    GatewayErrorKind::RateLimited => Came::TooMany(refusal.message),
+                    GatewayErrorKind::TokenExpired => {
+                        Came::Refused(refusal.message, Refusal::LoggedOut)
+                    }
+                    _ if status == 401 => Came::Refused(refusal.message, Refusal::Password),
+                    _ => Came::Refused(refusal.message, Refusal::Request),
                 }
             }
         }
@@ -242,40 +262,69 @@ impl Gateway {
     }
 
     /// The gateway gives no token.
-    fn no_token(&mut self, why: &str, is_expired: bool, now: Now) {
+    fn no_token(&mut self, why: &str, refusal: Refusal, now: Now) {
         self.renewal = None;
-        let Some(_) = self.login.as_ref() else {
-            return self.token_expired(why, now);
-        };
-        if is_expired {
+        if self.login.is_none() || refusal == Refusal::LoggedOut {
             return self.token_expired(why, now);
         }
+        let advice = match refusal {
+            Refusal::Request => {
+                "it takes no such request: check `dialect` and `base_url` in [local_broker]"
+            }
+            Refusal::Password | Refusal::LoggedOut => {
+                self.password = None;
+                "check the API password in its settings and log in again"
+            }
+        };
+        self.login_failed(error_code::LOGIN_FAILED, why, advice, now);
+    }
+
+    /// The gateway wants fewer requests for a token (P48).
+    fn token_slowed(&mut self, why: &str, now: Now) {
+        let Some(renewal) = &mut self.renewal else { return };
+        if let Some(pause) = RATE_PAUSES.get(renewal.slowed) {
+            renewal.slowed += 1;
+            (renewal.ticket, renewal.next) = (None, now.mono + *pause);
+            return;
+        }
+        self.renewal = None;
+        if self.login.is_none() {
+            return self.token_expired(why, now);
+        }
+        self.login_failed(error_code::RATE_LIMITED, why, "wait a minute and log in again", now);
+    }
+
+    fn login_failed(&mut self, code: &'static str, why: &str, advice: &str, now: Now) {
         self.login = None;
-        self.password = None;
         self.life.step(Trigger::LoginRefused, now.wall);
-        let message = format!(
-            "the gateway at {} refuses the login ({why}); check the API password in its settings and log in again",
-            self.rules.place
-        );
-        self.venue_error(error_code::LOGIN_FAILED, message, now);
+        let place = &self.rules.place;
+        let message = format!("the gateway at {place} refuses the login ({why}); {advice}");
+        self.venue_error(code, message, now);
     }
 
     /// The token is dead and there is no new one (specification 1, "States and transitions").
     pub(super) fn token_expired(&mut self, why: &str, now: Now) {
         self.life.step(Trigger::TokenRefused, now.wall);
-        let message = format!(
-            "the gateway at {} takes our token no longer ({why}); see that it is logged in, and log in again",
-            self.rules.place
-        );
+        let place = &self.rules.place;
+        let message = if self.login.is_some() {
+            format!(
+                "the gateway at {place} gives no token ({why}); log in there, and log in again here"
+            )
+        } else {
+            format!(
+                "the gateway at {place} takes our token no longer ({why}); see that it is logged in, and \
+                 log in again"
+            )
+        };
         self.end_session(error_code::TOKEN_EXPIRED, &message);
         self.token = None;
         self.venue_error(error_code::TOKEN_EXPIRED, message, now);
     }
 
-    /// The gateway cannot be reached, however often it was tried.
-    fn app_down(&mut self, why: &str, now: Now) {
+    /// The gateway cannot be reached, or what it answers is of no use, however often it was tried.
+    fn app_down(&mut self, why: &str, answers: bool, now: Now) {
         if self.life.step(Trigger::Unreachable, now.wall) {
-            return self.went_down(why, now);
+            return self.went_down(why, answers, now);
         }
         // It was down before, and everybody knows.
         (self.renewal, self.outage) = (None, None);
@@ -284,11 +333,13 @@ impl Gateway {
     }
 
     /// The gateway is down: that is told once.
-    pub(super) fn went_down(&mut self, why: &str, now: Now) {
-        let message = format!(
-            "the gateway at {} cannot be reached ({why}); start it and log in there",
-            self.rules.place
-        );
+    pub(super) fn went_down(&mut self, why: &str, answers: bool, now: Now) {
+        let place = &self.rules.place;
+        let message = if answers {
+            format!("the gateway at {place} answers, but not as it should ({why}); restart it")
+        } else {
+            format!("the gateway at {place} cannot be reached ({why}); start it and log in there")
+        };
         self.end_session(error_code::LOCAL_APP_DOWN, &message);
         self.venue_error(error_code::LOCAL_APP_DOWN, message, now);
         self.try_silently_later(now);
@@ -305,14 +356,10 @@ impl Gateway {
     }
 
     fn given_up(&mut self, call: Call<Job>, code: &'static str, message: &str) {
-        match (call.job, call.question) {
-            (Job::Read(asked, read), _) => {
-                self.read_failed(asked.client, &read);
-                self.tell_error(&asked, code, message);
-            }
-            (_, Question::Unregister(symbols)) => self.to_unregister.extend(symbols),
-            // Registrations are made anew with the next stream.
-            _ => {}
+        // Registrations are made anew with the next stream.
+        if let Job::Read(asked, read) = call.job {
+            self.read_failed(asked.client, &read);
+            self.tell_error(&asked, code, message);
         }
     }
 
@@ -322,12 +369,12 @@ impl Gateway {
             // One of the stream's tries has failed, and nobody else waits for it.
             return self.stream_lost(why, now);
         }
-        self.lanes.of(&call.question).waiting.push_front(call);
         let next = now.mono + self.rules.retry_wait;
         match &mut self.outage {
             None => {
                 tracing::warn!(why, "the local broker cannot be reached; it is tried again");
-                self.outage = Some(Outage { retries: 0, since: now.mono, next });
+                let (began, since) = (now.mono, now.mono);
+                self.outage = Some(Outage { retries: 0, began, since, next });
             }
             // It says no more than what is known.
             Some(outage) if sent < outage.since => {}
@@ -335,10 +382,19 @@ impl Gateway {
                 outage.retries += 1;
                 (outage.since, outage.next) = (now.mono, next);
                 if outage.retries >= RETRIES {
-                    self.app_down(why, now);
+                    let began = outage.began;
+                    if self.has_heard_since(began) {
+                        // One endpoint that hangs is no gateway that is down.
+                        self.outage = None;
+                        let why = format!("{why}, {} times in a row", RETRIES + 1);
+                        return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
+                    }
+                    self.lanes.of(&call.question).waiting.push_front(call);
+                    return self.app_down(why, false, now);
                 }
             }
         }
+        self.lanes.of(&call.question).waiting.push_front(call);
     }
 
     pub(super) fn tick_session(&mut self, now: Now) {

@@ -14,7 +14,7 @@ use super::super::drops::{DropReason, accepts};
 use super::super::feed::FrameOut;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
-use super::super::limits::{FRAME_BYTES_MAX, NAME_CHARS_MAX, PING_EVERY, PING_TIME};
+use super::super::limits::{FRAME_BYTES_MAX, NAME_CHARS_MAX, PING_EVERY, PING_TIME, STREAMS_MAX};
 use super::super::request::Question;
 use super::{Gateway, Job, Out};
 use crate::{Now, Recipient};
@@ -47,6 +47,8 @@ pub(crate) struct Stream {
     /// Whether a valid frame has come over the present connection.
     has_frame: bool,
     last_frame: Option<Now>,
+    /// When something came over a stream that is trusted: the gateway lives.
+    heard: Option<Duration>,
     ping: Option<Duration>,
     pong: Option<Duration>,
     is_logged_out: bool,
@@ -105,7 +107,9 @@ impl Gateway {
             }
         }
         let symbols = self.all_symbols();
-        if !symbols.is_empty() {
+        // Of one that was down an answer is needed, with a token that it takes: without symbols its list is
+        // asked for.
+        if !symbols.is_empty() || self.state() == State::AppDown {
             let call = Call::new(Job::AfterOpening, Question::Register(symbols));
             self.lanes.information.waiting.push_front(call);
         }
@@ -159,7 +163,7 @@ impl Gateway {
             return;
         }
         if self.state() == State::AppDown {
-            return self.went_down(why, now);
+            return self.went_down(why, false, now);
         }
         self.stream.next = Some(now.mono + self.rules.reconnect_base * 2_u32.pow(failed));
         self.stream.attempt += 1;
@@ -179,7 +183,7 @@ impl Gateway {
         (self.stream.stand, self.stream.next) = (Stand::Closed, None);
         // What the old connection still tells is nobody's.
         self.stream.connection += 1;
-        (self.stream.ping, self.stream.pong) = (None, None);
+        (self.stream.ping, self.stream.pong, self.stream.heard) = (None, None, None);
     }
 
     pub(super) fn tick_stream(&mut self, now: Now) {
@@ -229,10 +233,20 @@ impl Gateway {
     }
 
     /// A pong: the connection lives.
-    pub fn push_lives(&mut self, connection: u64) {
+    pub fn push_lives(&mut self, connection: u64, now: Now) {
         if connection == self.stream.connection {
-            self.stream.pong = None;
+            self.heard(now);
         }
+    }
+
+    fn heard(&mut self, now: Now) {
+        self.stream.pong = None;
+        self.stream.heard = Some(now.mono).filter(|_| self.stream.stand == Stand::Trusted);
+    }
+
+    /// Whether the stream shows that the gateway has lived since then.
+    pub(super) fn has_heard_since(&self, then: Duration) -> bool {
+        self.stream.heard.is_some_and(|heard| heard > then)
     }
 
     /// A frame. What it becomes goes to all clients that are subscribed, in the order of frames.
@@ -240,7 +254,7 @@ impl Gateway {
         if connection != self.stream.connection {
             return None;
         }
-        self.stream.pong = None;
+        self.heard(now);
         if let Err(reason) = self.take_frame(message, now) {
             self.dropped.count(reason, now.wall);
             return None;
@@ -269,7 +283,10 @@ impl Gateway {
         self.stream.has_frame = true;
         self.stream.last_frame = Some(now);
         accepts(&self.board, self.set.is_subscribed(&self.board.symbol))?;
-        self.learn_name();
+        if let Some(name) = self.board.name.take() {
+            let symbol = self.board.symbol.clone();
+            self.learn_name(&symbol, &name);
+        }
         Ok(())
     }
 
@@ -282,12 +299,16 @@ impl Gateway {
         self.mapping.read_board(text).unwrap_or_else(|fault| Err(fault.to_string()))
     }
 
-    fn learn_name(&mut self) {
-        let GatewayBoard { symbol, name: Some(name), .. } = &self.board else { return };
-        if self.names.get(symbol).is_none_or(|known| known != name) {
-            let name: String = self.secrets.redacted(name).chars().take(NAME_CHARS_MAX).collect();
-            self.names.insert(symbol.clone(), name);
+    /// Keeps the name of an issue; of those that nobody wants any more some are forgotten.
+    pub(super) fn learn_name(&mut self, symbol: &str, name: &str) {
+        if self.names.get(symbol).is_some_and(|known| known == name) {
+            return;
         }
+        if self.names.len() >= STREAMS_MAX && !self.names.contains_key(symbol) {
+            self.names.retain(|symbol, _| self.set.contains(symbol));
+        }
+        let name: String = self.secrets.redacted(name).chars().take(NAME_CHARS_MAX).collect();
+        self.names.insert(symbol.to_owned(), name);
     }
 }
 

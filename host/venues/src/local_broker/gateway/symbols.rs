@@ -13,7 +13,7 @@ use super::super::keys::symbol_of;
 use super::super::lanes::Call;
 use super::super::lifecycle::State;
 use super::super::limits::{REGISTER_BATCH_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX};
-use super::super::register_set::{Gone, Registration};
+use super::super::register_set::Registration;
 use super::super::request::Question;
 use super::super::{EXCHANGE, REGISTER_MAX, VENUE};
 use super::{Gateway, Job};
@@ -29,11 +29,13 @@ pub(crate) struct Due {
     is_single: bool,
     /// It is on its way.
     is_sent: bool,
+    /// Whoever is subscribed knows that it could not be registered.
+    was_told: bool,
 }
 
 impl Due {
     const fn at(at: Duration) -> Self {
-        Self { at, tries: 0, is_single: false, is_sent: false }
+        Self { at, tries: 0, is_single: false, is_sent: false, was_told: false }
     }
 }
 
@@ -54,14 +56,18 @@ struct RegisteredRow {
 
 /// What a full register set says to whoever wants one more (specification 1, "Endpoints", rule 1).
 pub(super) fn full(foreign: usize) -> String {
-    let others = match foreign {
-        0 => String::new(),
-        count => format!(", {count} of them by other programs"),
+    let (others, advice) = match foreign {
+        0 => (String::new(), "unsubscribe one, or send EvictLru"),
+        REGISTER_MAX.. => (
+            ", all of them by other programs or by an engine that was killed".to_owned(),
+            "end those programs, or restart the gateway",
+        ),
+        count => (
+            format!(", {count} of them by other programs or by an engine that was killed"),
+            "unsubscribe one, send EvictLru, or restart the gateway",
+        ),
     };
-    format!(
-        "the register set is full: {REGISTER_MAX} symbols are registered{others}; unsubscribe one, \
-         or send EvictLru"
-    )
+    format!("the register set is full: {REGISTER_MAX} symbols are registered{others}; {advice}")
 }
 
 impl Gateway {
@@ -96,7 +102,6 @@ impl Gateway {
                 self.tell_error(&asked, error_code::REGISTER_FULL, &why);
             }
             Registration::New if self.state().is_ready() => {
-                self.to_unregister.remove(&symbol);
                 self.to_register.insert(symbol.clone(), Due::at(now.mono));
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
@@ -125,8 +130,8 @@ impl Gateway {
         for waiting in waiting {
             self.tell_subscribed(&waiting, &symbol);
         }
-        if let Some(gone) = self.set.release(asked.client, &symbol) {
-            self.no_longer_wanted(gone);
+        if self.set.release(asked.client, &symbol) {
+            self.no_longer_wanted(&symbol);
         }
         let event = Event::Unsubscribed(Unsubscribed {
             request_id: asked.request_id.clone().into(),
@@ -137,48 +142,46 @@ impl Gateway {
         self.drive(now);
     }
 
-    /// A client is gone, and with it its subscriptions.
+    /// A client is gone, and with it its subscriptions and what it wanted to know.
     pub fn client_left(&mut self, client: u64, now: Now) {
+        for lane in self.lanes.all() {
+            lane.waiting.retain(|call| call.job.client() != Some(client));
+        }
         for waiting in self.subscribers.values_mut() {
             waiting.retain(|waiting| waiting.client != client);
         }
-        for gone in self.set.client_left(client) {
-            self.no_longer_wanted(gone);
+        for symbol in self.set.client_left(client) {
+            self.no_longer_wanted(&symbol);
         }
         self.drive(now);
     }
 
-    pub(super) fn no_longer_wanted(&mut self, gone: Gone) {
-        let Gone { symbol, is_ours } = gone;
-        self.feed.forget(&symbol);
-        self.names.remove(&symbol);
-        self.subscribers.remove(&symbol);
-        self.to_register.remove(&symbol);
+    pub(super) fn no_longer_wanted(&mut self, symbol: &str) {
+        self.feed.forget(symbol);
+        self.subscribers.remove(symbol);
+        self.to_register.remove(symbol);
+        self.unregister_after.remove(symbol);
         for call in &mut self.lanes.information.waiting {
             if let (Job::Register, Question::Register(symbols)) = (&call.job, &mut call.question) {
-                symbols.retain(|waiting| *waiting != symbol);
+                symbols.retain(|waiting| waiting != symbol);
             }
         }
         let is_empty = |call: &Call<Job>| matches!(&call.question, Question::Register(symbols) if symbols.is_empty());
         self.lanes.information.waiting.retain(|call| !is_empty(call));
-        if is_ours {
-            self.to_unregister.insert(symbol);
-        }
     }
 
     /// Takes out the symbol that was used longest ago (specification 1, "States and transitions").
     pub fn evict_lru(&mut self, asked: &Asked, now: Now) {
-        let Some(gone) = self.set.evict_lru() else {
+        let Some(symbol) = self.set.evict_lru() else {
             let why = "nothing of ours is registered that could be taken out";
             return self.tell_error(asked, error_code::VALIDATION_ERROR, why);
         };
-        let symbol = gone.symbol.clone();
         let waiting = self.subscribers.remove(&symbol).unwrap_or_default();
         for asked in waiting {
             let why = format!("{symbol} was taken out of the register set");
             self.tell_error(&asked, error_code::REGISTER_FULL, &why);
         }
-        self.no_longer_wanted(gone);
+        self.no_longer_wanted(&symbol);
         let event = SubscriptionEvicted { symbol: symbol.into() };
         self.tell(Recipient::All, Event::SubscriptionEvicted(event));
         self.drive(now);
@@ -212,7 +215,8 @@ impl Gateway {
 
     /// Registers one symbol, beside what is registered.
     pub(super) fn register_also(&mut self, symbol: &str, now: Now) {
-        self.to_register.entry(symbol.to_owned()).or_insert(Due::at(now.mono));
+        let due = self.to_register.entry(symbol.to_owned()).or_insert(Due::at(now.mono));
+        due.at = due.at.min(now.mono);
     }
 
     /// Makes a request of the registrations that are due, once one could leave: those that come together go in
@@ -225,9 +229,11 @@ impl Gateway {
             return;
         }
         let mut calls = Vec::new();
-        let mut leaving = std::mem::take(&mut self.to_unregister);
-        leaving.retain(|symbol| !self.set.contains(symbol));
-        let leaving: Vec<String> = leaving.into_iter().collect();
+        let mut leaving = self.set.unwanted();
+        self.unregister_after.retain(|symbol, _| leaving.binary_search(symbol).is_ok());
+        leaving.retain(|symbol| self.unregister_after.get(symbol).is_none_or(|at| *at <= now.mono));
+        let again = now.mono + self.rules.long_wait();
+        self.unregister_after.extend(leaving.iter().map(|symbol| (symbol.clone(), again)));
         for batch in leaving.chunks(REGISTER_BATCH_MAX) {
             calls.push(Call::new(Job::Unregister, Question::Unregister(batch.to_vec())));
         }
@@ -257,13 +263,12 @@ impl Gateway {
             .map_err(|_| "the answer to a registration has no RegistList".to_owned())?;
         let list: Vec<(String, i64)> =
             read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect();
-        let found = self.set.apply_list(&list);
+        let taken_out: &[String] = match &call.question {
+            Question::Unregister(symbols) => symbols,
+            _ => &[],
+        };
+        let found = self.set.apply_list(&list, taken_out);
         self.foreign = found.foreign;
-        if let Question::Register(symbols) = &call.question {
-            // Given up while the request was on its way: they are there at our wish.
-            let given_up = symbols.iter().filter(|symbol| !self.set.contains(symbol));
-            self.to_unregister.extend(given_up.cloned());
-        }
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
                 for symbol in symbols {
@@ -283,14 +288,17 @@ impl Gateway {
             let again = Due { at: now.mono + self.rules.retry_wait, ..Due::at(now.mono) };
             self.to_register.entry(symbol).or_insert(again);
         }
-        self.to_unregister.extend(found.unwanted);
         Ok(())
     }
 
     /// What the gateway's list says of a symbol that was to be registered.
     fn registered(&mut self, symbol: &str, is_listed: bool, now: Now) {
         let due = self.to_register.remove(symbol);
+        let was_told = due.is_some_and(|due| due.was_told);
         if is_listed {
+            if was_told {
+                tracing::info!(symbol, "a symbol of the local broker is registered again");
+            }
             for asked in self.subscribers.remove(symbol).unwrap_or_default() {
                 self.tell_subscribed(&asked, symbol);
             }
@@ -299,11 +307,11 @@ impl Gateway {
         let tries = due.map_or(0, |due| due.tries) + 1;
         if tries <= RETRIES && self.set.contains(symbol) {
             let at = now.mono + self.rules.retry_wait;
-            self.to_register.insert(symbol.to_owned(), Due { tries, ..Due::at(at) });
+            self.to_register.insert(symbol.to_owned(), Due { tries, was_told, ..Due::at(at) });
             return;
         }
         let why = format!("the gateway leaves {symbol} out of its list, {tries} times in a row");
-        self.not_registered(symbol, error_code::GATEWAY_ERROR, &why, now);
+        self.not_registered(symbol, was_told, error_code::GATEWAY_ERROR, &why, now);
     }
 
     /// The gateway refuses a registration.
@@ -316,19 +324,23 @@ impl Gateway {
         now: Now,
     ) {
         tracing::warn!(?question, code, why, "the local broker refuses a registration");
-        if self.is_healing() {
+        let Question::Register(symbols) = question else {
+            // Some of them may be there no longer: the gateway's list says which.
+            let call = Call::new(Job::Register, Question::Register(self.all_symbols()));
+            return self.lanes.information.waiting.push_back(call);
+        };
+        if self.is_healing() && !symbols.is_empty() {
             return self.stream_lost(why, now);
         }
-        let Question::Register(symbols) = question else { return };
         // One symbol that is refused keeps no other one out.
         let one_by_one = symbols.len() > 1;
         for symbol in symbols {
+            let was_told = self.to_register.remove(&symbol).is_some_and(|due| due.was_told);
             if one_by_one || !matches!(job, Job::Register) {
-                let due = Due { is_single: true, ..Due::at(now.mono) };
+                let due = Due { is_single: true, was_told, ..Due::at(now.mono) };
                 self.to_register.insert(symbol, due);
             } else {
-                self.to_register.remove(&symbol);
-                self.not_registered(&symbol, code, why, now);
+                self.not_registered(&symbol, was_told, code, why, now);
             }
         }
         match job {
@@ -338,21 +350,40 @@ impl Gateway {
         }
     }
 
-    /// A symbol cannot be registered: whoever waits for it is told. Whoever had it before keeps it, and it is
-    /// tried again later.
-    fn not_registered(&mut self, symbol: &str, code: &'static str, why: &str, now: Now) {
-        let waiting = self.subscribers.remove(symbol).unwrap_or_default();
-        if waiting.is_empty() && self.set.contains(symbol) {
-            tracing::error!(symbol, code, why, "a symbol of the local broker is not registered");
-            let at = now.mono + self.rules.long_wait();
-            let due = Due { is_single: true, ..Due::at(at) };
-            self.to_register.insert(symbol.to_owned(), due);
-        }
-        for asked in waiting {
+    /// A symbol cannot be registered: whoever waits for it is told, and has it not. Whoever had it before keeps
+    /// it and is told once that nothing comes of it; it is tried again later.
+    fn not_registered(
+        &mut self,
+        symbol: &str,
+        was_told: bool,
+        code: &'static str,
+        why: &str,
+        now: Now,
+    ) {
+        for asked in self.subscribers.remove(symbol).unwrap_or_default() {
             self.tell_error(&asked, code, why);
-            if let Some(gone) = self.set.release(asked.client, symbol) {
-                self.no_longer_wanted(gone);
+            if self.set.release(asked.client, symbol) {
+                self.no_longer_wanted(symbol);
             }
+        }
+        if !self.set.contains(symbol) {
+            return;
+        }
+        let pause = self.rules.long_wait();
+        let due = Due { is_single: true, was_told: true, ..Due::at(now.mono + pause) };
+        self.to_register.insert(symbol.to_owned(), due);
+        if was_told {
+            return;
+        }
+        tracing::error!(symbol, code, why, "a symbol of the local broker is not registered");
+        let pause = pause.as_secs();
+        let message = format!(
+            "{symbol} is no longer registered at the gateway, so that no frames of it come ({why}); it \
+             is tried again every {pause} s"
+        );
+        let holders: Vec<u64> = self.set.subscribers(symbol).collect();
+        for client in holders {
+            self.tell_error_of(client, None, code, &message);
         }
     }
 
@@ -361,12 +392,13 @@ impl Gateway {
         for (symbol, waiting) in std::mem::take(&mut self.subscribers) {
             for asked in waiting {
                 self.tell_error(&asked, code, why);
-                if let Some(gone) = self.set.release(asked.client, &symbol) {
-                    self.no_longer_wanted(gone);
+                if self.set.release(asked.client, &symbol) {
+                    self.no_longer_wanted(&symbol);
                 }
             }
         }
         // All that is left is registered with the next stream; what is to leave leaves then.
         self.to_register.clear();
+        self.unregister_after.clear();
     }
 }

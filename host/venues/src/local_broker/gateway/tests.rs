@@ -84,6 +84,10 @@ struct Fake {
     pushes: bool,
     /// Whether it answers requests.
     is_logged_in: bool,
+    /// It takes requests, and never answers.
+    is_mute: bool,
+    /// Reading a board registers its symbol.
+    board_registers: bool,
     tokens: u32,
     /// The token that it takes.
     token: Option<String>,
@@ -102,6 +106,9 @@ impl Fake {
         self.asked.push(path.clone());
         if !self.is_up {
             return Err(NoAnswer::Unreachable("the server refuses the connection".to_owned()));
+        }
+        if self.is_mute {
+            return Err(NoAnswer::Unreachable("nothing came in time".to_owned()));
         }
         let say = |status, body: String| Ok(Answer { status, body });
         if let Some(place) = self.instead.iter().position(|(of, ..)| path.starts_with(of)) {
@@ -148,9 +155,12 @@ impl Fake {
             Question::Positions => say(200, "[]".to_owned()),
             Question::Board(key) => {
                 let symbol = key.split('@').next().unwrap_or_default();
+                if self.board_registers {
+                    self.registered.push((symbol.to_owned(), 1));
+                }
                 say(200, frame(symbol, 1_000, 0))
             }
-            Question::Token => say(500, String::new()),
+            Question::Token | Question::UnregisterAll => say(500, String::new()),
         }
     }
 
@@ -212,29 +222,34 @@ fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+fn rules(keep_alive: KeepAlive) -> Rules {
+    Rules {
+        place: "127.0.0.1:18081".to_owned(),
+        keep_alive,
+        read_timeout: secs(120),
+        forced_logout: ForcedLogout::default(),
+        retry_wait: secs(5),
+        reconnect_base: secs(5),
+    }
+}
+
 impl World {
     fn new() -> Self {
         Self::with(KeepAlive::Ping, at(9, 30))
     }
 
     fn with(keep_alive: KeepAlive, begin: TsNanos) -> Self {
-        let rules = Rules {
-            place: "127.0.0.1:18081".to_owned(),
-            keep_alive,
-            read_timeout: secs(120),
-            forced_logout: ForcedLogout::default(),
-            retry_wait: secs(5),
-            reconnect_base: secs(5),
-        };
         let mapping =
             GatewayDescription { board_read_registers: true, ..GatewayDescription::default() };
         let now = Now { mono: Duration::ZERO, wall: begin };
         Self {
-            gateway: Gateway::new(rules, Box::new(Plain(mapping)), now),
+            gateway: Gateway::new(rules(keep_alive), Box::new(Plain(mapping)), now),
             fake: Fake {
                 is_up: true,
                 pushes: true,
                 is_logged_in: true,
+                is_mute: false,
+                board_registers: false,
                 tokens: 0,
                 token: None,
                 registered: Vec::new(),
@@ -253,6 +268,16 @@ impl World {
             traded: 0,
             snapshots: 0,
         }
+    }
+
+    /// A world with a dialect whose board read registers, or does not.
+    fn dialect(board_read_registers: bool) -> Self {
+        let mapping = GatewayDescription { board_read_registers, ..GatewayDescription::default() };
+        let now = Now { mono: Duration::ZERO, wall: at(9, 30) };
+        let gateway = Gateway::new(rules(KeepAlive::Ping), Box::new(Plain(mapping)), now);
+        let mut world = Self { gateway, ..Self::new() };
+        world.fake.board_registers = board_read_registers;
+        world
     }
 
     /// A world in which somebody is logged in and the stream is open.
@@ -305,7 +330,7 @@ impl World {
                     Out::Ping => {
                         self.pings += 1;
                         if let Some(connection) = self.connection.filter(|_| self.answers_pings) {
-                            self.gateway.push_lives(connection);
+                            self.gateway.push_lives(connection, now);
                         }
                     }
                 }
@@ -370,6 +395,22 @@ impl World {
         let now = self.now();
         self.gateway.buying_power(Self::asked(1, request), now);
         self.settle();
+    }
+
+    fn positions(&mut self, client: u64, request: &str) {
+        let now = self.now();
+        self.gateway.positions(Self::asked(client, request), now);
+        self.settle();
+    }
+
+    /// The words of the last error that was told.
+    fn words(&self) -> String {
+        let of = |(_, event): &(Recipient, Event<'_>)| match event {
+            Event::Error(error) => Some(error.message.clone().into_owned()),
+            Event::VenueError(error) => Some(error.message.clone().into_owned()),
+            _ => None,
+        };
+        self.told.iter().rev().find_map(of).unwrap_or_default()
     }
 
     fn left(&mut self, client: u64) {

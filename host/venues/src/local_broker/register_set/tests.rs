@@ -12,10 +12,6 @@ fn list(symbols: &[&str]) -> Vec<(String, i64)> {
     symbols.iter().map(|symbol| ((*symbol).to_owned(), TOKYO)).collect()
 }
 
-fn ours(symbol: &str) -> Gone {
-    Gone { symbol: symbol.to_owned(), is_ours: true }
-}
-
 #[test]
 fn p51_a_symbol_is_wanted_until_its_last_client_gives_it_up() {
     let mut set = RegisterSet::default();
@@ -23,10 +19,11 @@ fn p51_a_symbol_is_wanted_until_its_last_client_gives_it_up() {
     assert_eq!(set.register(2, "7203"), Registration::Known);
     assert_eq!(set.register(2, "7203"), Registration::Known);
     set.sent(["7203"]);
-    assert_eq!(set.release(1, "7203"), None);
-    assert_eq!(set.release(1, "7203"), None, "client 1 has nothing to give up any more");
-    assert_eq!(set.release(2, "130A"), None);
-    assert_eq!(set.release(2, "7203"), Some(ours("7203")));
+    assert!(!set.release(1, "7203"));
+    assert!(!set.release(1, "7203"), "client 1 has nothing to give up any more");
+    assert!(!set.release(2, "130A"));
+    assert!(set.release(2, "7203"));
+    assert_eq!(set.unwanted(), ["7203"]);
     assert_eq!(set.taken(), 0);
 }
 
@@ -37,10 +34,10 @@ fn p51_a_client_that_leaves_releases_all_it_had() {
         set.register(client, symbol);
     }
     set.sent(["7203", "130A"]);
-    let gone = set.client_left(1);
+    assert_eq!(set.client_left(1), ["7203", "9984"]);
     // Nobody ever asked the gateway for the last one.
-    assert_eq!(gone, [ours("7203"), Gone { symbol: "9984".to_owned(), is_ours: false }]);
-    assert_eq!(set.client_left(1), []);
+    assert_eq!(set.unwanted(), ["7203"]);
+    assert_eq!(set.client_left(1), [""; 0]);
     assert_eq!(set.batches(), [["130A"]]);
 }
 
@@ -56,8 +53,8 @@ fn p51_a_board_read_takes_a_place_but_subscribes_nobody() {
     set.register(2, "130A");
     assert!(set.touch("7203"));
     assert!(!set.touch("9984"));
-    assert_eq!(set.evict_lru().unwrap().symbol, "130A");
-    assert_eq!(set.evict_lru().unwrap().symbol, "7203");
+    assert_eq!(set.evict_lru().unwrap(), "130A");
+    assert_eq!(set.evict_lru().unwrap(), "7203");
     assert_eq!(set.evict_lru(), None);
 }
 
@@ -73,7 +70,7 @@ fn the_set_is_full_at_fifty_and_nothing_is_evicted_by_itself() {
     assert_eq!(set.taken(), REGISTER_MAX);
     assert!(!set.is_subscribed("7203"));
     // The second is the one used longest ago, because the first was just used.
-    assert_eq!(set.evict_lru().unwrap().symbol, symbol(1));
+    assert_eq!(set.evict_lru().unwrap(), symbol(1));
     assert_eq!(set.register(1, "7203"), Registration::New);
     assert_eq!(set.batches().concat()[..2], ["7203".to_owned(), symbol(0)]);
     assert!(set.batches().iter().all(|batch| batch.len() <= REGISTER_BATCH_MAX));
@@ -86,7 +83,7 @@ fn p52_what_others_registered_stays_and_counts() {
     set.sent(["7203"]);
     let mut entries = list(&["7203", "9984"]);
     entries.push(("7203".to_owned(), 3));
-    let found = set.apply_list(&entries);
+    let found = set.apply_list(&entries, &[]);
     assert_eq!(found, Reconciled { foreign: 2, ..Reconciled::default() });
     assert_eq!(set.taken(), 3);
     // One that somebody else registered costs no place, and stays when nobody here wants it any more.
@@ -94,15 +91,16 @@ fn p52_what_others_registered_stays_and_counts() {
     set.sent(["9984"]);
     assert_eq!(set.taken(), 3);
     assert_eq!(set.ours(), ["7203"]);
-    assert_eq!(set.release(1, "9984"), Some(Gone { symbol: "9984".to_owned(), is_ours: false }));
-    assert_eq!(set.apply_list(&entries).unwanted, [""; 0]);
+    assert!(set.release(1, "9984"));
+    set.apply_list(&entries, &[]);
+    assert_eq!(set.unwanted(), [""; 0]);
     let others: Vec<_> = (0..REGISTER_MAX - 1).map(|number| (symbol(number), TOKYO)).collect();
-    assert_eq!(set.apply_list(&others).missing, ["7203"]);
+    assert_eq!(set.apply_list(&others, &[]).missing, ["7203"]);
     assert_eq!(set.taken(), REGISTER_MAX);
     assert_eq!(set.register(1, "130A"), Registration::Full);
     assert_eq!(set.register(1, &symbol(5)), Registration::New);
     // Only our own make room.
-    assert_eq!(set.evict_lru().unwrap().symbol, "7203");
+    assert_eq!(set.evict_lru().unwrap(), "7203");
     assert_eq!(set.evict_lru(), None);
 }
 
@@ -113,21 +111,42 @@ fn p52_what_we_registered_and_want_no_more_is_unregistered_until_it_is_gone() {
     set.sent(["7203"]);
     set.release(1, "7203");
     assert_eq!(set.ours(), ["7203"]);
-    assert_eq!(set.apply_list(&list(&["7203", "9984"])).unwanted, ["7203"]);
+    set.apply_list(&list(&["7203", "9984"]), &[]);
+    assert_eq!(set.unwanted(), ["7203"]);
     // Wanted again before it was unregistered: it is ours still.
     assert_eq!(set.register(1, "7203"), Registration::New);
-    assert_eq!(set.apply_list(&list(&["7203", "9984"])).unwanted, [""; 0]);
-    assert_eq!(set.release(1, "7203"), Some(ours("7203")));
-    let found = set.apply_list(&list(&["9984"]));
+    set.apply_list(&list(&["7203", "9984"]), &[]);
+    assert_eq!(set.unwanted(), [""; 0]);
+    assert!(set.release(1, "7203"));
+    assert_eq!(set.unwanted(), ["7203"]);
+    // One list may be cut short.
+    set.apply_list(&list(&["9984"]), &[]);
+    assert_eq!(set.unwanted(), ["7203"]);
+    set.apply_list(&list(&["7203", "9984"]), &[]);
+    assert_eq!(set.unwanted(), ["7203"]);
+    set.apply_list(&list(&["9984"]), &[]);
+    let found = set.apply_list(&list(&["9984"]), &[]);
     assert_eq!(found, Reconciled { foreign: 1, ..Reconciled::default() });
     // What stands there later is somebody else's.
-    let found = set.apply_list(&list(&["7203"]));
+    let found = set.apply_list(&list(&["7203"]), &[]);
     assert_eq!(found, Reconciled { foreign: 1, ..Reconciled::default() });
     assert_eq!(set.ours(), [""; 0]);
     // Subscribed and given up before the gateway was asked: never ours.
     set.register(1, "130A");
     set.release(1, "130A");
-    assert_eq!(set.apply_list(&list(&["130A"])).unwanted, [""; 0]);
+    set.apply_list(&list(&["130A"]), &[]);
+    assert_eq!(set.unwanted(), [""; 0]);
+    // Given up while the gateway was being asked: ours, and to be taken out.
+    set.apply_list(&[], &[]);
+    set.register(1, "130A");
+    set.release(1, "130A");
+    set.sent(["130A"]);
+    set.apply_list(&list(&["130A"]), &[]);
+    assert_eq!(set.unwanted(), ["130A"]);
+    // What is known to be somebody else's is not ours by being asked for.
+    set.apply_list(&list(&["9984"]), &["130A".to_owned()]);
+    set.sent(["9984"]);
+    assert_eq!(set.unwanted(), [""; 0]);
 }
 
 #[test]
@@ -137,11 +156,11 @@ fn a_restarted_gateway_misses_everything_newest_first() {
         set.register(1, symbol);
         set.sent([symbol]);
     }
-    set.apply_list(&list(&["7203", "130A", "9984", "8306"]));
+    set.apply_list(&list(&["7203", "130A", "9984", "8306"]), &[]);
     set.touch("7203");
-    let found = set.apply_list(&[]);
+    let found = set.apply_list(&[], &[]);
     assert_eq!(found.missing, ["7203", "9984", "130A"]);
-    assert_eq!((found.unwanted.len(), found.foreign), (0, 0));
+    assert_eq!((set.unwanted().len(), found.foreign), (0, 0));
     assert_eq!(set.batches(), [["7203", "9984", "130A"]]);
     assert_eq!(RegisterSet::default().batches(), [[""; 0]; 0]);
 }
@@ -156,7 +175,7 @@ fn no_more_than_the_limits_are_remembered() {
     }
     assert_eq!(set.ours().len(), RELEASED_MAX);
     let long: Vec<_> = (0..LISTED_MAX + 5).map(|number| (symbol(number), 3)).collect();
-    assert_eq!(set.apply_list(&long).foreign, LISTED_MAX);
+    assert_eq!(set.apply_list(&long, &[]).foreign, LISTED_MAX);
 }
 
 /// What clients, others and the gateway do.
@@ -245,11 +264,13 @@ impl Model {
 /// Sends what is due to the gateway, and tells the set what it answers.
 fn settle(set: &mut RegisterSet, model: &mut Model) {
     let answer = |model: &Model| model.registered.iter().cloned().collect::<Vec<_>>();
-    for _ in 0..2 {
-        let due = set.apply_list(&answer(model));
+    let mut out = Vec::new();
+    for _ in 0..3 {
+        let due = set.apply_list(&answer(model), &out);
         model.of_others.clone_from(&model.truly_of_others);
         assert_eq!(due.foreign, model.of_others.len());
-        for symbol in &due.unwanted {
+        out = set.unwanted();
+        for symbol in &out {
             model.registered.remove(&(symbol.clone(), TOKYO));
         }
         for symbol in &due.missing {
@@ -279,12 +300,12 @@ proptest! {
                 Step::Release(client, number) => {
                     let symbol = symbol(number);
                     let gone = set.release(client, &symbol);
-                    prop_assert_eq!(gone.is_some(), model.release(client, &symbol));
-                    prop_assert!(gone.is_none_or(|gone| !gone.is_ours || !model.is_of_others(&symbol)));
+                    prop_assert_eq!(gone, model.release(client, &symbol));
+                    prop_assert!(!set.unwanted().contains(&symbol) || !model.is_of_others(&symbol));
                 }
                 Step::Leave(client) => {
                     let gone: BTreeSet<String> =
-                        set.client_left(client).into_iter().map(|gone| gone.symbol).collect();
+                        set.client_left(client).into_iter().collect();
                     let mut expected = BTreeSet::new();
                     for (symbol, _) in model.wanted.clone() {
                         if model.release(client, &symbol) {
@@ -303,7 +324,7 @@ proptest! {
                 Step::Evict => {
                     let oldest = model.wanted.iter().position(|(one, _)| !model.is_of_others(one));
                     let oldest = oldest.map(|at| model.wanted.remove(at).0);
-                    prop_assert_eq!(set.evict_lru().map(|gone| gone.symbol), oldest);
+                    prop_assert_eq!(set.evict_lru(), oldest);
                 }
                 Step::Foreign(number, elsewhere) => {
                     let entry = (symbol(number), if elsewhere { 3 } else { TOKYO });

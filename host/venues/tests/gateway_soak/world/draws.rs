@@ -185,8 +185,11 @@ impl World {
                 "HalfOpen"
             }
             12..=16 => {
+                let first = self.answer_fault();
+                // Often the same again, for as long as a request is made again.
+                let is_one_kind = self.random.permille(300);
                 for _ in 0..=self.random.below(6) {
-                    let fault = self.answer_fault();
+                    let fault = if is_one_kind { first } else { self.answer_fault() };
                     self.model.faults.push_back(fault);
                 }
                 "Answers"

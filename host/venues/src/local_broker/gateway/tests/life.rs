@@ -57,7 +57,7 @@ fn p46_a_result_code_is_a_refusal() {
 /// P46: connection refused, 5xx and answers that are none: one attempt and three retries at 5 s.
 #[test]
 fn p46_a_login_is_tried_four_times() {
-    for fault in [None, Some((503, "busy")), Some((200, "<html>")), Some((429, "slow"))] {
+    for fault in [None, Some((503, "busy")), Some((200, "<html>"))] {
         let mut world = World::new();
         match fault {
             None => world.fake.is_up = false,
@@ -71,8 +71,92 @@ fn p46_a_login_is_tried_four_times() {
         assert_eq!(world.state(), "LoggingIn");
         world.wait(secs(1));
         assert_eq!(world.fake.asked.len(), 4, "{fault:?}");
+        let advice = if fault.is_some() { "restart it" } else { "start it and log in there" };
+        assert!(world.words().ends_with(advice), "{}", world.words());
         assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueError local_app_down"]);
         assert_eq!(world.state(), "AppDown (local_app_down)");
+    }
+}
+
+/// P48: pauses of 1, 2 and 4 s, also for the request for a token.
+#[test]
+fn p48_a_login_that_is_too_much_pauses_and_gives_up() {
+    let mut world = World::new();
+    world.fake.instead = vec![("/token", 429, "slow"); 4];
+    world.login("a");
+    for (wait, asked) in [(900, 1), (200, 2), (1_800, 2), (200, 3), (3_800, 3), (200, 4)] {
+        world.wait(Duration::from_millis(wait));
+        assert_eq!(world.fake.asked.len(), asked, "{:?}", world.mono);
+    }
+    assert!(world.words().contains("wait a minute and log in again"), "{}", world.words());
+    assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueError rate_limited"]);
+    assert_eq!(world.state(), "Disconnected (rate_limited)");
+    // The password is known still.
+    world.user = None;
+    world.login("b");
+    assert_eq!(world.state(), "Ready Streaming");
+}
+
+/// What a login that fails tells people to do.
+#[test]
+fn what_a_failed_login_tells_to_do_fits_its_reason() {
+    for (status, body, state, advice) in [
+        (401, "wrong password", "Disconnected (login_failed)", "check the API password"),
+        (
+            401,
+            "nobody",
+            "TokenExpired (token_expired)",
+            "gives no token (HTTP status 401: nobody); log in there",
+        ),
+        (404, "no such path", "Disconnected (login_failed)", "check `dialect` and `base_url`"),
+    ] {
+        let mut world = World::new();
+        world.fake.instead.push(("/token", status, body));
+        world.login("a");
+        assert_eq!(world.state(), state);
+        assert!(world.words().contains(advice), "{}", world.words());
+    }
+}
+
+/// P46: one endpoint that hangs is no gateway that is down, as long as its stream lives.
+#[test]
+fn p46_a_request_without_answers_fails_alone_while_the_stream_lives() {
+    for stream_lives in [true, false] {
+        let mut world = World::ready();
+        world.subscribe(1, "s", "7203");
+        world.fake.is_mute = true;
+        world.buying_power("a");
+        for _ in 0..20 {
+            world.wait(secs(1));
+            if stream_lives {
+                world.push(&frame("7203", 1_000, 0));
+            }
+        }
+        let heard = world.heard();
+        if stream_lives {
+            assert_eq!(heard, ["1 Subscribed s 7203", "1 Error a gateway_error"]);
+            assert_eq!(world.state(), "Ready Streaming");
+        } else {
+            assert_eq!(world.state(), "AppDown (local_app_down)");
+        }
+    }
+}
+
+/// P46: a gateway that was down is asked before it counts as back, also where nothing is subscribed.
+#[test]
+fn p46_a_gateway_that_is_back_without_a_login_is_not_ready() {
+    for is_logged_in in [true, false] {
+        let mut world = World::ready();
+        world.fake.is_up = false;
+        world.buying_power("a");
+        world.drop_push();
+        world.wait(secs(40));
+        assert_eq!(world.state(), "AppDown (local_app_down)");
+        (world.fake.is_up, world.fake.is_logged_in) = (true, is_logged_in);
+        world.fake.token = None;
+        world.wait(secs(90));
+        let state = if is_logged_in { "Ready Streaming" } else { "TokenExpired (token_expired)" };
+        assert_eq!(world.state(), state);
     }
 }
 
@@ -235,15 +319,40 @@ fn what_is_secret_is_told_to_nobody() {
 /// The limit of requests that wait, by its name.
 #[test]
 fn more_commands_than_may_wait_are_refused() {
-    use crate::local_broker::limits::CALLS_WAITING_MAX;
+    use crate::local_broker::limits::{CALLS_WAITING_MAX, CLIENT_CALLS_WAITING_MAX};
     let mut world = World::ready();
     world.fake.is_up = false;
     for number in 0..CALLS_WAITING_MAX + 9 {
-        world.buying_power(&number.to_string());
+        world.positions(1 + (number / CLIENT_CALLS_WAITING_MAX) as u64, &number.to_string());
     }
     let refused = world.heard();
     assert_eq!(refused.len(), 9, "{refused:?}");
     assert!(refused.iter().all(|told| told.ends_with("rate_limited")));
+}
+
+/// The limit of one client's requests that wait, by its name.
+#[test]
+fn client_calls_waiting_max_keeps_room_for_others() {
+    use crate::local_broker::limits::CLIENT_CALLS_WAITING_MAX;
+    let mut world = World::ready();
+    world.fake.is_up = false;
+    for number in 0..=CLIENT_CALLS_WAITING_MAX {
+        world.positions(1, &number.to_string());
+    }
+    assert_eq!(world.heard(), ["1 Error 32 rate_limited"]);
+    world.positions(2, "a");
+    assert_eq!(world.heard(), Vec::<String>::new());
+    // The second client's turn comes after one of the first's.
+    world.fake.is_up = true;
+    world.wait(secs(6));
+    let heard = world.heard();
+    let place = heard.iter().position(|told| told == "2 PositionsUpdated a");
+    assert!(place.is_some_and(|place| place <= 2), "{heard:?}");
+    // Whoever leaves is asked for no more.
+    world.left(1);
+    world.fake.took("/positions");
+    world.wait(secs(5));
+    assert!(world.fake.took("/positions") <= 1);
 }
 
 /// The limit of commands that wait for a login, by its name.

@@ -203,7 +203,7 @@ fn what_is_given_up_at_once_takes_no_place() {
         let symbol = symbol(number % 60);
         world.subscribe(1, "s", &symbol);
         world.unsubscribe(1, "u", &symbol);
-        assert!(world.gateway.lanes.waiting() <= 4, "{}", world.gateway.lanes.waiting());
+        assert!(world.gateway.lanes.waiting().count() <= 4);
     }
     let heard = world.heard();
     let count = |name: &str| heard.iter().filter(|told| told.contains(name)).count();
@@ -270,4 +270,112 @@ fn what_the_gateway_has_lost_is_registered_again() {
     assert_eq!(world.fake.symbols(), Vec::<&str>::new());
     world.wait(secs(80));
     assert_eq!(world.fake.symbols(), ["7203"]);
+}
+
+/// P51, P59: a board that is read for somebody who has given its symbol up leaves nothing behind, whichever of
+/// the requests registers it.
+#[test]
+fn p59_a_board_of_one_who_is_gone_leaves_nothing_registered() {
+    for board_read_registers in [true, false] {
+        for leaves in [true, false] {
+            let mut world = World::dialect(board_read_registers);
+            world.login("l");
+            world.wait(secs(1));
+            world.board(1, "a", "7203");
+            world.board(1, "b", "9984");
+            world.board(2, "c", "8306");
+            if leaves {
+                world.left(1);
+            } else {
+                world.unsubscribe(1, "d", "9984");
+            }
+            world.wait(secs(2));
+            let left: &[&str] = if leaves { &["8306"] } else { &["7203", "8306"] };
+            assert_eq!(world.fake.symbols(), left, "{board_read_registers} {leaves}");
+        }
+    }
+}
+
+/// P52: whoever is subscribed is told once that a registration is refused that was there before, and it is
+/// made as soon as there is room.
+#[test]
+fn p52_a_registration_that_is_lost_is_told_once_and_tried_again() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(2, "b", "7203");
+    world.wait(secs(1));
+    world.heard();
+    world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
+    world.drop_push();
+    world.wait(secs(7));
+    assert!(world.words().contains("no frames of it come (HTTP status 400: full)"));
+    assert_eq!(world.heard(), ["1 Error register_full", "2 Error register_full"]);
+    world.wait(secs(200));
+    assert_eq!(world.heard(), Vec::<String>::new(), "once");
+    world.fake.registered.clear();
+    world.wait(secs(90));
+    assert_eq!(world.fake.symbols(), ["7203"]);
+    assert_eq!(world.state(), "Ready Streaming");
+    // Remembered before a login, and refused then: told too.
+    let mut world = World::new();
+    world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
+    world.subscribe(1, "a", "7203");
+    world.login("l");
+    world.wait(secs(2));
+    let heard = world.heard();
+    assert_eq!(heard.last().map(String::as_str), Some("1 Error register_full"), "{heard:?}");
+}
+
+/// P50, P52: what is to leave leaves, however often that is refused, and at the end also where the stream is
+/// lost.
+#[test]
+fn p50_what_is_to_leave_leaves_in_the_end() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "9984");
+    world.wait(secs(1));
+    world.fake.instead.push(("/unregister", 400, "not all of them"));
+    world.unsubscribe(1, "c", "7203");
+    world.wait(secs(1));
+    assert_eq!(world.fake.symbols(), ["7203", "9984"]);
+    world.wait(secs(90));
+    assert_eq!(world.fake.symbols(), ["9984"]);
+    world.fake.pushes = false;
+    world.drop_push();
+    world.wait(secs(400));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    let request = world.gateway.farewell().unwrap();
+    assert_eq!(request.question, Question::Unregister(vec!["9984".to_owned()]));
+    world.fake.answer(&request.question, &request.secret).unwrap();
+    assert_eq!(world.fake.symbols(), [""; 0]);
+}
+
+/// What is given up in an outage leaves after it, also where nothing is wanted any more.
+#[test]
+fn what_is_given_up_in_an_outage_leaves_after_it() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.fake.is_up = false;
+    world.drop_push();
+    world.unsubscribe(1, "b", "7203");
+    world.wait(secs(60));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    world.fake.is_up = true;
+    world.wait(secs(90));
+    assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", Vec::new()));
+}
+
+/// The limit of commands that wait for one registration, by its name.
+#[test]
+fn subscribers_waiting_max_is_the_limit_of_those_who_wait_for_one_symbol() {
+    use crate::local_broker::limits::SUBSCRIBERS_WAITING_MAX;
+    let mut world = World::ready();
+    world.fake.is_up = false;
+    for number in 0..SUBSCRIBERS_WAITING_MAX + 3 {
+        world.subscribe(1, &number.to_string(), "7203");
+    }
+    let heard = world.heard();
+    assert_eq!(heard.len(), 3, "{heard:?}");
+    assert!(heard.iter().all(|told| told.ends_with("rate_limited")));
 }
