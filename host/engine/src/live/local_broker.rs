@@ -124,8 +124,11 @@ impl Gateway {
         let identity = mapping.identity();
         let dialect = Dialect { name: identity.component, sha256: identity.sha256 };
         let asked = dialog.clone();
+        let port = Endpoint::of(&config).map_err(not_there)?.port();
+        let kept = format!("local-broker/registered-{port}.json");
         let setup = Setup {
             config,
+            kept: Some(shared.config.cache_dir.join(kept)),
             mapping,
             ask_password: Box::new(move || {
                 credentials::gateway_password(dev_login_allowed, &asked)

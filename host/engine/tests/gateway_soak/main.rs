@@ -100,6 +100,7 @@ impl World {
             config,
             mapping: Box::new(Dialect(description)),
             ask_password: Box::new(|| Ok(SecretString::from("demo"))),
+            kept: None,
         };
         let seen = Arc::new(Mutex::new(Seen::default()));
         let told = Arc::clone(&seen);

@@ -175,6 +175,12 @@ impl Endpoint {
         Ok(Self { host, port, is_production })
     }
 
+    /// The port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The host as an address has it.
     #[must_use]
     pub fn authority(&self) -> String {

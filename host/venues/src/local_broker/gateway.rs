@@ -31,7 +31,7 @@ use self::stream::Stream;
 use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 use super::drops::{Dropped, Report};
 use super::feed::Feed;
-use super::lanes::{Call, Lanes};
+use super::lanes::{Call, LANES, Lanes};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{
     CALLS_WAITING_MAX, CLIENT_CALLS_WAITING_MAX, RATE_PAUSES, RECONNECTS, RETRIES,
@@ -54,6 +54,8 @@ pub enum Out {
         /// The question.
         request: Request,
     },
+    /// What the gateway has registered for us is to be written down, before what follows is done.
+    Keep(Vec<String>),
     /// The user is to be asked for the password; it comes back with [`Gateway::password`].
     AskPassword,
     /// The stream is to be opened, in the place of one that is open.
@@ -117,6 +119,8 @@ pub(crate) enum Job {
     Register,
     /// Symbols are taken out.
     Unregister,
+    /// The gateway's list is asked for, by registering once more what is registered.
+    List,
     /// A client wants to know something.
     Read(Asked, Read),
 }
@@ -145,6 +149,8 @@ pub struct Gateway {
     lanes: Lanes<Job>,
     tickets: u64,
     set: RegisterSet,
+    /// What was written down of it last.
+    kept: Vec<String>,
     /// Clients that wait for the registration of a symbol.
     subscribers: BTreeMap<String, Vec<Asked>>,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
@@ -181,6 +187,7 @@ impl Gateway {
             lanes: Lanes::new(),
             tickets: 0,
             set: RegisterSet::default(),
+            kept: Vec::new(),
             subscribers: BTreeMap::new(),
             to_register: BTreeMap::new(),
             unregister_after: BTreeMap::new(),
@@ -192,6 +199,21 @@ impl Gateway {
             malformed: Report::default(),
             stream: Stream::default(),
             out: VecDeque::new(),
+        }
+    }
+
+    /// An engine before this one has left these registered: they are ours, and to be taken out.
+    pub fn left_over(&mut self, symbols: Vec<String>) {
+        self.set.left_over(symbols.iter().cloned());
+        self.kept = symbols;
+    }
+
+    /// Writes down what the gateway has registered for us, where that has changed.
+    fn keep(&mut self) {
+        let ours = self.set.ours();
+        if ours != self.kept {
+            self.kept.clone_from(&ours);
+            self.out.push_back(Out::Keep(ours));
         }
     }
 
@@ -236,9 +258,9 @@ impl Gateway {
         }
         self.register_due(now);
         let one_only = self.outage.is_some();
-        for lane in self.lanes.all() {
+        for place in 0..LANES {
             let ticket = self.tickets + 1;
-            let Some(sent) = lane.send(ticket, now.mono) else { continue };
+            let Some(sent) = self.lanes.all()[place].send(ticket, now.mono) else { continue };
             self.tickets = ticket;
             let question = sent.question.clone();
             match (&sent.job, &question) {
@@ -249,6 +271,7 @@ impl Gateway {
                 (Job::Read(_, Read::Board(symbol, _)), _) => self.set.sent([symbol.as_str()]),
                 _ => {}
             }
+            self.keep();
             let request = Request { question, secret: token.clone() };
             self.out.push_back(Out::Ask { ticket, request });
             if one_only {

@@ -127,6 +127,9 @@ impl<J> Lane<J> {
     }
 }
 
+/// How many lanes there are.
+pub(crate) const LANES: usize = 3;
+
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Lanes<J> {
@@ -155,7 +158,7 @@ impl<J> Lanes<J> {
     }
 
     /// All three.
-    pub(crate) const fn all(&mut self) -> [&mut Lane<J>; 3] {
+    pub(crate) const fn all(&mut self) -> [&mut Lane<J>; LANES] {
         [&mut self.information, &mut self.balance, &mut self.order]
     }
 

@@ -73,6 +73,13 @@ impl RegisterSet {
         }
     }
 
+    /// Symbols that an engine of ours before this one has registered, and did not take out.
+    pub fn left_over(&mut self, symbols: impl IntoIterator<Item = String>) {
+        for symbol in symbols {
+            self.let_go(&symbol);
+        }
+    }
+
     /// Registered by us and wanted by nobody, as far as is known: to be unregistered. Not among them is what
     /// somebody else had registered (specification 4, P52), or what the gateway was never asked for.
     #[must_use]

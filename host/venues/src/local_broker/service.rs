@@ -2,6 +2,7 @@
 //! function; between the two everything happens on one thread, in the order in which it came.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
 use super::gateway::{Gateway, Out, Rules};
+use super::kept::Kept;
 use super::limits::END_TIME;
 use super::push::{Pushed, follow};
 use super::request::{Answer, NoAnswer};
@@ -46,6 +48,9 @@ pub struct Setup {
     pub mapping: Box<dyn GatewayMapping>,
     /// Asks for the password when a login needs it.
     pub ask_password: AskPassword,
+    /// The file in which registered symbols are kept for the engine after one that was killed; with none they
+    /// stay registered then.
+    pub kept: Option<PathBuf>,
 }
 
 /// What came of one frame: a snapshot, and the trade derived from it, in this order (specification 4, P56).
@@ -122,7 +127,7 @@ impl Service {
         setup: Setup,
         tell: impl FnMut(Told<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
-        let Setup { config, mapping, ask_password } = setup;
+        let Setup { config, mapping, ask_password, kept } = setup;
         let endpoint = Endpoint::of(&config)?;
         let description = mapping.description().clone();
         let rest = Rest::new(&endpoint, &description.rest_prefix, config.request_timeout);
@@ -138,7 +143,11 @@ impl Service {
         );
         let watch = Stopwatch::start();
         let now = Now { mono: Duration::ZERO, wall: wall_now() };
-        let gateway = Gateway::new(Rules::of(&config, endpoint.authority()), mapping, now);
+        let mut gateway = Gateway::new(Rules::of(&config, endpoint.authority()), mapping, now);
+        let kept = kept.and_then(|path| Kept::open(&path));
+        if let Some(kept) = &kept {
+            gateway.left_over(kept.left(now.wall.jst_day()));
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (inputs, waiting) = mpsc::unbounded_channel();
         let commands = Arc::new(AtomicUsize::new(0));
@@ -160,6 +169,7 @@ impl Service {
                     ask_password: Arc::new(Mutex::new(ask_password)),
                     passwords,
                     commands: taken,
+                    kept,
                     frames,
                     push: None,
                     calls: FuturesUnordered::new(),
@@ -231,6 +241,7 @@ struct Worker<T> {
     ask_password: Arc<Mutex<AskPassword>>,
     passwords: mpsc::WeakUnboundedSender<Input>,
     commands: Arc<AtomicUsize>,
+    kept: Option<Kept>,
     frames: mpsc::Sender<(u64, Pushed)>,
     push: Option<Push>,
     calls: FuturesUnordered<Call>,
@@ -280,8 +291,11 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         }
         self.push = None;
         if let Some(request) = self.gateway.farewell() {
-            // Whoever is gone has no list any more.
-            let _ = tokio::time::timeout(END_TIME, self.rest.ask(request)).await;
+            let answer = tokio::time::timeout(END_TIME, self.rest.ask(request)).await;
+            // Else the next engine takes them out; whoever is gone has no list any more.
+            if let (Ok(Ok(Answer { status: 200, .. })), Some(kept)) = (answer, &self.kept) {
+                kept.write(Vec::new(), wall_now().jst_day());
+            }
         }
     }
 
@@ -340,6 +354,11 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                 Out::Ask { ticket, request } => {
                     let rest = Arc::clone(&self.rest);
                     self.calls.push(Box::pin(async move { (ticket, rest.ask(request).await) }));
+                }
+                Out::Keep(symbols) => {
+                    if let Some(kept) = &self.kept {
+                        kept.write(symbols, wall_now().jst_day());
+                    }
                 }
                 Out::AskPassword => self.ask_password(),
                 Out::OpenPush { connection } => self.open(connection),

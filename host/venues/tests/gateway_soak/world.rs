@@ -63,6 +63,8 @@ pub(crate) struct World {
     waiting: BTreeMap<String, Waiting>,
     answered: BTreeSet<String>,
     is_logging_in: bool,
+    /// What was written down for an engine after this one.
+    kept: Vec<String>,
     /// The last fault is over.
     is_calm: bool,
     /// How often what happened.
@@ -106,6 +108,7 @@ impl World {
             waiting: BTreeMap::new(),
             answered: BTreeSet::new(),
             is_logging_in: false,
+            kept: Vec::new(),
             is_calm: false,
             reached: BTreeMap::new(),
         }
@@ -223,8 +226,14 @@ impl World {
             Out::Tell(to, event) => self.heard(to, &event),
             Out::Ask { ticket, request } => {
                 let (came, after) = self.model.ask(&request, self.mono);
+                let ours =
+                    self.model.registered.iter().filter(|at| !self.model.foreign.contains(at));
+                for (symbol, _) in ours {
+                    assert!(self.kept.contains(symbol), "{symbol} is registered, and nobody knows");
+                }
                 self.deliver(after, Delivery::Answer(ticket, came));
             }
+            Out::Keep(symbols) => self.kept = symbols,
             Out::AskPassword => {
                 let given = match self.random.below(20) {
                     0 if !self.is_calm => Ok(SecretString::from("marker-wrong-password")),

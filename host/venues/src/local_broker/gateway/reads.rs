@@ -85,7 +85,10 @@ impl Gateway {
                 let why = super::symbols::full(self.foreign);
                 return self.tell_error(&asked, error_code::REGISTER_FULL, &why);
             }
-            Registration::New => true,
+            Registration::New => {
+                self.wanted_again(&symbol);
+                true
+            }
             Registration::Known => false,
         };
         self.enqueue(asked, Read::Board(symbol, is_new), question);

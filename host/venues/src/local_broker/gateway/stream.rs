@@ -78,6 +78,8 @@ impl Gateway {
         self.stream.stand = Stand::Registering;
         let call = Call::new(Job::BeforeOpening, Question::Register(symbols));
         self.lanes.information.waiting.push_front(call);
+        // What is to leave makes room first.
+        self.unregister_due(now);
         self.drive(now);
     }
 

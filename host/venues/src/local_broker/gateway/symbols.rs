@@ -102,6 +102,7 @@ impl Gateway {
                 self.tell_error(&asked, error_code::REGISTER_FULL, &why);
             }
             Registration::New if self.state().is_ready() => {
+                self.wanted_again(&symbol);
                 self.to_register.insert(symbol.clone(), Due::at(now.mono));
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
@@ -161,13 +162,27 @@ impl Gateway {
         self.subscribers.remove(symbol);
         self.to_register.remove(symbol);
         self.unregister_after.remove(symbol);
-        for call in &mut self.lanes.information.waiting {
-            if let (Job::Register, Question::Register(symbols)) = (&call.job, &mut call.question) {
-                symbols.retain(|waiting| waiting != symbol);
+        self.drop_waiting(symbol, |job| matches!(job, Job::Register));
+    }
+
+    /// A symbol that nobody wanted is wanted again: what waits to take it out must not.
+    pub(super) fn wanted_again(&mut self, symbol: &str) {
+        self.drop_waiting(symbol, |job| matches!(job, Job::Unregister));
+    }
+
+    /// Takes a symbol out of the requests for some job that wait, and those that are empty then with it.
+    fn drop_waiting(&mut self, symbol: &str, is_of: impl Fn(&Job) -> bool) {
+        self.lanes.information.waiting.retain_mut(|call| {
+            let (Question::Register(symbols) | Question::Unregister(symbols)) = &mut call.question
+            else {
+                return true;
+            };
+            if !is_of(&call.job) {
+                return true;
             }
-        }
-        let is_empty = |call: &Call<Job>| matches!(&call.question, Question::Register(symbols) if symbols.is_empty());
-        self.lanes.information.waiting.retain(|call| !is_empty(call));
+            symbols.retain(|waiting| waiting != symbol);
+            !symbols.is_empty()
+        });
     }
 
     /// Takes out the symbol that was used longest ago (specification 1, "States and transitions").
@@ -229,14 +244,6 @@ impl Gateway {
             return;
         }
         let mut calls = Vec::new();
-        let mut leaving = self.set.unwanted();
-        self.unregister_after.retain(|symbol, _| leaving.binary_search(symbol).is_ok());
-        leaving.retain(|symbol| self.unregister_after.get(symbol).is_none_or(|at| *at <= now.mono));
-        let again = now.mono + self.rules.long_wait();
-        self.unregister_after.extend(leaving.iter().map(|symbol| (symbol.clone(), again)));
-        for batch in leaving.chunks(REGISTER_BATCH_MAX) {
-            calls.push(Call::new(Job::Unregister, Question::Unregister(batch.to_vec())));
-        }
         let due = self.to_register.iter_mut().filter(|(_, due)| !due.is_sent && due.at <= now.mono);
         let (mut together, mut single) = (Vec::new(), Vec::new());
         for (symbol, due) in due {
@@ -248,6 +255,20 @@ impl Gateway {
             calls.push(Call::new(Job::Register, Question::Register(symbols)));
         }
         for call in calls.into_iter().rev() {
+            self.lanes.information.waiting.push_front(call);
+        }
+        self.unregister_due(now);
+    }
+
+    /// Makes a request, before all others, of what is to leave.
+    pub(super) fn unregister_due(&mut self, now: Now) {
+        let mut leaving = self.set.unwanted();
+        self.unregister_after.retain(|symbol, _| leaving.binary_search(symbol).is_ok());
+        leaving.retain(|symbol| self.unregister_after.get(symbol).is_none_or(|at| *at <= now.mono));
+        let again = now.mono + self.rules.long_wait();
+        self.unregister_after.extend(leaving.iter().map(|symbol| (symbol.clone(), again)));
+        for batch in leaving.chunks(REGISTER_BATCH_MAX) {
+            let call = Call::new(Job::Unregister, Question::Unregister(batch.to_vec()));
             self.lanes.information.waiting.push_front(call);
         }
     }
@@ -269,6 +290,7 @@ impl Gateway {
         };
         let found = self.set.apply_list(&list, taken_out);
         self.foreign = found.foreign;
+        self.keep();
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
                 for symbol in symbols {
@@ -326,9 +348,12 @@ impl Gateway {
         tracing::warn!(?question, code, why, "the local broker refuses a registration");
         let Question::Register(symbols) = question else {
             // Some of them may be there no longer: the gateway's list says which.
-            let call = Call::new(Job::Register, Question::Register(self.all_symbols()));
+            let call = Call::new(Job::List, Question::Register(self.all_symbols()));
             return self.lanes.information.waiting.push_back(call);
         };
+        if matches!(job, Job::List) {
+            return;
+        }
         if self.is_healing() && !symbols.is_empty() {
             return self.stream_lost(why, now);
         }

@@ -201,6 +201,8 @@ struct World {
     user: Option<Result<&'static str, &'static str>>,
     /// The connection that is open.
     connection: Option<u64>,
+    /// What was written down.
+    kept: Vec<String>,
     pings: usize,
     answers_pings: bool,
     /// Volumes of all trades that were told, in shares, and how many snapshots.
@@ -263,6 +265,7 @@ impl World {
             told: Vec::new(),
             user: Some(Ok(PASSWORD)),
             connection: None,
+            kept: Vec::new(),
             pings: 0,
             answers_pings: true,
             traded: 0,
@@ -310,6 +313,7 @@ impl World {
                         let answer = self.fake.answer(&request.question, &request.secret);
                         self.gateway.answered(ticket, answer, now);
                     }
+                    Out::Keep(symbols) => self.kept = symbols,
                     Out::AskPassword => {
                         if let Some(user) = self.user {
                             let given = user.map(SecretString::from);

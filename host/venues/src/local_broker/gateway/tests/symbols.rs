@@ -379,3 +379,48 @@ fn subscribers_waiting_max_is_the_limit_of_those_who_wait_for_one_symbol() {
     assert_eq!(heard.len(), 3, "{heard:?}");
     assert!(heard.iter().all(|told| told.ends_with("rate_limited")));
 }
+
+/// P52: an engine that was killed leaves its symbols registered; the one after it takes them out, but for those
+/// that are wanted again, and leaves what others have registered.
+#[test]
+fn p52_what_a_killed_engine_has_registered_is_taken_out_by_the_next() {
+    for wanted in [0, 1, REGISTER_MAX] {
+        let mut world = World::ready();
+        for number in 0..REGISTER_MAX - 1 {
+            world.subscribe(1, &number.to_string(), &symbol(number));
+        }
+        world.wait(secs(2));
+        assert_eq!(world.kept.len(), REGISTER_MAX - 1);
+        world.fake.registered.push(("9984".to_owned(), 1));
+        let (kept, fake) = (world.kept, world.fake);
+        let mut world = World { fake, ..World::new() };
+        world.gateway.left_over(kept);
+        for number in 0..wanted {
+            world.subscribe(1, &number.to_string(), &symbol(40 + number));
+        }
+        world.login("l");
+        world.wait(secs(10));
+        // One place is the other program's.
+        let ours = wanted.min(REGISTER_MAX - 1);
+        let mut found: Vec<String> = world.fake.symbols().into_iter().map(str::to_owned).collect();
+        assert_eq!(found.len(), ours + 1, "{found:?}");
+        assert!(found.contains(&"9984".to_owned()));
+        found.retain(|symbol| symbol != "9984");
+        assert!(found.iter().all(|symbol| world.kept.contains(symbol)), "{:?}", world.kept);
+    }
+}
+
+/// A symbol that is subscribed again before it was taken out stays.
+#[test]
+fn what_is_wanted_again_before_it_has_left_stays() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    // Three times, 5 s each, it is tried again.
+    world.fake.instead = vec![("/unregister", 503, "busy"); 2];
+    world.unsubscribe(1, "b", "7203");
+    world.wait(secs(1));
+    world.subscribe(1, "c", "7203");
+    world.wait(secs(100));
+    assert_eq!((world.fake.symbols(), world.kept.len()), (vec!["7203"], 1));
+}

@@ -1,0 +1,172 @@
+//! The symbols that we have registered, on the disk: an engine that is killed cannot take them out at the
+//! gateway, and they would count as another program's for ever. The next engine takes them out (specification
+//! 4, P52).
+//!
+//! | what is found | what follows |
+//! |---|---|
+//! | symbols of the same day in Japan | they are ours: taken out, or kept where somebody wants them |
+//! | symbols of another day | nothing: the gateway has logged out since, and others may have registered them |
+//! | no file, or one that is none of ours | nothing, with a warning in the second case; it is replaced |
+//! | another engine has it | nothing, and nothing is written: what it has registered is its own |
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use atomic_file::AtomicFile;
+use serde::{Deserialize, Serialize};
+
+use super::keys::symbol_of;
+use super::limits::{KEPT_BYTES_MAX, RELEASED_MAX};
+
+/// The form of the file.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    version: u32,
+    /// Days since 1970 in Japan.
+    jst_day: u64,
+    symbols: Vec<String>,
+}
+
+/// The file, which is ours as long as this lives.
+#[derive(Debug)]
+pub(super) struct Kept {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Kept {
+    /// Takes the file, where no other engine has it. Without it an engine that is killed leaves its symbols
+    /// registered.
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        match Self::lock(path) {
+            Ok(lock) => Some(Self { path: path.to_owned(), _lock: lock }),
+            Err(error) => {
+                let path = path.display();
+                tracing::warn!(%error, %path, "registered symbols cannot be kept in a file");
+                None
+            }
+        }
+    }
+
+    fn lock(path: &Path) -> io::Result<File> {
+        fs::create_dir_all(atomic_file::folder_of(path))?;
+        let file = atomic_file::open_own(&path.with_extension("lock"))?;
+        file.try_lock()?;
+        Ok(file)
+    }
+
+    /// What an engine before this one has left on this day.
+    pub(super) fn left(&self, jst_day: u64) -> Vec<String> {
+        match self.read() {
+            Ok(Some(content)) if content.jst_day == jst_day => content.symbols,
+            Ok(_) => Vec::new(),
+            Err(why) => {
+                let path = self.path.display();
+                tracing::warn!(why, %path, "the file of registered symbols cannot be read");
+                Vec::new()
+            }
+        }
+    }
+
+    fn read(&self) -> Result<Option<Content>, String> {
+        match fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Ok(found) if !found.is_file() => return Err("it is no file".to_owned()),
+            found => drop(found),
+        }
+        let mut text = String::new();
+        let file = File::open(&self.path).map_err(|error| error.to_string())?;
+        let read = file.take(KEPT_BYTES_MAX + 1).read_to_string(&mut text);
+        let read = read.map_err(|error| error.to_string())?;
+        if read as u64 > KEPT_BYTES_MAX {
+            return Err(format!("it has more than {KEPT_BYTES_MAX} bytes"));
+        }
+        let content: Content = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let is_ours = |symbol: &String| symbol_of(symbol).is_ok_and(|read| read == symbol);
+        if content.version != VERSION || content.symbols.len() > RELEASED_MAX {
+            return Err("it is of another version".to_owned());
+        }
+        if !content.symbols.iter().all(is_ours) {
+            return Err("it has texts that are no symbols".to_owned());
+        }
+        Ok(Some(content))
+    }
+
+    /// Writes what is registered now, before the gateway is asked for it. It need not survive the machine: the
+    /// gateway does not either.
+    pub(super) fn write(&self, symbols: Vec<String>, jst_day: u64) {
+        let written = if symbols.is_empty() {
+            match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
+        } else {
+            self.replace(&Content { version: VERSION, jst_day, symbols })
+        };
+        if let Err(error) = written {
+            let path = self.path.display();
+            tracing::warn!(%error, %path, "registered symbols cannot be written to their file");
+        }
+    }
+
+    fn replace(&self, content: &Content) -> io::Result<()> {
+        let file = AtomicFile::create_in(atomic_file::folder_of(&self.path))?;
+        serde_json::to_writer(file.reopen()?, content)?;
+        file.commit_unsynced(&self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_left_on_the_same_day_is_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/registered.json");
+        let kept = Kept::open(&path).unwrap();
+        assert_eq!(kept.left(7), [""; 0]);
+        kept.write(vec!["7203".to_owned(), "130A".to_owned()], 7);
+        assert!(Kept::open(&path).is_none(), "another engine has it");
+        drop(kept);
+        let kept = Kept::open(&path).unwrap();
+        assert_eq!(kept.left(7), ["7203", "130A"]);
+        assert_eq!(kept.left(8), [""; 0]);
+        kept.write(Vec::new(), 7);
+        kept.write(Vec::new(), 7);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_file_that_is_none_of_ours_is_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("registered.json");
+        let kept = Kept::open(&path).unwrap();
+        let long = format!("\"{}\"", "x".repeat(usize::try_from(KEPT_BYTES_MAX).unwrap()));
+        for text in [
+            "",
+            "{",
+            "[]",
+            r#"{"version":2,"jst_day":7,"symbols":["7203"]}"#,
+            r#"{"version":1,"jst_day":7,"symbols":["72/03"]}"#,
+            r#"{"version":1,"jst_day":7,"symbols":["7203.TSE"]}"#,
+            r#"{"version":1,"jst_day":7,"symbols":["7203"],"more":1}"#,
+            &long,
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(kept.left(7), [""; 0], "{:.60}", text);
+        }
+        let many: Vec<String> = (0..=RELEASED_MAX).map(|n| format!("{}", 1_000 + n)).collect();
+        let text = serde_json::json!({ "version": 1, "jst_day": 7, "symbols": many }).to_string();
+        fs::write(&path, text).unwrap();
+        assert_eq!(kept.left(7), [""; 0]);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert_eq!(kept.left(7), [""; 0]);
+        kept.write(vec!["7203".to_owned()], 7);
+    }
+}
