@@ -4,6 +4,7 @@ use std::fmt;
 
 use secrecy::SecretString;
 use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::keys::{BadTicker, TOKYO, composite_key, symbol_of};
 
@@ -127,12 +128,20 @@ impl fmt::Debug for Request {
 }
 
 /// What came back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// The body; empty where it is no UTF-8.
-    pub body: String,
+    /// The body, which may be a token; empty where it is no UTF-8.
+    pub body: Zeroizing<String>,
+}
+
+/// Shows nothing of the body.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.body.len();
+        f.debug_struct("Answer").field("status", &self.status).field("bytes", &bytes).finish()
+    }
 }
 
 /// Why nothing came back.

@@ -21,7 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
 use super::gateway::{Gateway, Out, Rules};
-use super::limits::END_TIME;
+use super::limits::{COMMANDS_WAITING_MAX, END_TIME, FRAMES_WAITING_MAX};
 use super::push::{Pushed, follow};
 use super::request::{Answer, NoAnswer};
 use super::rest::Rest;
@@ -86,10 +86,6 @@ pub enum ServiceError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
-/// Commands that wait for the thread; it takes them in microseconds.
-pub const COMMANDS_WAITING_MAX: usize = 4_096;
-/// Frames that wait for the thread; the stream waits when there are more.
-const FRAMES_WAITING_MAX: usize = 1_024;
 /// Frames that are taken before the thread looks at anything else.
 const FRAMES_AT_ONCE: usize = 64;
 /// How often time goes on where nothing else happens.

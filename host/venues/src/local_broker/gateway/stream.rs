@@ -14,7 +14,7 @@ use super::super::drops::{DropReason, accepts};
 use super::super::feed::FrameOut;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
-use super::super::limits::{FRAME_BYTES_MAX, NAME_CHARS_MAX, PING_EVERY, PING_TIME};
+use super::super::limits::{FRAME_BYTES_MAX, PING_EVERY, PING_TIME};
 use super::super::request::Question;
 use super::{Gateway, Job, Out};
 use crate::{Now, Recipient};
@@ -260,7 +260,8 @@ impl Gateway {
             Ok(board) => self.board = board,
             Err(why) => {
                 if self.malformed.count(now.wall).is_some() {
-                    let why = self.words(&why);
+                    let given = String::from_utf8_lossy(message);
+                    let why = self.secrets.words_about(&given, &why);
                     tracing::warn!(why, "a frame of the local broker cannot be read");
                 }
                 return Err(DropReason::Malformed);
@@ -269,7 +270,7 @@ impl Gateway {
         self.stream.has_frame = true;
         self.stream.last_frame = Some(now);
         accepts(&self.board, self.set.is_subscribed(&self.board.symbol))?;
-        self.learn_name();
+        self.learn_name(message);
         Ok(())
     }
 
@@ -282,10 +283,11 @@ impl Gateway {
         self.mapping.read_board(text).unwrap_or_else(|fault| Err(fault.to_string()))
     }
 
-    fn learn_name(&mut self) {
+    fn learn_name(&mut self, message: &[u8]) {
         let GatewayBoard { symbol, name: Some(name), .. } = &self.board else { return };
-        if self.names.get(symbol).is_none_or(|known| known != name) {
-            let name: String = self.secrets.redacted(name).chars().take(NAME_CHARS_MAX).collect();
+        if self.names.get(symbol).is_none_or(|known| known != name)
+            && let Some(name) = self.secrets.name(&String::from_utf8_lossy(message), name)
+        {
             self.names.insert(symbol.clone(), name);
         }
     }

@@ -103,7 +103,7 @@ impl Fake {
         if !self.is_up {
             return Err(NoAnswer::Unreachable("the server refuses the connection".to_owned()));
         }
-        let say = |status, body: String| Ok(Answer { status, body });
+        let say = |status, body: String| Ok(Answer { status, body: body.into() });
         if let Some(place) = self.instead.iter().position(|(of, ..)| path.starts_with(of)) {
             let (_, status, body) = self.instead.remove(place);
             return say(status, body.to_owned());
