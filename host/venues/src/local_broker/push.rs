@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::config::Endpoint;
-use super::limits::FRAME_RECEIVED_BYTES_MAX;
+use super::limits::{FRAME_RECEIVED_BYTES_MAX, FRAMES_WAITING_MAX};
 use crate::websocket;
 
 /// What a connection tells, with its name.
@@ -23,6 +23,11 @@ pub(crate) enum Pushed {
     Pong,
     /// It could not be opened, or has ended, and why.
     Closed(String),
+}
+
+/// The queue of what all connections tell.
+pub(crate) fn queue() -> (mpsc::Sender<(u64, Pushed)>, mpsc::Receiver<(u64, Pushed)>) {
+    mpsc::channel(FRAMES_WAITING_MAX)
 }
 
 /// Opens a connection and tells what comes over it, until it ends or nobody listens. `pings` are the wishes
@@ -92,3 +97,6 @@ async fn run(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,8 +21,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
 use super::gateway::{Gateway, Out, Rules};
-use super::limits::{COMMANDS_WAITING_MAX, END_TIME, FRAMES_WAITING_MAX};
-use super::push::{Pushed, follow};
+use super::limits::{COMMANDS_WAITING_MAX, END_TIME};
+use super::push::{self, Pushed, follow};
 use super::request::{Answer, NoAnswer};
 use super::rest::Rest;
 use crate::{Asked, Now, Recipient};
@@ -138,7 +138,7 @@ impl Service {
         let passwords = inputs.downgrade();
         let thread =
             std::thread::Builder::new().name("local-broker".to_owned()).spawn(move || {
-                let (frames, stream) = mpsc::channel(FRAMES_WAITING_MAX);
+                let (frames, stream) = push::queue();
                 let worker = Worker {
                     gateway,
                     watch,
