@@ -12,7 +12,7 @@ use super::config::Endpoint;
 use super::limits::{FRAME_RECEIVED_BYTES_MAX, FRAMES_WAITING_MAX};
 use crate::websocket;
 
-/// What a connection tells, with its name.
+/// What a connection tells.
 #[derive(Debug)]
 pub(crate) enum Pushed {
     /// It is open.
@@ -25,8 +25,11 @@ pub(crate) enum Pushed {
     Closed(String),
 }
 
+/// What a connection tells, with its name.
+type Told = (u64, Pushed);
+
 /// The queue of what all connections tell.
-pub(crate) fn queue() -> (mpsc::Sender<(u64, Pushed)>, mpsc::Receiver<(u64, Pushed)>) {
+pub(crate) fn queue() -> (mpsc::Sender<Told>, mpsc::Receiver<Told>) {
     mpsc::channel(FRAMES_WAITING_MAX)
 }
 
@@ -37,7 +40,7 @@ pub(crate) async fn follow(
     path: String,
     connection: u64,
     time: Duration,
-    sender: mpsc::Sender<(u64, Pushed)>,
+    sender: mpsc::Sender<Told>,
     mut pings: mpsc::Receiver<()>,
 ) {
     let why = run(&endpoint, &path, connection, time, &sender, &mut pings).await;
@@ -50,7 +53,7 @@ async fn run(
     path: &str,
     connection: u64,
     time: Duration,
-    sender: &mpsc::Sender<(u64, Pushed)>,
+    sender: &mpsc::Sender<Told>,
     pings: &mut mpsc::Receiver<()>,
 ) -> String {
     let address = SecretString::from(format!("ws://{}{path}", endpoint.authority()));

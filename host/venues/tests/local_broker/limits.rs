@@ -11,7 +11,7 @@ use venues::local_broker::limits::{
 };
 
 use crate::server::{Server, Stream, usual};
-use crate::venue::Venue;
+use crate::venue::{PATIENCE, Venue};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -28,7 +28,7 @@ fn push(stream: &mut Stream, text: String) {
 fn frame_received_bytes_max_is_the_longest_frame_of_a_connection_that_stays() {
     let server = Server::usual();
     let venue = Venue::subscribed(&server);
-    let mut first = server.streams.recv().unwrap();
+    let mut first = server.streams.recv_timeout(PATIENCE).unwrap();
     venue.until_push("Streaming");
     // It is too long to be read, and no reason to end.
     push(&mut first, " ".repeat(FRAME_RECEIVED_BYTES_MAX));
@@ -36,7 +36,7 @@ fn frame_received_bytes_max_is_the_longest_frame_of_a_connection_that_stays() {
     venue.until("Market");
     assert!(server.streams.try_recv().is_err(), "the first connection stays");
     push(&mut first, " ".repeat(FRAME_RECEIVED_BYTES_MAX + 1));
-    let mut second = server.streams.recv().unwrap();
+    let mut second = server.streams.recv_timeout(PATIENCE).unwrap();
     venue.until_push("Streaming");
     push(&mut second, board(200).to_string());
     venue.until("Market");
@@ -77,7 +77,7 @@ fn commands_waiting_max_is_how_many_commands_wait() {
         }
     });
     venue.send("GetVenueState", json!({})).unwrap();
-    held.recv().unwrap();
+    held.recv_timeout(PATIENCE).unwrap();
     for number in 0..COMMANDS_WAITING_MAX {
         assert_eq!(venue.send("GetVenueState", json!({})), Ok(()), "{number}");
     }
@@ -115,7 +115,10 @@ fn end_time_is_how_long_the_end_waits_for_the_gateway() {
         venue.send("Subscribe", json!({ "ticker": "7203" })).unwrap();
         venue.until("Subscribed");
         venue.service.stop();
-        assert_eq!(asked.recv().unwrap(), r#"{"Symbols":[{"Symbol":"7203","Exchange":1}]}"#);
+        assert_eq!(
+            asked.recv_timeout(PATIENCE).unwrap(),
+            r#"{"Symbols":[{"Symbol":"7203","Exchange":1}]}"#
+        );
         drop(go);
     }
 }

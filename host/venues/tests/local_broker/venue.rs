@@ -7,13 +7,13 @@ use domain::gateway_mapping::GatewayDescription;
 use ipc::Command;
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use venues::local_broker::{Busy, LocalBrokerConfig, Service, Setup, Told};
+use venues::local_broker::{Busy, KeepAlive, LocalBrokerConfig, Service, Setup, Told};
 
 use crate::dialect::Dialect;
 use crate::server::Server;
 
 /// No test waits longer for something that must come.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Venue {
     pub(crate) service: Service,
@@ -42,6 +42,9 @@ impl Venue {
     ) -> Self {
         let config = LocalBrokerConfig {
             base_url: Some(format!("http://127.0.0.1:{}", server.port)),
+            // Of our own gateway nothing answers pings.
+            keep_alive: KeepAlive::ReadTimeout,
+            read_timeout: PATIENCE * 60,
             retry_wait: Duration::from_millis(1),
             reconnect_base: Duration::from_millis(1),
             request_timeout,
