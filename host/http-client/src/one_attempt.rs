@@ -6,11 +6,13 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response, Url};
 use secrecy::{ExposeSecret, SecretString};
+use zeroize::Zeroizing;
 
-use crate::response::body;
+use crate::response::{body, wiped_body};
 use crate::secrets::Secrets;
 
 /// Asks a server once for each question, and says how far a question without an answer has come.
@@ -131,7 +133,9 @@ impl OneAttempt {
         Ok(AttemptStream { response, limit: body_bytes_max, received: 0, answer_time })
     }
 
-    /// Sends a request once and waits for the whole answer, whatever its status. `body` is JSON.
+    /// Sends a request once and waits for the whole answer, whatever its status. `json` is the body. Both bodies
+    /// are in memory that is wiped; the HTTP library has copies of them and of the headers in its buffers that
+    /// nobody can wipe.
     ///
     /// # Errors
     /// Why there is no answer.
@@ -142,17 +146,17 @@ impl OneAttempt {
         headers: HeaderMap,
         json: Option<&SecretString>,
         body_bytes_max: usize,
-    ) -> Result<(u16, Vec<u8>), AttemptError> {
+    ) -> Result<(u16, Zeroizing<Vec<u8>>), AttemptError> {
         let mut request = self.http.request(method, url).headers(headers);
         if let Some(json) = json {
             request = request
                 .header(CONTENT_TYPE, "application/json")
-                .body(json.expose_secret().to_owned());
+                .body(Bytes::from_owner(Wiped(json.clone())));
         }
         let sent = request.send().await;
         let response = sent.map_err(|error| without_answer(&error, self.answer_time))?;
         let status = response.status().as_u16();
-        match body(response, body_bytes_max).await {
+        match wiped_body(response, body_bytes_max).await {
             Ok(Some(body)) => Ok((status, body)),
             Ok(None) => Err(AttemptError::TooLarge { limit: body_bytes_max }),
             Err(error) => Err(after_sending(&error, self.answer_time)),
@@ -202,6 +206,15 @@ impl AttemptStream {
 impl fmt::Debug for AttemptStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AttemptStream").field("received", &self.received).finish_non_exhaustive()
+    }
+}
+
+/// Bytes that are wiped with the last one who holds them.
+struct Wiped(SecretString);
+
+impl AsRef<[u8]> for Wiped {
+    fn as_ref(&self) -> &[u8] {
+        self.0.expose_secret().as_bytes()
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use domain::clock::wall_now;
 use reqwest::Response;
+use zeroize::Zeroizing;
 
 use crate::limits::ERROR_BODY_BYTES_MAX;
 
@@ -27,6 +28,28 @@ pub(crate) async fn body(
     while let Some(piece) = response.chunk().await? {
         if body.len() + piece.len() > limit {
             return Ok(None);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Some(body))
+}
+
+/// The same in memory that is wiped, and so is what it has grown out of. What the HTTP library has read it into is
+/// not.
+pub(crate) async fn wiped_body(
+    mut response: Response,
+    limit: usize,
+) -> Result<Option<Zeroizing<Vec<u8>>>, reqwest::Error> {
+    let mut body = Zeroizing::new(Vec::new());
+    while let Some(piece) = response.chunk().await? {
+        let bytes = body.len() + piece.len();
+        if bytes > limit {
+            return Ok(None);
+        }
+        if bytes > body.capacity() {
+            let room = bytes.max(2 * body.capacity()).min(limit);
+            let before = std::mem::replace(&mut body, Zeroizing::new(Vec::with_capacity(room)));
+            body.extend_from_slice(&before);
         }
         body.extend_from_slice(&piece);
     }

@@ -7,6 +7,7 @@ pub mod config;
 mod drops;
 pub mod feed;
 pub mod gateway;
+mod hidden;
 mod kept;
 pub mod keys;
 mod lanes;

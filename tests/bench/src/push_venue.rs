@@ -128,7 +128,7 @@ impl Venue {
                         Question::Token => json!({ "ResultCode": 0, "Token": "of-the-bench" }),
                         _ => list(),
                     };
-                    let answer = Answer { status: 200, body: body.to_string() };
+                    let answer = Answer { status: 200, body: body.to_string().into() };
                     self.gateway.answered(ticket, Ok(answer), now);
                 }
                 Out::OpenPush { connection } => {

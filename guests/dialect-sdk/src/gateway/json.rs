@@ -10,7 +10,7 @@ mod text;
 
 /// Values inside of one another.
 pub const NESTING_MAX: u32 = 32;
-/// Bytes of a wrong value that an error shows.
+/// Bytes of a wrong value that an error shows; the host shows no error about a message that holds a secret.
 const SHOWN_BYTES_MAX: usize = 32;
 
 /// What is read, or why it is wrong.

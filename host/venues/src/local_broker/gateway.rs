@@ -20,8 +20,6 @@ use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
 use domain::order_mapping::MappingFault;
-use domain::text::on_one_line;
-use http_client::{Secrets, one_line};
 use ipc::{Event, GetVenueState, VenueError, VenueState, error_code};
 use secrecy::SecretString;
 
@@ -31,11 +29,12 @@ use self::stream::Stream;
 use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 use super::drops::{Dropped, Report};
 use super::feed::Feed;
+use super::hidden::Hidden;
 use super::lanes::{Call, LANES, Lanes};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{
     CALLS_WAITING_MAX, CLIENT_CALLS_WAITING_MAX, RATE_PAUSES, RECONNECTS, RETRIES,
-    SHORT_ANSWER_BYTES_MAX, WORDS_CHARS_MAX,
+    SHORT_ANSWER_BYTES_MAX,
 };
 use super::register_set::RegisterSet;
 use super::request::{Answer, NoAnswer, Question, Request};
@@ -142,7 +141,7 @@ pub struct Gateway {
     life: Lifecycle,
     password: Option<SecretString>,
     token: Option<SecretString>,
-    secrets: Secrets,
+    secrets: Hidden,
     login: Option<Login>,
     renewal: Option<Renewal>,
     outage: Option<Outage>,
@@ -180,7 +179,7 @@ impl Gateway {
             life: Lifecycle::new(now.wall),
             password: None,
             token: None,
-            secrets: Secrets::default(),
+            secrets: Hidden::default(),
             login: None,
             renewal: None,
             outage: None,
@@ -318,26 +317,22 @@ impl Gateway {
     fn refusal(&mut self, status: u16, body: &str) -> GatewayRefusal {
         let shown = if body.len() <= SHORT_ANSWER_BYTES_MAX { body } else { "" };
         let refusal = self.mapping.classify(status, shown).unwrap_or_else(|fault| {
-            fault_of(&fault);
+            fault_of(&fault, shown, &self.secrets);
             GatewayRefusal {
                 kind: GatewayErrorKind::Other,
                 code: None,
                 message: "the dialect failed at it".to_owned(),
             }
         });
-        let words = self.words(&refusal.message);
-        let message = match (refusal.code, words.is_empty()) {
+        let words = self.secrets.words_about(shown, &refusal.message);
+        let code = refusal.code.map(|code| self.secrets.code(code));
+        let message = match (code, words.is_empty()) {
             (Some(code), false) => format!("HTTP status {status}, code {code}: {words}"),
             (Some(code), true) => format!("HTTP status {status}, code {code}"),
             (None, false) => format!("HTTP status {status}: {words}"),
             (None, true) => format!("HTTP status {status}"),
         };
         GatewayRefusal { message, ..refusal }
-    }
-
-    /// The gateway's words on one line, cut and free of secrets.
-    fn words(&self, text: &str) -> String {
-        one_line(&self.secrets.redacted(text), WORDS_CHARS_MAX)
     }
 
     /// The gateway refuses a request.
@@ -510,9 +505,10 @@ impl Gateway {
     }
 }
 
-/// A dialect has failed.
-fn fault_of(fault: &MappingFault) {
-    tracing::error!(fault = %on_one_line(&fault.to_string()), "the local broker's dialect failed");
+/// A dialect has failed at what it was given.
+fn fault_of(fault: &MappingFault, given: &str, secrets: &Hidden) {
+    let fault = secrets.fault_about(given, &fault.to_string());
+    tracing::error!(fault, "the local broker's dialect failed");
 }
 
 impl std::fmt::Debug for Gateway {

@@ -25,6 +25,10 @@ pub const REGISTER_BATCH_MAX: usize = super::REGISTER_MAX;
 pub const CALLS_WAITING_MAX: usize = 256;
 /// Of these, requests of one client.
 pub const CLIENT_CALLS_WAITING_MAX: usize = 32;
+/// Commands that wait for the venue's thread, which takes them in microseconds; one more is refused.
+pub const COMMANDS_WAITING_MAX: usize = 4_096;
+/// Frames that wait for the venue's thread; the stream waits when there are more.
+pub const FRAMES_WAITING_MAX: usize = 1_024;
 /// Commands that wait for a login that is under way.
 pub const LOGINS_WAITING_MAX: usize = 64;
 /// Commands that wait for one symbol's registration.
@@ -41,6 +45,11 @@ pub const SHORT_ANSWER_BYTES_MAX: usize = 64 << 10;
 pub const WORDS_CHARS_MAX: usize = 200;
 /// Characters of a token.
 pub const TOKEN_CHARS_MAX: usize = 256;
+/// Tokens that are kept out of what is told: the one in use and those before it. What comes late repeats one of
+/// these; each costs time at every text of the gateway's.
+pub const TOKENS_HIDDEN_MAX: usize = 8;
+/// Passwords that are kept out of what is told, the refused ones too, likewise.
+pub const PASSWORDS_HIDDEN_MAX: usize = 8;
 /// Characters of a name of an issue that are told.
 pub const NAME_CHARS_MAX: usize = 100;
 /// Rows in one message about a list of orders.

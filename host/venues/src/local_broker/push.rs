@@ -9,10 +9,10 @@ use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::config::Endpoint;
-use super::limits::FRAME_RECEIVED_BYTES_MAX;
+use super::limits::{FRAME_RECEIVED_BYTES_MAX, FRAMES_WAITING_MAX};
 use crate::websocket;
 
-/// What a connection tells, with its name.
+/// What a connection tells.
 #[derive(Debug)]
 pub(crate) enum Pushed {
     /// It is open.
@@ -25,6 +25,14 @@ pub(crate) enum Pushed {
     Closed(String),
 }
 
+/// What a connection tells, with its name.
+type Told = (u64, Pushed);
+
+/// The queue of what all connections tell.
+pub(crate) fn queue() -> (mpsc::Sender<Told>, mpsc::Receiver<Told>) {
+    mpsc::channel(FRAMES_WAITING_MAX)
+}
+
 /// Opens a connection and tells what comes over it, until it ends or nobody listens. `pings` are the wishes
 /// to ping it.
 pub(crate) async fn follow(
@@ -32,7 +40,7 @@ pub(crate) async fn follow(
     path: String,
     connection: u64,
     time: Duration,
-    sender: mpsc::Sender<(u64, Pushed)>,
+    sender: mpsc::Sender<Told>,
     mut pings: mpsc::Receiver<()>,
 ) {
     let why = run(&endpoint, &path, connection, time, &sender, &mut pings).await;
@@ -45,7 +53,7 @@ async fn run(
     path: &str,
     connection: u64,
     time: Duration,
-    sender: &mpsc::Sender<(u64, Pushed)>,
+    sender: &mpsc::Sender<Told>,
     pings: &mut mpsc::Receiver<()>,
 ) -> String {
     let address = SecretString::from(format!("ws://{}{path}", endpoint.authority()));
@@ -92,3 +100,6 @@ async fn run(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use secrecy::SecretString;
 use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::keys::{BadTicker, TOKYO, composite_key, symbol_of};
 
@@ -134,12 +135,20 @@ impl fmt::Debug for Request {
 }
 
 /// What came back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// The body; empty where it is no UTF-8.
-    pub body: String,
+    /// The body, which may be a token; empty where it is no UTF-8.
+    pub body: Zeroizing<String>,
+}
+
+/// Shows nothing of the body.
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.body.len();
+        f.debug_struct("Answer").field("status", &self.status).field("bytes", &bytes).finish()
+    }
 }
 
 /// Why nothing came back.
@@ -157,39 +166,70 @@ pub enum NoAnswer {
 mod tests {
     use super::*;
 
-    /// Specification 1, "Endpoints": the whole table.
+    /// Specification 1, "Endpoints": the whole table. Nothing else may be asked.
+    const ENDPOINTS: [(Method, &str); 9] = [
+        (Method::Post, "/token"),
+        (Method::Get, "/wallet/cash"),
+        (Method::Get, "/wallet/margin"),
+        (Method::Get, "/orders"),
+        (Method::Get, "/positions"),
+        (Method::Get, "/board/7203@1"),
+        (Method::Put, "/register"),
+        (Method::Put, "/unregister"),
+        (Method::Put, "/unregister/all"),
+    ];
+
+    /// Every kind of question with one of it: a kind without a row does not compile.
+    macro_rules! questions {
+        ($($kind:pat => $question:expr, $class:expr, $body:expr;)*) => {
+            const _: fn(&Question) = |question| match question { $($kind => (),)* };
+
+            fn questions() -> Vec<(Question, Class, Option<&'static str>)> {
+                let all = vec![$(($question, $class, $body)),*];
+                let are_of_their_kinds = [$(matches!($question, $kind)),*];
+                assert!(are_of_their_kinds.iter().all(|is| *is), "{are_of_their_kinds:?}");
+                all
+            }
+        };
+    }
+
+    questions! {
+        Question::Token => Question::Token, Class::Token, None;
+        Question::Cash => Question::Cash, Class::Balance, None;
+        Question::Margin => Question::Margin, Class::Balance, None;
+        Question::Orders => Question::Orders, Class::Information, None;
+        Question::Positions => Question::Positions, Class::Information, None;
+        Question::Board(_) => Question::board("7203.TSE").unwrap().1, Class::Information, None;
+        Question::Register(_) => Question::Register(two()), Class::Information, Some(BODY);
+        Question::Unregister(_) => Question::Unregister(two()), Class::Information, Some(BODY);
+        Question::UnregisterAll => Question::UnregisterAll, Class::Information, None;
+    }
+
+    const BODY: &str =
+        r#"{"Symbols":[{"Symbol":"7203","Exchange":1},{"Symbol":"130A","Exchange":1}]}"#;
+
+    fn two() -> Vec<String> {
+        vec!["7203".to_owned(), "130A".to_owned()]
+    }
+
     #[test]
-    fn the_table_of_endpoints() {
-        let two = || vec!["7203".to_owned(), "130A".to_owned()];
-        let body = r#"{"Symbols":[{"Symbol":"7203","Exchange":1},{"Symbol":"130A","Exchange":1}]}"#;
-        for (question, method, path, class, sent) in [
-            (Question::Token, Method::Post, "/token", Class::Token, None),
-            (Question::Cash, Method::Get, "/wallet/cash", Class::Balance, None),
-            (Question::Margin, Method::Get, "/wallet/margin", Class::Balance, None),
-            (Question::Orders, Method::Get, "/orders", Class::Information, None),
-            (Question::Positions, Method::Get, "/positions", Class::Information, None),
-            (
-                Question::board("7203.TSE").unwrap().1,
-                Method::Get,
-                &format!("/board/{}", composite_key("7203", TOKYO).unwrap()),
-                Class::Information,
-                None,
-            ),
-            (Question::Register(two()), Method::Put, "/register", Class::Information, Some(body)),
-            (
-                Question::Unregister(two()),
-                Method::Put,
-                "/unregister",
-                Class::Information,
-                Some(body),
-            ),
-            (Question::UnregisterAll, Method::Put, "/unregister/all", Class::Information, None),
-        ] {
-            assert_eq!(
-                (question.method(), question.path().as_str(), question.class()),
-                (method, path, class)
-            );
-            assert_eq!(question.body().as_deref(), sent);
+    fn no_question_is_asked_outside_of_the_table_of_endpoints() {
+        let mut asked = Vec::new();
+        for (question, class, body) in questions() {
+            assert_eq!(question.class(), class, "{question:?}");
+            assert_eq!(question.body().as_deref(), body, "{question:?}");
+            asked.push((question.method(), question.path()));
+        }
+        let allowed: Vec<_> = ENDPOINTS.map(|(method, path)| (method, path.to_owned())).into();
+        assert_eq!(asked, allowed);
+    }
+
+    /// Whatever a client names, its text leads to no other endpoint.
+    #[test]
+    fn no_ticker_leads_to_another_endpoint() {
+        for ticker in ["../orders", "7203/../../orders", "7203?a", "7203#", "7203@1", "%2e%2e", ""]
+        {
+            assert!(Question::board(ticker).is_err(), "{ticker}");
         }
     }
 }

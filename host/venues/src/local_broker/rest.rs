@@ -7,7 +7,7 @@ use http_client::{
     AttemptError, HeaderMap, HeaderName, Method as HttpMethod, OneAttempt, Url, secret_header,
 };
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::json;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use super::config::Endpoint;
 use super::limits::{ANSWER_BYTES_MAX, SHORT_ANSWER_BYTES_MAX};
@@ -39,7 +39,8 @@ impl Rest {
             .map_err(|_| unreadable("the address of the request is none"))?;
         let mut headers = HeaderMap::new();
         let body = if question == Question::Token {
-            Some(SecretString::from(json!({ "APIPassword": secret.expose_secret() }).to_string()))
+            let body = password_body(&secret);
+            Some(body.ok_or_else(|| unreadable("the password cannot be sent"))?)
         } else {
             let token = secret_header(&secret);
             let token = token.map_err(|_| unreadable("the token cannot be sent in a header"))?;
@@ -64,7 +65,53 @@ impl Rest {
                 NoAnswer::Unreadable(error.to_string())
             }
         })?;
-        let body = String::from_utf8(body).unwrap_or_default();
-        Ok(Answer { status, body })
+        Ok(Answer { status, body: text(body) })
+    }
+}
+
+/// The body of the request for a token.
+fn password_body(password: &SecretString) -> Option<SecretString> {
+    const AROUND: [&str; 2] = [r#"{"APIPassword":"#, "}"];
+    /// Bytes of the longest escape of JSON.
+    const ESCAPE_BYTES: usize = 6;
+    let password = password.expose_secret();
+    // It has room for all from the beginning: one that grows leaves parts behind.
+    let room = AROUND.concat().len() + 2 + ESCAPE_BYTES * password.len();
+    let mut body = Zeroizing::new(Vec::with_capacity(room));
+    body.extend_from_slice(AROUND[0].as_bytes());
+    serde_json::to_writer(&mut *body, password).ok()?;
+    body.extend_from_slice(AROUND[1].as_bytes());
+    debug_assert!(body.len() <= room);
+    std::str::from_utf8(&body).ok().map(SecretString::from)
+}
+
+/// A body as text, without a copy of it; empty where it is no UTF-8.
+fn text(mut body: Zeroizing<Vec<u8>>) -> Zeroizing<String> {
+    let text = String::from_utf8(std::mem::take(&mut *body)).unwrap_or_else(|error| {
+        error.into_bytes().zeroize();
+        String::new()
+    });
+    Zeroizing::new(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_of_a_login_is_json_whatever_the_password_is() {
+        for password in ["Pass01", "a\"b\\c\u{1}\u{7f}é鍵/", &"\u{2}".repeat(300)] {
+            let body = password_body(&SecretString::from(password)).unwrap();
+            let read: serde_json::Value = serde_json::from_str(body.expose_secret()).unwrap();
+            assert_eq!(read, serde_json::json!({ "APIPassword": password }));
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_no_text_is_empty() {
+        assert_eq!(text(Zeroizing::new(b"{}".to_vec())).as_str(), "{}");
+        assert_eq!(text(Zeroizing::new(b"{\xff}".to_vec())).as_str(), "");
+        let answer = Answer { status: 200, body: text(Zeroizing::new(b"a token".to_vec())) };
+        assert_eq!(format!("{answer:?}"), "Answer { status: 200, bytes: 7 }");
     }
 }

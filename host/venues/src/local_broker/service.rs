@@ -24,8 +24,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
 use super::gateway::{Gateway, Out, Rules};
 use super::kept::Kept;
-use super::limits::END_TIME;
-use super::push::{Pushed, follow};
+use super::limits::{COMMANDS_WAITING_MAX, END_TIME};
+use super::push::{self, Pushed, follow};
 use super::request::{Answer, NoAnswer};
 use super::rest::Rest;
 use crate::{Asked, Now, Recipient};
@@ -92,10 +92,6 @@ pub enum ServiceError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
-/// Commands that wait for the thread; it takes them in microseconds.
-pub const COMMANDS_WAITING_MAX: usize = 4_096;
-/// Frames that wait for the thread; the stream waits when there are more.
-const FRAMES_WAITING_MAX: usize = 1_024;
 /// Frames that are taken before the thread looks at anything else.
 const FRAMES_AT_ONCE: usize = 64;
 /// How often time goes on where nothing else happens.
@@ -157,7 +153,7 @@ impl Service {
         let passwords = inputs.downgrade();
         let thread =
             std::thread::Builder::new().name("local-broker".to_owned()).spawn(move || {
-                let (frames, stream) = mpsc::channel(FRAMES_WAITING_MAX);
+                let (frames, stream) = push::queue();
                 let worker = Worker {
                     gateway,
                     watch,

@@ -136,7 +136,7 @@ impl Model {
             }
             Some(AnswerFault::Garbage) => {
                 self.done(question, secret, 0);
-                (Ok(Answer { status: 200, body: format!("<html>{secret}</html>") }), soon)
+                (Ok(Answer { status: 200, body: format!("<html>{secret}</html>").into() }), soon)
             }
             Some(AnswerFault::Silence(is_done)) => {
                 if is_done {
@@ -178,7 +178,7 @@ impl Model {
             return refusal(401, 4_001_005, &format!("{secret} is dead"));
         }
         secret.clone_into(&mut self.used);
-        let say = |body: String| Answer { status: 200, body };
+        let say = |body: String| Answer { status: 200, body: body.into() };
         match question {
             Question::Register(symbols) => {
                 let mut list = self.registered.clone();
@@ -232,7 +232,7 @@ impl Model {
         let token = format!("marker-token-{}", self.random.number());
         self.token = Some(token.clone());
         self.is_password_known = true;
-        Answer { status: 200, body: json!({ "ResultCode": 0, "Token": token }).to_string() }
+        Answer { status: 200, body: json!({ "ResultCode": 0, "Token": token }).to_string().into() }
     }
 
     fn list(&self, missing: usize) -> String {
@@ -298,5 +298,5 @@ impl Model {
 }
 
 fn refusal(status: u16, code: i64, words: &str) -> Answer {
-    Answer { status, body: json!({ "Code": code, "Message": words }).to_string() }
+    Answer { status, body: json!({ "Code": code, "Message": words }).to_string().into() }
 }

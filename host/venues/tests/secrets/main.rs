@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends at the first surprise")]
 
+mod local_broker;
+
 use std::io::Write;
-use std::sync::Mutex;
+use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 use domain::JstDate;
@@ -44,17 +46,29 @@ impl log::Log for Told {
     fn flush(&self) {}
 }
 
+/// Collects everything that is told from now on.
+fn tell_everything() {
+    static BEGIN: Once = Once::new();
+    BEGIN.call_once(|| {
+        tracing_subscriber::fmt()
+            .with_max_level(tracing::level_filters::LevelFilter::TRACE)
+            .with_writer(|| Told)
+            .init();
+        log::set_logger(&Told).unwrap();
+        log::set_max_level(log::LevelFilter::Trace);
+    });
+}
+
+fn log_so_far() -> String {
+    String::from_utf8(TOLD.lock().unwrap().clone()).unwrap()
+}
+
 const PASSWORD: &str = "canary-word";
 const SECOND: &str = "canary-second";
 
 #[tokio::test]
 async fn nothing_that_is_told_holds_a_secret() {
-    tracing_subscriber::fmt()
-        .with_max_level(tracing::level_filters::LevelFilter::TRACE)
-        .with_writer(|| Told)
-        .init();
-    log::set_logger(&Told).unwrap();
-    log::set_max_level(log::LevelFilter::Trace);
+    tell_everything();
     let acts = [
         format!(
             r#"{{"p_errno":"-1","p_err":"{SECOND} virtual-secret-1","sResultText":"{PASSWORD}"}}"#
@@ -116,7 +130,7 @@ async fn nothing_that_is_told_holds_a_secret() {
         let written = std::fs::read(folder.path().join("state/web_broker_p_no")).unwrap();
         let written = String::from_utf8(written).unwrap();
         let numbers: Vec<&str> = written.lines().map(|line| &line[5..15]).collect();
-        let log = String::from_utf8(TOLD.lock().unwrap().clone()).unwrap();
+        let log = log_so_far();
         assert!(log.contains("log: ") && log.contains("CLMKabuCancelOrderAll"), "{log}");
         for text in [&told, &log] {
             for canary in ["canary", "virtual-secret", "p_sd_date", numbers[0], numbers[1]] {

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::local_broker::limits::{ROW_DEPTH_MAX, ROW_FIELDS_MAX, ROWS_MAX};
 use crate::local_broker::number::{self, NumberError};
 
-/// Characters of a value that are shown in an error.
+/// Characters of the longest value that is quoted in an error.
 const SHOWN_CHARS_MAX: usize = 40;
 
 /// A record, each name once.
@@ -105,10 +105,13 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Says what is wrong with a field.
+/// Says what is wrong with a field. A value is quoted whole or not at all: of a secret in one that is cut, a part
+/// is left that nobody finds again.
 pub(super) fn wrong(name: &str, value: &str, what: &str) -> String {
-    let shown: String = value.chars().take(SHOWN_CHARS_MAX).collect();
-    let shown = domain::text::on_one_line(shown.trim_matches('"')).into_owned();
+    if value.chars().nth(SHOWN_CHARS_MAX).is_some() {
+        return format!("{name}, with {} characters, {what}", value.chars().count());
+    }
+    let shown = domain::text::on_one_line(value.trim_matches('"'));
     format!("{name} `{shown}` {what}")
 }
 

@@ -394,3 +394,22 @@ fn p57_positions_have_a_side_and_a_kind() {
     let told = read_positions(&position_row(json!({"LeavesQty": 0.5}))).unwrap_err().to_string();
     assert!(told.contains("LeavesQty `0.5` is no whole number"), "{told}");
 }
+
+/// Whoever redacts an error later must find a secret in it whole, or nothing of it.
+#[test]
+fn a_value_in_an_error_is_quoted_whole_or_not_at_all() {
+    let secret = "canary-word-of-16";
+    for letters in 0..60 {
+        let before = "x".repeat(letters);
+        for (field, value) in [
+            ("Symbol", json!(format!("{before}{secret}"))),
+            ("RecvTime", json!(format!("{before}{secret}"))),
+            ("Price", json!({ before.clone(): secret })),
+            ("ID", json!([before, secret])),
+        ] {
+            let told = orders(json!({ field: value })).unwrap_err();
+            assert_eq!(told.contains("cana"), told.contains(secret), "{told}");
+            assert!(told.contains(field) && told.len() < 300, "{told}");
+        }
+    }
+}

@@ -106,13 +106,14 @@ impl Gateway {
         let request_id = || asked.request_id.clone().into();
         match read {
             Read::Cash => {
-                let cash = account::read_cash(body).map_err(|why| self.words(&why.to_string()))?;
+                let cash =
+                    account::read_cash(body).map_err(|why| self.secrets.words(&why.to_string()))?;
                 let call = Call::new(Job::Read(asked, Read::Margin(cash)), Question::Margin);
                 self.lanes.balance.waiting.push_front(call);
             }
             Read::Margin(cash) => {
-                let margin =
-                    account::read_margin(body).map_err(|why| self.words(&why.to_string()))?;
+                let margin = account::read_margin(body)
+                    .map_err(|why| self.secrets.words(&why.to_string()))?;
                 let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
                     request_id: Some(request_id()),
                     venue: VENUE.into(),
@@ -124,16 +125,16 @@ impl Gateway {
                 self.tell(Recipient::Client(asked.client), event);
             }
             Read::Orders(filter) => {
-                let rows =
-                    account::read_orders(body).map_err(|why| self.words(&why.to_string()))?;
-                self.tell_orders(
-                    &asked,
-                    rows.into_iter().filter(|row| filter.takes(row)).collect(),
-                );
+                let rows = account::read_orders(body)
+                    .map_err(|why| self.secrets.words(&why.to_string()))?;
+                let mut rows: Vec<_> = rows.into_iter().filter(|row| filter.takes(row)).collect();
+                rows.iter_mut().for_each(|row| self.secrets.order(row));
+                self.tell_orders(&asked, rows);
             }
             Read::Positions => {
-                let positions =
-                    account::read_positions(body).map_err(|why| self.words(&why.to_string()))?;
+                let mut positions = account::read_positions(body)
+                    .map_err(|why| self.secrets.words(&why.to_string()))?;
+                positions.iter_mut().for_each(|row| self.secrets.position(row));
                 let event = Event::PositionsUpdated(PositionsUpdated {
                     request_id: Some(request_id()),
                     venue: VENUE.into(),
@@ -177,10 +178,10 @@ impl Gateway {
             return Err(format!("the board has more than {SHORT_ANSWER_BYTES_MAX} bytes"));
         }
         let read = self.mapping.read_board(body).unwrap_or_else(|fault| {
-            fault_of(&fault);
+            fault_of(&fault, body, &self.secrets);
             Err("the dialect failed at the board".to_owned())
         });
-        let board = read.map_err(|why| self.words(&why))?;
+        let board = read.map_err(|why| self.secrets.words_about(body, &why))?;
         if board.symbol != symbol || board.exchange.is_some_and(|found| found != keys::TOKYO) {
             return Err(format!("the board that came is not that of {symbol}"));
         }
@@ -202,7 +203,7 @@ impl Gateway {
         };
         self.tell(Recipient::Client(asked.client), Event::DepthSnapshot(depth));
         if let Some(name) = &board.name {
-            self.learn_name(symbol, name);
+            self.learn_name(body.as_bytes(), symbol, name);
         }
         if self.set.contains(symbol) && !self.mapping.description().board_read_registers {
             self.register_also(symbol, now);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use domain::gateway_mapping::GatewayErrorKind;
 use ipc::{Event, VenueLoginCancelled, VenueLoginStarted, VenueReady, error_code};
 use secrecy::SecretString;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use zeroize::Zeroizing;
 
 use super::super::VENUE;
 use super::super::lanes::Call;
@@ -56,8 +57,13 @@ pub(crate) struct Outage {
 struct TokenAnswer {
     #[serde(rename = "ResultCode")]
     result_code: i64,
-    #[serde(rename = "Token")]
-    token: Option<String>,
+    #[serde(rename = "Token", default, deserialize_with = "wiped")]
+    token: Option<Zeroizing<String>>,
+}
+
+/// A text in memory that is wiped. Of one with escapes the JSON library has a copy that is not.
+fn wiped<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Zeroizing<String>>, D::Error> {
+    Ok(Option::deserialize(from)?.map(Zeroizing::new))
 }
 
 /// What came of a request for a token.
@@ -130,7 +136,7 @@ impl Gateway {
         }
         match given {
             Ok(password) => {
-                self.secrets.hide(&password);
+                self.secrets.hide_password(&password);
                 self.password = Some(password);
                 self.renewal = Some(Renewal::at(now.mono));
                 self.ask_token(now);
@@ -215,13 +221,14 @@ impl Gateway {
                 };
                 match read {
                     TokenAnswer { result_code: 0, token: Some(token) } if is_token(&token) => {
-                        Came::Token(SecretString::from(token))
+                        Came::Token(SecretString::from(token.as_str()))
                     }
                     TokenAnswer { result_code: 0, .. } => {
                         Came::Nothing("the answer to the request for a token has none".into())
                     }
                     TokenAnswer { result_code, .. } => {
-                        Came::Refused(format!("ResultCode {result_code}"), Refusal::Password)
+                        let why = format!("ResultCode {}", self.secrets.code(result_code));
+                        Came::Refused(why, Refusal::Password)
                     }
                 }
             }
@@ -243,7 +250,7 @@ impl Gateway {
     fn has_token(&mut self, token: SecretString, now: Now) {
         self.renewal = None;
         self.outage = None;
-        self.secrets.hide(&token);
+        self.secrets.hide_token(&token);
         self.token = Some(token);
         let Some(login) = self.login.take() else {
             // A gateway that has forgotten the token may have forgotten the symbols.

@@ -14,7 +14,7 @@ use super::super::drops::{DropReason, accepts};
 use super::super::feed::FrameOut;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
-use super::super::limits::{FRAME_BYTES_MAX, NAME_CHARS_MAX, PING_EVERY, PING_TIME, STREAMS_MAX};
+use super::super::limits::{FRAME_BYTES_MAX, PING_EVERY, PING_TIME, STREAMS_MAX};
 use super::super::request::Question;
 use super::{Gateway, Job, Out};
 use crate::{Now, Recipient};
@@ -276,7 +276,8 @@ impl Gateway {
             Ok(board) => self.board = board,
             Err(why) => {
                 if self.malformed.count(now.wall).is_some() {
-                    let why = self.words(&why);
+                    let given = String::from_utf8_lossy(message);
+                    let why = self.secrets.words_about(&given, &why);
                     tracing::warn!(why, "a frame of the local broker cannot be read");
                 }
                 return Err(DropReason::Malformed);
@@ -287,7 +288,7 @@ impl Gateway {
         accepts(&self.board, self.set.is_subscribed(&self.board.symbol))?;
         if let Some(name) = self.board.name.take() {
             let symbol = self.board.symbol.clone();
-            self.learn_name(&symbol, &name);
+            self.learn_name(message, &symbol, &name);
         }
         Ok(())
     }
@@ -301,16 +302,18 @@ impl Gateway {
         self.mapping.read_board(text).unwrap_or_else(|fault| Err(fault.to_string()))
     }
 
-    /// Keeps the name of an issue; of those that nobody wants any more some are forgotten.
-    pub(super) fn learn_name(&mut self, symbol: &str, name: &str) {
+    /// Keeps the name of an issue that a dialect found in a message; of those that nobody wants any more some
+    /// are forgotten.
+    pub(super) fn learn_name(&mut self, message: &[u8], symbol: &str, name: &str) {
         if self.names.get(symbol).is_some_and(|known| known == name) {
             return;
         }
         if self.names.len() >= STREAMS_MAX && !self.names.contains_key(symbol) {
             self.names.retain(|symbol, _| self.set.contains(symbol));
         }
-        let name: String = self.secrets.redacted(name).chars().take(NAME_CHARS_MAX).collect();
-        self.names.insert(symbol.to_owned(), name);
+        if let Some(name) = self.secrets.name(&String::from_utf8_lossy(message), name) {
+            self.names.insert(symbol.to_owned(), name);
+        }
     }
 }
 

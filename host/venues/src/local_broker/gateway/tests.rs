@@ -1,6 +1,7 @@
 //! The venue against a gateway of the tests' own, in time that the tests give.
 
 mod life;
+mod limits;
 mod push;
 mod reads;
 mod symbols;
@@ -65,7 +66,7 @@ impl GatewayMapping for Plain {
         Ok(Ok(GatewayBoard {
             symbol: read["symbol"].as_str().unwrap_or_default().to_owned(),
             exchange: number("exchange").or(Some(1)),
-            name: Some("トヨタ自動車".to_owned()),
+            name: read["name"].as_str().or(Some("トヨタ自動車")).map(str::to_owned),
             last_price: number("price"),
             volume: number("volume"),
             best_ask,
@@ -110,7 +111,7 @@ impl Fake {
         if self.is_mute {
             return Err(NoAnswer::Unreachable("nothing came in time".to_owned()));
         }
-        let say = |status, body: String| Ok(Answer { status, body });
+        let say = |status, body: String| Ok(Answer { status, body: body.into() });
         if let Some(place) = self.instead.iter().position(|(of, ..)| path.starts_with(of)) {
             let (_, status, body) = self.instead.remove(place);
             return say(status, body.to_owned());

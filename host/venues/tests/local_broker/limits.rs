@@ -1,0 +1,124 @@
+//! Limits of what comes over sockets and of what waits for the venue's thread: each limit, and one above.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+use venues::local_broker::Busy;
+use venues::local_broker::limits::{
+    COMMANDS_WAITING_MAX, END_TIME, FRAME_RECEIVED_BYTES_MAX, SHORT_ANSWER_BYTES_MAX,
+};
+
+use crate::server::{Server, Stream, usual};
+use crate::venue::{PATIENCE, Venue};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A board as the gateway pushes it.
+fn board(volume: u64) -> Value {
+    json!({ "Symbol": "7203", "Exchange": 1, "CurrentPrice": 2_850, "TradingVolume": volume })
+}
+
+fn push(stream: &mut Stream, text: String) {
+    stream.send(Message::text(text)).unwrap();
+}
+
+#[test]
+fn frame_received_bytes_max_is_the_longest_frame_of_a_connection_that_stays() {
+    let server = Server::usual();
+    let venue = Venue::subscribed(&server);
+    let mut first = server.streams.recv_timeout(PATIENCE).unwrap();
+    venue.until_push("Streaming");
+    // It is too long to be read, and no reason to end.
+    push(&mut first, " ".repeat(FRAME_RECEIVED_BYTES_MAX));
+    push(&mut first, board(100).to_string());
+    venue.until("Market");
+    assert!(server.streams.try_recv().is_err(), "the first connection stays");
+    push(&mut first, " ".repeat(FRAME_RECEIVED_BYTES_MAX + 1));
+    let mut second = server.streams.recv_timeout(PATIENCE).unwrap();
+    venue.until_push("Streaming");
+    push(&mut second, board(200).to_string());
+    venue.until("Market");
+    venue.service.stop();
+}
+
+#[test]
+fn short_answer_bytes_max_is_the_longest_answer_that_is_no_list() {
+    for more in [0, 1] {
+        let server = Server::start(move |asked, body| {
+            let (status, mut answer) = usual(asked, body);
+            if asked.starts_with("GET ") {
+                answer.resize(SHORT_ANSWER_BYTES_MAX + more, b' ');
+            }
+            (status, answer)
+        });
+        let venue = Venue::subscribed(&server);
+        venue.send("GetBuyingPower", json!({})).unwrap();
+        if more == 0 {
+            assert_eq!(venue.until("BuyingPowerUpdated")["cash_available"], "1");
+        } else {
+            let told = venue.until("Error")["message"].to_string();
+            assert!(told.contains("the answer has more than 65536 bytes"), "{told}");
+        }
+        venue.service.stop();
+    }
+}
+
+/// The venue's thread is held where it tells something; nothing takes commands out of the queue meanwhile.
+#[test]
+fn commands_waiting_max_is_how_many_commands_wait() {
+    let server = Server::usual();
+    let ((holds, held), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
+    let venue = Venue::start_with(&server, HOUR, move || {
+        // Only the first time: the other end is gone then.
+        if holds.send(()).is_ok() {
+            let _ = goes.recv();
+        }
+    });
+    venue.send("GetVenueState", json!({})).unwrap();
+    held.recv_timeout(PATIENCE).unwrap();
+    for number in 0..COMMANDS_WAITING_MAX {
+        assert_eq!(venue.send("GetVenueState", json!({})), Ok(()), "{number}");
+    }
+    assert_eq!(venue.send("GetVenueState", json!({})), Err(Busy));
+    drop((held, go));
+    for _ in 0..=COMMANDS_WAITING_MAX {
+        venue.until("VenueState");
+    }
+    assert_eq!(venue.send("GetVenueState", json!({})), Ok(()));
+    venue.until("VenueState");
+    venue.service.stop();
+}
+
+/// A gateway that answers no more holds nobody up at the end: without the limit the venue would wait for an hour.
+#[test]
+fn end_time_is_how_long_the_end_waits_for_the_gateway() {
+    assert!(END_TIME < HOUR);
+    for answers in [true, false] {
+        let (asks, asked) = mpsc::channel();
+        let (go, goes) = mpsc::channel::<()>();
+        let shared = Arc::new(Mutex::new((asks, goes)));
+        let server = Server::start(move |request, body| {
+            if request == "PUT /unregister" {
+                let (asks, goes) = &*shared.lock().unwrap();
+                asks.send(body.to_owned()).unwrap();
+                if !answers {
+                    let _ = goes.recv();
+                }
+            }
+            usual(request, body)
+        });
+        let venue = Venue::start_with(&server, HOUR, || {});
+        venue.send("RequestVenueLogin", json!({})).unwrap();
+        venue.until("VenueReady");
+        venue.send("Subscribe", json!({ "ticker": "7203" })).unwrap();
+        venue.until("Subscribed");
+        venue.service.stop();
+        assert_eq!(
+            asked.recv_timeout(PATIENCE).unwrap(),
+            r#"{"Symbols":[{"Symbol":"7203","Exchange":1}]}"#
+        );
+        drop(go);
+    }
+}

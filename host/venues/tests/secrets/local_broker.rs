@@ -1,0 +1,381 @@
+//! A local gateway that repeats the password and the token, in every spelling, wherever it can say something.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use domain::fault::Identity;
+use domain::gateway_mapping::{
+    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
+};
+use domain::order_mapping::Mapped;
+use domain::{JstDate, TsNanos};
+use ipc::{GetBoard, GetOrderList, OrderListFilter, RequestId, Subscribe};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use venues::local_broker::gateway::{Gateway, Out, Rules};
+use venues::local_broker::request::{Answer, Question};
+use venues::local_broker::{ForcedLogout, KeepAlive};
+use venues::{Asked, Now};
+
+use super::{log_so_far, tell_everything};
+
+const PASSWORD: &str = "Canary7Word";
+const TOKEN: &str = "tOken-Marker5";
+/// Letters of a secret in a row that nobody may read.
+const LETTERS_MAX: usize = 5;
+
+/// A dialect that cuts what it shows, at an unlucky place each time.
+struct Cutting {
+    description: GatewayDescription,
+    cut: usize,
+}
+
+impl Cutting {
+    fn cut(&self, text: &str) -> String {
+        text.chars().take(self.cut).collect()
+    }
+}
+
+impl GatewayMapping for Cutting {
+    fn identity(&self) -> Identity {
+        Identity { component: "cutting".to_owned(), sha256: "0".repeat(64) }
+    }
+
+    fn description(&self) -> &GatewayDescription {
+        &self.description
+    }
+
+    fn classify(&mut self, _: u16, body: &str) -> Mapped<GatewayRefusal> {
+        let read: Value = serde_json::from_str(body).unwrap_or_default();
+        let message = self.cut(read["Message"].as_str().unwrap_or(body));
+        Ok(GatewayRefusal { kind: GatewayErrorKind::Other, code: read["Code"].as_i64(), message })
+    }
+
+    fn read_board(&mut self, message: &str) -> Mapped<Result<GatewayBoard, String>> {
+        let Ok(read) = serde_json::from_str::<Value>(message) else {
+            return Ok(Err(format!("`{}` is no JSON", self.cut(message))));
+        };
+        let Some(symbol) = read["Symbol"].as_str().filter(|symbol| *symbol == "7203") else {
+            return Ok(Err(format!("`{}` is no symbol", self.cut(&read["Symbol"].to_string()))));
+        };
+        let name = read["SymbolName"].as_str().map(|name| self.cut(name));
+        Ok(Ok(GatewayBoard {
+            symbol: symbol.to_owned(),
+            exchange: Some(1),
+            name,
+            ..GatewayBoard::default()
+        }))
+    }
+}
+
+/// How a secret is spelled in JSON, and what a reader of that would see.
+fn spellings(secret: &str) -> Vec<(String, String)> {
+    let each = |spell: &dyn Fn(u8) -> String| secret.bytes().map(spell).collect::<String>();
+    let encoded = |before: &str| STANDARD.encode(format!("{before}{secret}+more"));
+    let plain = [
+        secret.to_owned(),
+        secret.to_uppercase(),
+        secret.to_lowercase(),
+        STANDARD.encode(secret),
+        URL_SAFE_NO_PAD.encode(secret),
+        encoded("u:"),
+        encoded("xyz9"),
+        each(&|byte| format!("%{byte:02X}")),
+        each(&|byte| format!("%{byte:02x}")),
+        each(&|byte| format!("{byte:02x}")),
+        each(&|byte| format!("{byte:02X}")),
+        each(&|byte| format!("{byte:02x} ")),
+        each(&|byte| format!("{}\u{200b}", char::from(byte))),
+    ];
+    let mut all: Vec<(String, String)> = plain.map(|text| (text.clone(), text)).into();
+    all.push((each(&|byte| format!("\\u{byte:04x}")), secret.to_owned()));
+    all.push((each(&|byte| format!("{}\\n", char::from(byte))), secret.to_owned()));
+    all
+}
+
+/// What nobody may read of a spelling, in small letters: each row of letters that tells something.
+fn told_parts(seen: &str) -> Vec<String> {
+    let letters: Vec<char> = seen.to_lowercase().chars().collect();
+    // An encoded letter takes two or three.
+    let count = match seen {
+        text if text.starts_with('%') => LETTERS_MAX * 3,
+        text if text.len() >= 22 => LETTERS_MAX * 2,
+        _ => LETTERS_MAX,
+    };
+    letters.windows(count + 1).map(|window| window.iter().collect()).collect()
+}
+
+/// A venue that is logged in with the stream open, the time, and all that was told.
+struct World {
+    gateway: Gateway,
+    mono: Duration,
+    /// What the gateway answers to everything that is asked but for the login and registrations.
+    answer: (u16, String),
+    token_answer: String,
+    connection: u64,
+    told: String,
+}
+
+fn asked(client: u64) -> Asked {
+    Asked { client, request_id: "r".to_owned() }
+}
+
+fn id() -> RequestId {
+    RequestId::try_from("r".to_owned()).unwrap()
+}
+
+impl World {
+    fn new(cut: usize) -> Self {
+        let mut world = Self::logged_out(cut);
+        world.log_in();
+        world
+    }
+
+    fn logged_out(cut: usize) -> Self {
+        let rules = Rules {
+            place: "127.0.0.1:18081".to_owned(),
+            keep_alive: KeepAlive::Ping,
+            read_timeout: Duration::from_secs(120),
+            forced_logout: ForcedLogout::default(),
+            retry_wait: Duration::from_secs(5),
+            reconnect_base: Duration::from_secs(5),
+        };
+        let description = GatewayDescription { board_read_registers: true, ..Default::default() };
+        let now = Now { mono: Duration::ZERO, wall: wall(Duration::ZERO) };
+        Self {
+            gateway: Gateway::new(rules, Box::new(Cutting { description, cut }), now),
+            mono: Duration::ZERO,
+            answer: (200, "[]".to_owned()),
+            token_answer: json!({ "ResultCode": 0, "Token": TOKEN }).to_string(),
+            connection: 0,
+            told: String::new(),
+        }
+    }
+
+    fn now(&self) -> Now {
+        Now { mono: self.mono, wall: wall(self.mono) }
+    }
+
+    fn log_in(&mut self) {
+        self.gateway.login(Some(asked(1)), self.now());
+        self.settle();
+    }
+
+    /// Does what the venue wants done, for half a minute: as long as any answer is tried again.
+    fn settle(&mut self) {
+        for _ in 0..60 {
+            let mut outs: VecDeque<Out> = self.gateway.take_out();
+            while let Some(out) = outs.pop_front() {
+                self.told += &format!("{out:?}\n");
+                let now = self.now();
+                match out {
+                    Out::Tell(_, event) => self.told += &serde_json::to_string(&event).unwrap(),
+                    Out::Ask { ticket, request } => {
+                        let answer = self.answer_to(&request.question);
+                        self.gateway.answered(ticket, Ok(answer), now);
+                    }
+                    Out::AskPassword => {
+                        self.gateway.password(Ok(SecretString::from(PASSWORD)), now);
+                    }
+                    Out::OpenPush { connection } => {
+                        self.connection = connection;
+                        self.gateway.push_opened(connection, now);
+                    }
+                    Out::ClosePush | Out::Ping | Out::Keep(_) => {}
+                }
+                outs.extend(self.gateway.take_out());
+            }
+            self.mono += Duration::from_millis(500);
+            self.gateway.push_lives(self.connection, self.now());
+            self.gateway.tick(self.now());
+        }
+    }
+
+    fn answer_to(&self, question: &Question) -> Answer {
+        let (status, body) = match question {
+            Question::Token => (200, self.token_answer.clone()),
+            Question::Register(_) if self.answer.0 == 200 => {
+                (200, json!({ "RegistList": [{ "Symbol": "7203", "Exchange": 1 }] }).to_string())
+            }
+            _ => self.answer.clone(),
+        };
+        Answer { status, body: body.into() }
+    }
+
+    /// Asks everything of a gateway that answers this.
+    fn ask_all(&mut self, status: u16, body: &str) {
+        self.answer = (status, body.to_owned());
+        let venue = || "local_broker".to_owned();
+        let filter = OrderListFilter { status: None, instrument_id: None, date: None };
+        let orders = GetOrderList { request_id: id(), venue: venue(), filter };
+        let board = GetBoard { request_id: id(), venue: venue(), ticker: "7203".to_owned() };
+        self.gateway.order_list(asked(1), &orders, self.now());
+        self.gateway.positions(asked(1), self.now());
+        self.gateway.buying_power(asked(1), self.now());
+        self.gateway.board(asked(1), &board, self.now());
+        self.settle();
+    }
+
+    /// Pushes a frame, and then tells of the issue to one more.
+    fn push(&mut self, client: u64, frame: &str) {
+        let subscribe = Subscribe {
+            request_id: id(),
+            venue: "local_broker".to_owned(),
+            ticker: "7203".to_owned(),
+        };
+        self.gateway.subscribe(asked(client), &subscribe, self.now());
+        self.settle();
+        let now = self.now();
+        if let Some(out) = self.gateway.frame(self.connection, frame.as_bytes(), now) {
+            self.told += &format!("{out:?} {}", serde_json::to_string(&out.depth).unwrap());
+        }
+        self.gateway.subscribe(asked(client + 1), &subscribe, now);
+        self.settle();
+    }
+}
+
+fn wall(mono: Duration) -> TsNanos {
+    let date = JstDate::from_ymd_opt(2026, 11, 24).unwrap();
+    let begin = TsNanos::from_jst(date, 34_200_000_000_000).unwrap();
+    begin.plus_nanos(u64::try_from(mono.as_nanos()).unwrap())
+}
+
+/// An order and a position at once, as JSON with `more` in it.
+fn row(more: &str) -> String {
+    format!(
+        r#"[{{"ID":"1","State":5,"OrdType":1,"RecvTime":"2026-11-24T09:00:51+09:00","Symbol":"130A",
+        "Exchange":1,"Price":1,"OrderQty":100,"CumQty":100,"LeavesQty":100,"Side":"2","ExpireDay":20261124,
+        "Details":[]{more}}}]"#
+    )
+}
+
+/// The same with one field that says something else.
+fn changed(field: &str, value: &str) -> String {
+    let row = row("");
+    let begin = row.find(&format!("\"{field}\":")).unwrap() + field.len() + 3;
+    let end = begin + row[begin..].find([',', '}']).unwrap();
+    format!("{}{value}{}", &row[..begin], &row[end..])
+}
+
+/// Bodies of answers that repeat a text, each said to be a list of rows or not.
+fn bodies(text: &str) -> Vec<(bool, String)> {
+    let quoted = format!("\"{text}\"");
+    let step = r#""SeqNum":1,"RecType":8"#;
+    let told = [
+        row(&format!(r#","SymbolName":{quoted},"ExchangeName":"of {text}.","Other":[{quoted}]"#)),
+        row(&format!(r#","{text}":1,"a {text} b":{{"c{text}":null}}"#)),
+        row(&format!(r#","ExecutionID":{quoted}"#)),
+        changed("ID", &quoted),
+        changed("Details", &format!(r#"[{{{step},"ID":{quoted},"ExecutionID":{quoted}}}]"#)),
+        changed("Details", &format!(r#"[{{{step},"{text}":{{"{text}":{quoted}}}}}]"#)),
+    ];
+    let refused = [
+        row(&format!(r#","{text}":1,"{text}":2"#)),
+        row(&format!(r#","a":[[[[["{text}"]]]]],"{text}":[[[[[]]]]]"#)),
+        changed("Side", &quoted),
+        changed("RecvTime", &quoted),
+        changed("Price", &quoted),
+        changed("State", &format!("[{quoted}]")),
+        changed("Exchange", &format!("{{{quoted}:1}}")),
+        changed("Details", &quoted),
+        quoted.clone(),
+        format!("[{quoted}]"),
+        format!("[{quoted}"),
+        format!("{text} {text}"),
+        format!(r#"{{"StockAccountWallet":{quoted}}}"#),
+        format!(r#"{{"StockAccountWallet":1,"MarginAccountWallet":{quoted}}}"#),
+        format!(r#"{{"{text}":1,"{text}":2}}"#),
+        format!(r#"{{"Symbol":{quoted}}}"#),
+        format!(r#"{{"Symbol":"7203","SymbolName":{quoted}"#),
+    ];
+    let told = told.into_iter().map(|body| (true, body));
+    told.chain(refused.into_iter().map(|body| (false, body))).collect()
+}
+
+fn check(told: &str, what: &str, secret: &str) {
+    let told = told.to_lowercase();
+    for (spelled, seen) in spellings(secret) {
+        for part in told_parts(&seen) {
+            let at = told.find(&part);
+            let around = at.map(|at| told.get(at.saturating_sub(300)..(at + 60).min(told.len())));
+            assert_eq!(around, None, "`{part}` of `{spelled}`: {what}");
+        }
+    }
+}
+
+#[test]
+fn rows_names_and_errors_of_the_local_gateway_hold_no_secret() {
+    tell_everything();
+    for secret in [PASSWORD, TOKEN] {
+        for (text, _) in spellings(secret) {
+            for (is_row, body) in bodies(&text) {
+                let mut world = World::new(usize::MAX);
+                world.ask_all(200, &body);
+                check(&world.told, &body, secret);
+                // What is a row is told, with a sign in the secret's place.
+                let of_row = world.told.contains(r#""event":"OrderListUpdated""#);
+                assert_eq!(of_row && world.told.contains("***"), is_row, "{body}: {}", world.told);
+            }
+        }
+        check(&log_so_far(), "the log", secret);
+    }
+}
+
+#[test]
+fn exact_ids_that_hold_a_secret_are_hidden_whole_or_in_part() {
+    let mut world = World::new(usize::MAX);
+    let id = format!("20261124{PASSWORD}");
+    world.ask_all(200, &changed("ID", &format!("\"{id}\"")));
+    assert!(world.told.contains(r#""venue_order_id":"20261124***""#), "{}", world.told);
+    // A symbol is of digits and capitals; a password may be, too.
+    let mut world = World::logged_out(usize::MAX);
+    world.token_answer = json!({ "ResultCode": 0, "Token": "130A" }).to_string();
+    world.log_in();
+    world.ask_all(200, &row(""));
+    assert_eq!(world.told.matches(r#""instrument_id":"***.TSE""#).count(), 2, "{}", world.told);
+}
+
+/// A dialect knows no secrets, and cuts texts where it likes.
+#[test]
+fn what_a_dialect_cuts_holds_no_part_of_a_secret() {
+    tell_everything();
+    for secret in [PASSWORD, TOKEN] {
+        for (text, _) in spellings(secret) {
+            for cut in [8_usize, 20, 40] {
+                let filled = format!("{}{text}", "-".repeat(cut.saturating_sub(7)));
+                let repeated = text.repeat(5);
+                for text in [&text, &filled, &repeated] {
+                    let mut world = World::new(cut);
+                    for (client, name) in [(10, "SymbolName"), (20, "Other"), (30, "Symbol")] {
+                        let frame = format!(r#"{{"Symbol":"7203","{name}":"{text}"}}"#);
+                        world.push(client, &frame);
+                        world.push(client + 5, &format!("{text}{frame}"));
+                        // One frame of a kind is told of in a minute.
+                        world.mono += Duration::from_secs(60);
+                    }
+                    let body = format!(r#"{{"Code":1,"Message":"{text}"}}"#);
+                    world.ask_all(400, &body);
+                    world.ask_all(400, text);
+                    world.ask_all(200, &format!(r#"{{"Symbol":"{text}"}}"#));
+                    check(&world.told, &format!("cut {cut}: {text}"), secret);
+                    assert!(world.told.contains("HTTP status 400, code 1"), "{}", world.told);
+                }
+            }
+        }
+        check(&log_so_far(), "the log", secret);
+    }
+}
+
+#[test]
+fn a_number_that_is_the_password_is_no_code() {
+    let mut world = World::logged_out(usize::MAX);
+    world.token_answer = json!({ "ResultCode": 0, "Token": "20261124" }).to_string();
+    world.log_in();
+    world.ask_all(400, r#"{"Code":20261124,"Message":"no"}"#);
+    assert!(world.told.contains("HTTP status 400, code ***: (not shown"), "{}", world.told);
+    world.ask_all(200, &row(r#","Other":20261124,"More":[1e400,12026112400]"#));
+    assert!(world.told.contains(r#""ExpireDay":"***""#), "{}", world.told);
+    assert!(world.told.contains(r#""More":["1e400","***"]"#), "{}", world.told);
+}
