@@ -290,6 +290,31 @@ def test_boards_for_a_script(spec):
         assert follows.wait(PATIENCE) == 0
 
 
+def test_lines_of_many_tickers_have_no_holes(tmp_path):
+    """From the first board of each on: what comes while others are being subscribed, too."""
+    one = LocalWorld(tmp_path, market=("--mean-gap", "20ms"))
+    try:
+        with session(one) as client:
+            client.login()
+        codes = [str(code) for code in range(1301, 1331)]
+        command = [program(), "watch", "--config-dir", one.config, *codes]
+        with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as follows:
+            ends = threading.Timer(PATIENCE, follows.kill)
+            ends.start()
+            numbers, traded = {code: [] for code in codes}, set()
+            while len(traded) < len(codes):
+                event = json.loads(follows.stdout.readline())
+                rows = event.get("trades", [event] if event["event"] == "DepthSnapshot" else [])
+                numbers[event["ticker"]] += [row["sequence_id"] for row in rows]
+                traded |= {event["ticker"]} if event["event"] == "Trades" else set()
+            ends.cancel()
+            follows.terminate()
+        for code, told in numbers.items():
+            assert told == list(range(1, len(told) + 1)), (code, told)
+    finally:
+        one.close()
+
+
 def test_watching_needs_an_engine(tmp_path, start):
     command = [program(), "watch", "--config-dir", tmp_path, "7203"]
     ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE)

@@ -50,7 +50,7 @@ pub(crate) use self::order::{
 };
 pub(crate) use self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs};
 pub(crate) use self::sim_local_broker::LocalBrokerArgs;
-pub(crate) use self::watch::WatchArgs;
+pub(crate) use self::watch::{WATCH_TICKERS_MAX, WatchArgs};
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
