@@ -180,17 +180,28 @@ def test_the_engine_ends_while_it_asks(tmp_path):
         one.until(lambda: asked.exists() and asked.read_text().strip(), "it asks")
         assert one.engine.end() == 0
         client.socket.close()
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(asked.read_text()), 0)
     finally:
         one.close()
-        subprocess.run(["kill", asked.read_text().strip()], check=False)
 
 
-def test_nobody_to_ask_is_a_login_that_is_given_up(tmp_path):
-    """P50: no dialog program, no terminal, no development login."""
-    one = LocalWorld(tmp_path, dev_login=False, environment={"KUMIKI_PINENTRY": str(tmp_path / "none")})
+@pytest.mark.parametrize("program, path, why", [
+    ("/none", None, '"/none\\" that KUMIKI_PINENTRY names cannot be run'),
+    ("", "/nowhere", "none of pinentry, pinentry-gnome3, "),
+    ("true", None, "ended before it had an answer"),
+    ("date", None, "does not speak the protocol of pinentry programs"),
+])
+def test_nobody_to_ask_is_a_login_that_is_given_up(tmp_path, program, path, why):
+    """P50: no dialog program, no terminal, no development login. The log says why, and what to do."""
+    environment = {"KUMIKI_PINENTRY": program, **({"PATH": path} if path else {})}
+    one = LocalWorld(tmp_path, dev_login=False, environment=environment)
     try:
         with session(one) as client, pytest.raises(kumiki.LoginCancelledError):
             client.login()
+        line, = [line for line in one.log().splitlines() if "nobody gave its password" in line]
+        assert "WARN" in line.upper() and why in line, line
+        assert "install a pinentry program, or name one with KUMIKI_PINENTRY" in line
     finally:
         one.close()
 

@@ -102,7 +102,8 @@ impl Watch {
                     Some("a login is under way; the engine may ask for the password".to_owned());
             }
             Event::VenueLoginCancelled(login) if login.venue == VENUE => {
-                self.note = Some("the login was given up".to_owned());
+                self.note =
+                    Some("the login was given up; the log of the engine says why".to_owned());
             }
             Event::VenueError(error) if error.venue == VENUE => {
                 self.note = Some(error.message.into_owned());
@@ -338,8 +339,8 @@ fn is_of_boards(event: &Event<'_>) -> bool {
 mod tests {
     use super::*;
 
-    fn given(tickers: &[&str]) -> Result<Vec<String>> {
-        super::tickers(&tickers.iter().map(|ticker| (*ticker).to_owned()).collect::<Vec<_>>())
+    fn given(texts: &[&str]) -> Result<Vec<String>> {
+        tickers(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
@@ -352,10 +353,10 @@ mod tests {
     fn as_many_are_watched_as_the_gateway_pushes() {
         let many = |count: usize| (0..count).map(|one| (1_300 + one).to_string()).collect();
         let fifty: Vec<String> = many(WATCH_TICKERS_MAX);
-        assert_eq!(super::tickers(&fifty).unwrap(), fifty);
+        assert_eq!(tickers(&fifty).unwrap(), fifty);
         let twice = [fifty.clone(), vec!["1300.TSE".to_owned()]].concat();
-        assert_eq!(super::tickers(&twice).unwrap(), fifty, "one of them twice");
-        let told = super::tickers(&many(WATCH_TICKERS_MAX + 1)).unwrap_err();
+        assert_eq!(tickers(&twice).unwrap(), fifty, "one of them twice");
+        let told = tickers(&many(WATCH_TICKERS_MAX + 1)).unwrap_err();
         assert!(crate::is_wrong_arguments(&told));
         let told = told.to_string();
         assert!(told.starts_with("51 tickers; the gateway pushes 50 symbols at most"), "{told}");
