@@ -84,10 +84,13 @@ Exit codes:
 
 Each command has a help of its own, with examples: kumiki replay run --help.";
 
+/// Columns of a line of help, wherever it is shown.
+const HELP_COLUMNS_MAX: usize = 96;
+
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]
 #[command(
-    name = "kumiki", version, max_term_width = 100, arg_required_else_help = true,
+    name = "kumiki", version, max_term_width = HELP_COLUMNS_MAX, arg_required_else_help = true,
     after_help = START
 )]
 pub(crate) struct Cli {
@@ -900,21 +903,47 @@ mod tests {
 
     #[test]
     fn helps_fit_terminals() {
-        /// Of a line that stands by itself; paragraphs are wrapped where they are shown.
-        const COLUMNS_MAX: usize = 96;
         let helps = after_helps(&Cli::command());
         assert!(helps.len() >= 5, "{helps:?}");
         for (name, text) in helps {
+            // Paragraphs are wrapped where they are shown; what stands by itself would be torn.
             let is_paragraph = |line: &str| !line.is_empty() && !line.starts_with(' ');
             let lines: Vec<&str> = text.lines().collect();
             for line in lines.iter().filter(|line| !is_paragraph(line)) {
-                assert!(line.chars().count() <= COLUMNS_MAX, "{name}: {line}");
+                assert!(line.chars().count() <= HELP_COLUMNS_MAX, "{name}: {line}");
             }
             for pair in lines.windows(2) {
                 assert!(
                     !pair.iter().all(|line| is_paragraph(line)),
                     "{name} breaks a paragraph: {pair:?}"
                 );
+            }
+        }
+    }
+
+    /// A command as it is called, its help in short and as a whole, and those of all below it.
+    fn shown_helps(command: &clap::Command, called: &str) -> Vec<(String, String)> {
+        let mut own = command.clone();
+        let shown = [own.render_help(), own.render_long_help()];
+        let shown = shown.map(|text| (called.to_owned(), text.to_string()));
+        let below = command.get_subcommands().flat_map(|below| {
+            let called = format!("{called} {}", below.get_name());
+            shown_helps(below, &called)
+        });
+        shown.into_iter().chain(below).collect()
+    }
+
+    /// As it is shown where no terminal is that is narrower.
+    #[test]
+    fn lines_of_helps_are_short() {
+        let mut command = Cli::command();
+        command.build();
+        let helps = shown_helps(&command, "kumiki");
+        assert!(helps.len() >= 50, "{}", helps.len());
+        for (called, text) in helps {
+            for line in text.lines() {
+                let columns = console::measure_text_width(line);
+                assert!(columns <= HELP_COLUMNS_MAX, "{called}: {columns} columns: {line}");
             }
         }
     }
