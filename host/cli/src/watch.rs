@@ -2,6 +2,7 @@
 //! through the engine that runs (specification 1, "Events"; specification 4, P45, P51, P53).
 
 mod book;
+mod note;
 mod picture;
 mod screen;
 
