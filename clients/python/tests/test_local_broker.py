@@ -218,6 +218,36 @@ def test_the_real_market_takes_two_variables(tmp_path, settings, environment):
     assert code == 19 and "LOCALBROKER_ALLOW_PROD=1" in told, told
 
 
+def test_an_environment_that_is_none_is_told(tmp_path):
+    """Of the specification only `prod` is the real market; who means it otherwise hears so."""
+    one = LocalWorld(tmp_path, environment={"LOCALBROKER_ENV": "PROD", "LOCALBROKER_ALLOW_PROD": "1"})
+    try:
+        with one.engine.client() as client:
+            assert client.ready["venue_capabilities"]["local_broker"]["is_production"] is False
+        line, = [line for line in one.log().splitlines() if "LOCALBROKER_ENV is neither prod nor" in line]
+        assert "WARN" in line.upper() and '"PROD"' in line, line
+    finally:
+        one.close()
+
+
+def test_an_address_where_nobody_can_listen_is_refused(tmp_path):
+    code, told = refused_start(tmp_path, "--local-broker", "base_url=http://127.0.0.1:0")
+    assert code == 20 and "base_url has port 0" in told, told
+
+
+def test_a_dialect_that_is_no_component_is_told_so(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("nothing to run\n", encoding="utf-8")
+    code, told = refused_start(tmp_path, "--local-broker", f"dialect={text}")
+    assert code == 18 and "notes is not WebAssembly: it does not begin with `\\0asm`;" in told, told
+
+
+def test_a_wrong_setting_is_told_with_the_usage_of_its_command(tmp_path):
+    command = [program(), "serve", "--mode", "live", "--standalone", "--local-broker", "dialct=x"]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path)
+    assert ended.returncode == 2 and "Usage: kumiki serve [OPTIONS] --mode <MODE>" in ended.stderr, ended
+
+
 def test_a_dialect_that_is_none_is_named(tmp_path):
     code, told = refused_start(tmp_path, "--local-broker", "dialect=nothing")
     assert code == 18 and "local-broker-spec or local-broker-kabusapi" in told, told

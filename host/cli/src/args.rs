@@ -20,7 +20,7 @@ mod update;
 mod watch;
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::path::PathBuf;
 
@@ -857,18 +857,37 @@ fn parse_date(text: &str) -> Result<JstDate, String> {
 
 /// Ends the program as wrong arguments do, for what only shows when they are looked at together.
 pub(crate) fn refuse(problem: &str) -> ! {
-    end(&Cli::command().error(ErrorKind::ValueValidation, problem))
+    end(&asked_for(env::args_os()).error(ErrorKind::ValueValidation, problem))
+}
+
+/// The command that arguments ask for, whose usage is shown beside what is wrong; the program's own where they
+/// cannot be read.
+fn asked_for(arguments: impl IntoIterator<Item = OsString>) -> clap::Command {
+    let mut command = command();
+    command.build();
+    let matches = command.clone().try_get_matches_from(arguments);
+    let mut below = matches.as_ref().ok().and_then(ArgMatches::subcommand);
+    while let Some((name, matches)) = below {
+        let Some(found) = command.find_subcommand(name).cloned() else { break };
+        (command, below) = (found, matches.subcommand());
+    }
+    command
+}
+
+/// All arguments, as this process takes them.
+fn command() -> clap::Command {
+    // A variable of the log that is empty is one that is not set.
+    let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
+    Cli::command().mut_args(|argument| match argument.get_env() {
+        Some(name) if is_empty(name) => argument.env(None::<&'static str>),
+        _ => argument,
+    })
 }
 
 /// The arguments of this process. Wrong ones end it, and so do wishes for help.
 pub(crate) fn parse() -> Cli {
     standard_error::set_json(logging::asks_for_json(env::args_os().skip(1)));
-    // A variable of the log that is empty is one that is not set.
-    let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
-    let mut command = Cli::command().mut_args(|argument| match argument.get_env() {
-        Some(name) if is_empty(name) => argument.env(None::<&'static str>),
-        _ => argument,
-    });
+    let mut command = command();
     let matches = command.try_get_matches_from_mut(env::args_os());
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     cli.unwrap_or_else(|error| end(&secret::without(error.format(&mut command))))
@@ -945,6 +964,23 @@ mod tests {
                 let columns = console::measure_text_width(line);
                 assert!(columns <= HELP_COLUMNS_MAX, "{called}: {columns} columns: {line}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_stands_beside_the_usage_of_its_command() {
+        let told = |line: &str| {
+            let arguments = line.split(' ').map(OsString::from);
+            asked_for(arguments).error(ErrorKind::ValueValidation, "wrong").to_string()
+        };
+        for (line, usage) in [
+            ("kumiki serve --mode live", "Usage: kumiki serve [OPTIONS] --mode <MODE>"),
+            ("kumiki order modify x", "Usage: kumiki order modify [OPTIONS]"),
+            ("kumiki --log warn watch 7203", "Usage: kumiki watch [OPTIONS] <TICKER>..."),
+            ("kumiki nothing", "Usage: kumiki [OPTIONS] <COMMAND>"),
+        ] {
+            let told = told(line);
+            assert!(told.starts_with("error: wrong\n\n") && told.contains(usage), "{told}");
         }
     }
 
