@@ -2,7 +2,7 @@
 //! the production environment is ours, and whoever connects to it fails the run.
 
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -35,12 +35,9 @@ impl Guard {
         let ended = Arc::new(AtomicBool::new(false));
         let connections = Arc::new(AtomicU64::new(0));
         let mut threads = Vec::new();
-        let addresses = [
-            SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
-            SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
-        ];
-        for address in addresses {
-            let listener = match TcpListener::bind(address) {
+        for address in addresses() {
+            let address = SocketAddr::new(address, port);
+            let listener = match listen(address) {
                 Ok(listener) => listener,
                 // A machine without that kind of addresses has no gateway there either.
                 Err(error) if address.is_ipv6() && error.kind() != io::ErrorKind::AddrInUse => {
@@ -61,7 +58,10 @@ impl Guard {
                 while !ended.load(Ordering::Relaxed) {
                     match listener.accept() {
                         // Closed at once.
-                        Ok(_) => drop(connections.fetch_add(1, Ordering::Relaxed)),
+                        Ok((stream, from)) if is_of_this_machine(&stream, from) => {
+                            connections.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Ok(_) => {}
                         Err(_) => std::thread::sleep(LOOK_EVERY),
                     }
                 }
@@ -92,10 +92,49 @@ impl Guard {
     }
 }
 
+/// Whether a connection comes from this machine; others in its networks are no tests.
+fn is_of_this_machine(stream: &TcpStream, from: SocketAddr) -> bool {
+    from.ip().is_loopback() || stream.local_addr().is_ok_and(|own| own.ip() == from.ip())
+}
+
+/// Where a gateway may listen: all of 127.0.0.0/8 is this machine, and so are its addresses in networks. Linux
+/// gives every one of them with the unspecified address; other systems let somebody else have a single one beside
+/// it, so those that are usual are taken first.
+fn addresses() -> impl Iterator<Item = IpAddr> {
+    let usual = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    let all = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+    usual.into_iter().filter(|_| !cfg!(target_os = "linux")).chain(all)
+}
+
+/// Listens to one kind of addresses alone, so that both can be held.
+#[cfg(unix)]
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    use rustix::net::sockopt::{set_ipv6_v6only, set_socket_reuseaddr};
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
+    /// Connections that wait to be counted.
+    const WAITING_MAX: i32 = 128;
+
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let listener = socket(family, SocketType::STREAM, None)?;
+    rustix::io::ioctl_fioclex(&listener)?;
+    if address.is_ipv6() {
+        set_ipv6_v6only(&listener, true)?;
+    }
+    // Connections of before that the system still remembers are no listener.
+    set_socket_reuseaddr(&listener, true)?;
+    bind(&listener, &address)?;
+    listen(&listener, WAITING_MAX)?;
+    Ok(TcpListener::from(listener))
+}
+
+/// The same; here the system keeps them apart.
+#[cfg(not(unix))]
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::net::TcpStream;
-
     use super::*;
 
     /// A port that is free now.
@@ -113,5 +152,23 @@ mod tests {
         assert!(why.contains("somebody has it"), "{why}");
         drop(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap());
         assert!(guard.release().unwrap_err().to_string().contains("1 times"));
+    }
+
+    /// The engine takes each of these addresses for a gateway's.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn whoever_connects_to_another_address_of_this_machine_fails_the_run() {
+        let port = free();
+        let other = Ipv4Addr::new(127, 9, 8, 7);
+        let guard = Guard::hold_at(port).unwrap();
+        drop(TcpStream::connect((other, port)).unwrap());
+        // Where there are no addresses of the sixth version, nobody connects to one.
+        let sixth = TcpStream::connect((Ipv6Addr::LOCALHOST, port)).is_ok();
+        let told = guard.release().unwrap_err().to_string();
+        assert!(told.contains(if sixth { "2 times" } else { "1 times" }), "{told}");
+        let elsewhere = TcpListener::bind((other, port)).unwrap();
+        let why = format!("{:#}", Guard::hold_at(port).err().unwrap());
+        assert!(why.contains("somebody has it"), "{why}");
+        drop(elsewhere);
     }
 }

@@ -183,6 +183,16 @@ def test_text_that_is_no_utf_8_ends_the_connection(engine, bystander, text, is_g
         assert {event["event"] for event in client.events} <= {"Challenge", "Ready", "ClientConnected"}, client.events
 
 
+def test_a_client_that_is_killed_is_a_lost_connection(engine, bystander):
+    """It breaks no rule, and nobody has sent it away."""
+    with engine.client() as client:
+        client.ask("GetSession", "Session")
+        client.socket.socket.shutdown(socket.SHUT_RDWR)
+        wait_until(lambda: "the connection of a client was lost" in engine.stderr.read_text(), "the engine says so")
+    said = engine.stderr.read_text()
+    assert "protocol_error" not in said and "sent away" not in said, said
+
+
 def test_a_frame_may_have_a_mebibyte(engine, bystander):
     with engine.client() as client:
         command = '{"op":"GetSession","request_id":"long"}'

@@ -180,17 +180,28 @@ def test_the_engine_ends_while_it_asks(tmp_path):
         one.until(lambda: asked.exists() and asked.read_text().strip(), "it asks")
         assert one.engine.end() == 0
         client.socket.close()
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(asked.read_text()), 0)
     finally:
         one.close()
-        subprocess.run(["kill", asked.read_text().strip()], check=False)
 
 
-def test_nobody_to_ask_is_a_login_that_is_given_up(tmp_path):
-    """P50: no dialog program, no terminal, no development login."""
-    one = LocalWorld(tmp_path, dev_login=False, environment={"KUMIKI_PINENTRY": str(tmp_path / "none")})
+@pytest.mark.parametrize("program, path, why", [
+    ("/none", None, '"/none\\" that KUMIKI_PINENTRY names cannot be run'),
+    ("", "/nowhere", "none of pinentry, pinentry-gnome3, "),
+    ("true", None, "ended before it had an answer"),
+    ("date", None, "does not speak the protocol of pinentry programs"),
+])
+def test_nobody_to_ask_is_a_login_that_is_given_up(tmp_path, program, path, why):
+    """P50: no dialog program, no terminal, no development login. The log says why, and what to do."""
+    environment = {"KUMIKI_PINENTRY": program, **({"PATH": path} if path else {})}
+    one = LocalWorld(tmp_path, dev_login=False, environment=environment)
     try:
         with session(one) as client, pytest.raises(kumiki.LoginCancelledError):
             client.login()
+        line, = [line for line in one.log().splitlines() if "nobody gave its password" in line]
+        assert "WARN" in line.upper() and why in line, line
+        assert "install a pinentry program, or name one with KUMIKI_PINENTRY" in line
     finally:
         one.close()
 
@@ -205,6 +216,36 @@ def test_the_real_market_takes_two_variables(tmp_path, settings, environment):
     arguments = [word for setting in settings for word in ("--local-broker", setting)]
     code, told = refused_start(tmp_path, *arguments, environment=environment)
     assert code == 19 and "LOCALBROKER_ALLOW_PROD=1" in told, told
+
+
+def test_an_environment_that_is_none_is_told(tmp_path):
+    """Of the specification only `prod` is the real market; who means it otherwise hears so."""
+    one = LocalWorld(tmp_path, environment={"LOCALBROKER_ENV": "PROD", "LOCALBROKER_ALLOW_PROD": "1"})
+    try:
+        with one.engine.client() as client:
+            assert client.ready["venue_capabilities"]["local_broker"]["is_production"] is False
+        line, = [line for line in one.log().splitlines() if "LOCALBROKER_ENV is neither prod nor" in line]
+        assert "WARN" in line.upper() and '"PROD"' in line, line
+    finally:
+        one.close()
+
+
+def test_an_address_where_nobody_can_listen_is_refused(tmp_path):
+    code, told = refused_start(tmp_path, "--local-broker", "base_url=http://127.0.0.1:0")
+    assert code == 20 and "base_url has port 0" in told, told
+
+
+def test_a_dialect_that_is_no_component_is_told_so(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("nothing to run\n", encoding="utf-8")
+    code, told = refused_start(tmp_path, "--local-broker", f"dialect={text}")
+    assert code == 18 and "notes is not WebAssembly: it does not begin with `\\0asm`;" in told, told
+
+
+def test_a_wrong_setting_is_told_with_the_usage_of_its_command(tmp_path):
+    command = [program(), "serve", "--mode", "live", "--standalone", "--local-broker", "dialct=x"]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE, cwd=tmp_path)
+    assert ended.returncode == 2 and "Usage: kumiki serve [OPTIONS] --mode <MODE>" in ended.stderr, ended
 
 
 def test_a_dialect_that_is_none_is_named(tmp_path):
@@ -288,6 +329,31 @@ def test_boards_for_a_script(spec):
         assert "DepthSnapshot" in told
         follows.terminate()
         assert follows.wait(PATIENCE) == 0
+
+
+def test_lines_of_many_tickers_have_no_holes(tmp_path):
+    """From the first board of each on: what comes while others are being subscribed, too."""
+    one = LocalWorld(tmp_path, market=("--mean-gap", "20ms"))
+    try:
+        with session(one) as client:
+            client.login()
+        codes = [str(code) for code in range(1301, 1331)]
+        command = [program(), "watch", "--config-dir", one.config, *codes]
+        with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True) as follows:
+            ends = threading.Timer(PATIENCE, follows.kill)
+            ends.start()
+            numbers, traded = {code: [] for code in codes}, set()
+            while len(traded) < len(codes):
+                event = json.loads(follows.stdout.readline())
+                rows = event.get("trades", [event] if event["event"] == "DepthSnapshot" else [])
+                numbers[event["ticker"]] += [row["sequence_id"] for row in rows]
+                traded |= {event["ticker"]} if event["event"] == "Trades" else set()
+            ends.cancel()
+            follows.terminate()
+        for code, told in numbers.items():
+            assert told == list(range(1, len(told) + 1)), (code, told)
+    finally:
+        one.close()
 
 
 def test_watching_needs_an_engine(tmp_path, start):

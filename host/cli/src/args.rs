@@ -20,7 +20,7 @@ mod update;
 mod watch;
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub(crate) use self::order::{
 };
 pub(crate) use self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs};
 pub(crate) use self::sim_local_broker::LocalBrokerArgs;
-pub(crate) use self::watch::WatchArgs;
+pub(crate) use self::watch::{WATCH_TICKERS_MAX, WatchArgs};
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
@@ -84,10 +84,13 @@ Exit codes:
 
 Each command has a help of its own, with examples: kumiki replay run --help.";
 
+/// Columns of a line of help, wherever it is shown.
+const HELP_COLUMNS_MAX: usize = 96;
+
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]
 #[command(
-    name = "kumiki", version, max_term_width = 100, arg_required_else_help = true,
+    name = "kumiki", version, max_term_width = HELP_COLUMNS_MAX, arg_required_else_help = true,
     after_help = START
 )]
 pub(crate) struct Cli {
@@ -854,18 +857,37 @@ fn parse_date(text: &str) -> Result<JstDate, String> {
 
 /// Ends the program as wrong arguments do, for what only shows when they are looked at together.
 pub(crate) fn refuse(problem: &str) -> ! {
-    end(&Cli::command().error(ErrorKind::ValueValidation, problem))
+    end(&asked_for(env::args_os()).error(ErrorKind::ValueValidation, problem))
+}
+
+/// The command that arguments ask for, whose usage is shown beside what is wrong; the program's own where they
+/// cannot be read.
+fn asked_for(arguments: impl IntoIterator<Item = OsString>) -> clap::Command {
+    let mut command = command();
+    command.build();
+    let matches = command.clone().try_get_matches_from(arguments);
+    let mut below = matches.as_ref().ok().and_then(ArgMatches::subcommand);
+    while let Some((name, matches)) = below {
+        let Some(found) = command.find_subcommand(name).cloned() else { break };
+        (command, below) = (found, matches.subcommand());
+    }
+    command
+}
+
+/// All arguments, as this process takes them.
+fn command() -> clap::Command {
+    // A variable of the log that is empty is one that is not set.
+    let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
+    Cli::command().mut_args(|argument| match argument.get_env() {
+        Some(name) if is_empty(name) => argument.env(None::<&'static str>),
+        _ => argument,
+    })
 }
 
 /// The arguments of this process. Wrong ones end it, and so do wishes for help.
 pub(crate) fn parse() -> Cli {
     standard_error::set_json(logging::asks_for_json(env::args_os().skip(1)));
-    // A variable of the log that is empty is one that is not set.
-    let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
-    let mut command = Cli::command().mut_args(|argument| match argument.get_env() {
-        Some(name) if is_empty(name) => argument.env(None::<&'static str>),
-        _ => argument,
-    });
+    let mut command = command();
     let matches = command.try_get_matches_from_mut(env::args_os());
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     cli.unwrap_or_else(|error| end(&secret::without(error.format(&mut command))))
@@ -882,80 +904,4 @@ fn end(error: &clap::Error) -> ! {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_arguments_fit_together() {
-        Cli::command().debug_assert();
-    }
-
-    /// All texts below the flags of a command, and of those below it.
-    fn after_helps(command: &clap::Command) -> Vec<(String, String)> {
-        let own =
-            command.get_after_help().map(|text| (command.get_name().to_owned(), text.to_string()));
-        let below = command.get_subcommands().flat_map(after_helps);
-        own.into_iter().chain(below).collect()
-    }
-
-    #[test]
-    fn helps_fit_terminals() {
-        /// Of a line that stands by itself; paragraphs are wrapped where they are shown.
-        const COLUMNS_MAX: usize = 96;
-        let helps = after_helps(&Cli::command());
-        assert!(helps.len() >= 5, "{helps:?}");
-        for (name, text) in helps {
-            let is_paragraph = |line: &str| !line.is_empty() && !line.starts_with(' ');
-            let lines: Vec<&str> = text.lines().collect();
-            for line in lines.iter().filter(|line| !is_paragraph(line)) {
-                assert!(line.chars().count() <= COLUMNS_MAX, "{name}: {line}");
-            }
-            for pair in lines.windows(2) {
-                assert!(
-                    !pair.iter().all(|line| is_paragraph(line)),
-                    "{name} breaks a paragraph: {pair:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn parameters_keep_their_kind() {
-        let value = |text: &str| parse_param(text).unwrap().1.to_string();
-        assert_eq!(value("fast=20"), "20");
-        assert_eq!(value("on=true"), "true");
-        assert_eq!(value("price=1674.1"), "1674.1");
-        assert_eq!(value("name=x y"), "\"x y\"");
-        assert_eq!(value("list=[1]"), "\"[1]\"");
-        assert!(parse_param("fast").is_err() && parse_param("=1").is_err());
-    }
-
-    #[test]
-    fn dates_say_how_they_are_written() {
-        assert!(parse_date("2025-01-31").is_ok());
-        for text in ["2025-13-01", "2025-02-30", "tomorrow", ""] {
-            assert!(parse_date(text).unwrap_err().contains("write YYYY-MM-DD"), "{text}");
-        }
-    }
-
-    #[test]
-    fn lots_and_ticks_are_for_all_or_for_one() {
-        let id: InstrumentName = "1306.TSE".parse().unwrap();
-        assert_eq!(parse_lot("10"), Ok((None, Quantity::new(10))));
-        assert_eq!(parse_lot("1306.TSE=10"), Ok((Some(id.clone()), Quantity::new(10))));
-        let etf = TickChoice::Table(domain::TickTable::Etf);
-        assert_eq!(parse_ticks("1306.TSE=etf"), Ok((Some(id), etf)));
-        assert!(parse_lot("0").is_err() && parse_lot("1306.TSE=x").is_err());
-        let code: InstrumentName = "1306".parse().unwrap();
-        assert_eq!(parse_lot("1306=10"), Ok((Some(code), Quantity::new(10))));
-        assert!(parse_lot("=10").is_err() && parse_lot("13 06=10").is_err());
-    }
-
-    #[test]
-    fn ticks_are_tables_or_steps() {
-        assert_eq!("auto".parse(), Ok(TickChoice::Auto));
-        let step = domain::TickTable::Fixed(domain::Price::from_units(1_000));
-        assert_eq!("0.1".parse(), Ok(TickChoice::Table(step)));
-        assert!("0".parse::<TickChoice>().is_err() && "fine".parse::<TickChoice>().is_err());
-    }
-}
+mod tests;

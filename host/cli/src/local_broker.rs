@@ -2,6 +2,7 @@
 //! things may take (specification 4, P43, P44).
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub(crate) const SECTION: &str = "local_broker.";
 const ALLOW_PROD: (&str, &str) = ("LOCALBROKER_ALLOW_PROD", "1");
 /// See [`ALLOW_PROD`].
 const ENVIRONMENT: (&str, &str) = ("LOCALBROKER_ENV", "prod");
+/// What asks for the environment that is used anyway (specification 1, "What the service does").
+const VERIFICATION: &str = "verification";
 /// The dialect where no other is asked for.
 const DIALECT: &str = "local-broker-spec";
 /// Where boards are recorded in the cache folder, where no other folder is asked for.
@@ -89,6 +92,13 @@ impl LocalBrokerSettings {
     pub(crate) fn local_broker(&self, start: &StartLine, standalone: bool) -> Result<LocalBroker> {
         let is_set =
             |(name, wanted): (&str, &str)| env::var_os(name).is_some_and(|value| value == wanted);
+        let (name, prod) = ENVIRONMENT;
+        if let Some(value) = env::var_os(name).filter(|value| is_misspelt(value)) {
+            tracing::warn!(
+                ?value,
+                "{name} is neither {prod} nor {VERIFICATION}; the gateway's verification environment is used"
+            );
+        }
         self.local_broker_with(start, standalone, is_set)
     }
 
@@ -123,6 +133,12 @@ impl LocalBrokerSettings {
             record: record.then(|| self.record_dir.clone().unwrap_or_else(in_cache)),
         })
     }
+}
+
+/// Whether a value of [`ENVIRONMENT`] may be meant otherwise than it is taken: all but one are the verification
+/// environment (specification 1, "Capabilities entry").
+fn is_misspelt(value: &OsStr) -> bool {
+    !value.is_empty() && value != ENVIRONMENT.1 && value != VERIFICATION
 }
 
 #[cfg(test)]
@@ -215,6 +231,9 @@ pub(crate) mod tests {
         assert_eq!((ALLOW_PROD, ENVIRONMENT), (allow, prod));
         assert_eq!(made(ALLOW), (true, false));
         assert_eq!(made(BOTH), (true, true));
+        let misspelt = ["", "prod", "verification", "PROD", "production", "x", " prod"];
+        let misspelt = misspelt.map(|value| is_misspelt(OsStr::new(value)));
+        assert_eq!(misspelt, [false, false, false, true, true, true, true]);
         for name in ["environment", "env", "allow_prod", "production"] {
             let taken = LocalBrokerSettings::default().take(name, &"prod".into(), Path::new(""));
             assert_eq!(taken, Err(None), "{name}");

@@ -22,9 +22,9 @@ use crate::args::{
 };
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
-use crate::{Ending, paths, wrong_arguments};
+use crate::{Ending, output, paths, wrong_arguments};
 
-use asked::{Answer, Desk, LOGIN_TIME};
+use asked::{Answer, Desk, LOGIN_TIME, Nobody};
 
 /// The venue of these commands.
 pub(crate) const VENUE: &str = "web_broker";
@@ -38,7 +38,7 @@ pub(crate) fn run(command: &OrderCommand) -> Result<Ending> {
     match command {
         OrderCommand::Login(login) => {
             let mut desk = attach(&login.attach)?;
-            let answer = desk.login()?;
+            let answer = desk.login(&mut Nobody)?;
             ended(&mut desk, answer, |_| format!("{VENUE} is ready"))
         }
         OrderCommand::Submit(submit) => self::submit(submit),
@@ -49,11 +49,10 @@ pub(crate) fn run(command: &OrderCommand) -> Result<Ending> {
         OrderCommand::Watch(watch) => {
             let interrupt = Interrupt::listen()?;
             let mut desk = attach(&watch.attach)?;
-            while !interrupt.is_wanted() {
+            while !interrupt.is_wanted() && !output::is_over() {
                 let Some(received) = desk.client.next(LOOK)? else { continue };
                 if show::is_of_orders(&received.event) {
                     show::event(&received, watch.attach.format);
-                    std::io::stdout().flush()?;
                 }
             }
             Ok(Ending::Done)
@@ -317,9 +316,10 @@ pub(crate) fn ended(
         Answer::NeedsPassword(received) => (Some(received), Ending::NeedsPassword),
         Answer::Unknown(received) => (received, Ending::Unknown),
         Answer::NotReady(why) => {
-            crate::output::failure(&why);
+            output::failure(&why);
             return Ok(Ending::Problems);
         }
+        Answer::Interrupted => return Ok(Ending::Interrupted),
     };
     if let Some(received) = &received
         && is_json
@@ -329,14 +329,14 @@ pub(crate) fn ended(
     match (ending, &received) {
         (Ending::Done, Some(received)) if !is_json => println!("{}", done(&received.event)),
         (Ending::Done, _) => {}
-        (Ending::NeedsPassword, _) => crate::output::failure(
+        (Ending::NeedsPassword, _) => output::failure(
             "the second password is needed, and was not given; it is asked for at a terminal only; nothing was sent",
         ),
-        (Ending::Unknown, None) => crate::output::failure(&format!(
+        (Ending::Unknown, None) => output::failure(&format!(
             "no answer within {} s: it is not known what became of it; read `kumiki order list`",
             LOGIN_TIME.as_secs()
         )),
-        (_, Some(received)) => crate::output::failure(&show::refusal(&received.event)),
+        (_, Some(received)) => output::failure(&show::refusal(&received.event)),
         (_, None) => {}
     }
     Ok(ending)

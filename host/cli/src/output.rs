@@ -46,9 +46,9 @@ pub(crate) fn to_stdout(text: Arguments<'_>, end: &str) {
     }
 }
 
-/// Whether nobody reads standard output any more.
-pub(crate) fn is_unread() -> bool {
-    CLOSED.load(Ordering::Relaxed)
+/// Whether nothing printed to standard output arrives any more: nobody reads it, or it takes nothing.
+pub(crate) fn is_over() -> bool {
+    CLOSED.load(Ordering::Relaxed) || FAILED.load(Ordering::Relaxed)
 }
 
 /// Prints a line of text, as a line of the log where that is for scripts; where it cannot be printed

@@ -2,38 +2,26 @@
 //! through the engine that runs (specification 1, "Events"; specification 4, P45, P51, P53).
 
 mod book;
+mod note;
+mod picture;
 mod screen;
 
 use std::io::{IsTerminal, stdin, stdout};
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use domain::clock::Stopwatch;
-use engine::client::Received;
-use ipc::{
-    Command, Event, GetBoard, GetVenueState, RequestVenueLogin, Subscribe, VenueLifecycle,
-    VenueState,
-};
-use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self as keys, KeyCode, KeyEventKind, KeyModifiers};
+use anyhow::{Result, bail};
+use engine::client::{Client, Received};
+use ipc::{Command, Event, GetBoard, Subscribe, VenueLifecycle, VenueState};
 
-use crate::args::{Format, WatchArgs};
+use crate::args::{Format, WATCH_TICKERS_MAX, WatchArgs};
 use crate::interrupt::Interrupt;
-use crate::order::asked::{Answer, Desk};
-use crate::{Ending, order, output};
+use crate::order::asked::{Answer, Attendant, Desk, LOOK};
+use crate::{Ending, order, output, wrong_arguments};
 
 use book::Book;
+use picture::Picture;
 
 /// The venue whose boards are watched.
 const VENUE: &str = "local_broker";
-/// How long an event is waited for before keys are looked at.
-const LOOK: Duration = Duration::from_millis(40);
-/// Events that are taken before the next picture.
-const EVENTS_AT_ONCE: usize = 2_000;
-/// How often a picture is drawn at most.
-const DRAW_EVERY: Duration = Duration::from_millis(50);
-/// How often it is asked where the venue stands.
-const STATE_EVERY: Duration = Duration::from_secs(2);
 
 /// What is shown.
 #[derive(Debug)]
@@ -115,7 +103,8 @@ impl Watch {
                     Some("a login is under way; the engine may ask for the password".to_owned());
             }
             Event::VenueLoginCancelled(login) if login.venue == VENUE => {
-                self.note = Some("the login was given up".to_owned());
+                self.note =
+                    Some("the login was given up; the log of the engine says why".to_owned());
             }
             Event::VenueError(error) if error.venue == VENUE => {
                 self.note = Some(error.message.into_owned());
@@ -130,7 +119,7 @@ impl Watch {
 
 /// Runs the command.
 pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
-    let interrupt = Interrupt::listen()?;
+    let tickers = tickers(&args.tickers)?;
     let mut desk =
         order::attach_to(&args.attach, VENUE).map_err(|error| match replays(&error) {
             true => error.context(
@@ -138,26 +127,57 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
             ),
             false => error,
         })?;
-    let tickers: Vec<String> =
-        args.tickers.iter().map(|ticker| symbol(ticker).to_owned()).collect();
+    let interrupt = Interrupt::listen()?;
     let capabilities = desk.client.ready().venue_capabilities.get(VENUE);
     let is_production = capabilities.is_some_and(|venue| venue.is_production);
-    if let Some(ending) = make_ready(&mut desk, args.login)? {
-        return Ok(ending);
-    }
-    let mut watch = Watch::new(tickers.into_iter(), is_production);
+    let watch = Watch::new(tickers.into_iter(), is_production);
     if args.once {
-        return once(&mut desk, &mut watch);
-    }
-    if let Some(ending) = subscribe(&mut desk, &mut watch)? {
-        return Ok(ending);
+        return once(&mut desk, watch, &interrupt, args.login);
     }
     let is_for_people =
         desk.format == Format::Table && stdout().is_terminal() && stdin().is_terminal();
-    if is_for_people {
-        in_terminal(&mut desk, &mut watch, &interrupt)
-    } else {
-        as_lines(&mut desk, &interrupt)
+    if !is_for_people {
+        desk.format = Format::Json;
+        let tickers: Vec<String> = watch.books.into_iter().map(|book| book.ticker).collect();
+        let mut lines = Lines(&interrupt);
+        let Some(state) = standing(&mut desk, &mut lines, args.login)? else {
+            return Ok(unheard(&interrupt));
+        };
+        return match begin(&mut desk, &mut lines, state, &tickers)? {
+            None => follow(&mut desk, &mut lines),
+            Some(Answer::Interrupted) => Ok(unheard(&interrupt)),
+            Some(answer) => order::ended(&mut desk, answer, |_| String::new()),
+        };
+    }
+    let Some(state) = standing(&mut desk, &mut Quiet(&interrupt), args.login)? else {
+        return Ok(Ending::Interrupted);
+    };
+    let tickers: Vec<String> = watch.books.iter().map(|book| book.ticker.clone()).collect();
+    let mut picture = Picture::open(watch, &interrupt)?;
+    let answer = match begin(&mut desk, &mut picture, state, &tickers)? {
+        None => return follow(&mut desk, &mut picture),
+        Some(answer) => answer,
+    };
+    // The terminal is as it was before anything is told.
+    drop(picture);
+    order::ended(&mut desk, answer, |_| String::new())
+}
+
+/// The symbols of tickers, each once.
+fn tickers(given: &[String]) -> Result<Vec<String>> {
+    let mut tickers: Vec<String> = Vec::new();
+    for ticker in given {
+        let symbol = symbol(ticker);
+        if !tickers.iter().any(|known| known == symbol) {
+            tickers.push(symbol.to_owned());
+        }
+    }
+    match tickers.len() {
+        0..=WATCH_TICKERS_MAX => Ok(tickers),
+        many => Err(wrong_arguments(format!(
+            "{many} tickers; the gateway pushes {WATCH_TICKERS_MAX} symbols at most, so watch \
+             {WATCH_TICKERS_MAX} or fewer"
+        ))),
     }
 }
 
@@ -173,17 +193,18 @@ fn symbol(ticker: &str) -> &str {
     ticker.strip_suffix(".TSE").unwrap_or(ticker)
 }
 
-/// Logs in where that is asked for. None: the venue can be used.
-fn make_ready(desk: &mut Desk, login: bool) -> Result<Option<Ending>> {
-    let state = desk.venue_state()?;
+/// Where the venue stands, where it can be used or may be logged in at; none: the user does not wait for it.
+fn standing(
+    desk: &mut Desk,
+    attendant: &mut impl Attendant,
+    login: bool,
+) -> Result<Option<VenueLifecycle>> {
+    let Some(state) = desk.venue_state(attendant)? else { return Ok(None) };
     match state {
-        VenueLifecycle::Ready => Ok(None),
+        VenueLifecycle::Ready => Ok(Some(state)),
         _ if login => {
             eprintln!("logging in at {VENUE}; the engine may ask for the password");
-            match desk.login()? {
-                Answer::Done(_) => Ok(None),
-                other => order::ended(desk, other, |_| String::new()).map(Some),
-            }
+            Ok(Some(state))
         }
         VenueLifecycle::Disconnected => bail!(
             "nobody has logged in at {VENUE}; give --login, or start the engine with --local-broker login_at_start=true"
@@ -200,36 +221,60 @@ fn make_ready(desk: &mut Desk, login: bool) -> Result<Option<Ending>> {
     }
 }
 
-/// Asks for the market data of all tickers.
-fn subscribe(desk: &mut Desk, watch: &mut Watch) -> Result<Option<Ending>> {
-    let tickers: Vec<String> = watch.books.iter().map(|book| book.ticker.clone()).collect();
+/// Logs in where nobody has, and asks for the market data of all tickers. None: all was done.
+fn begin(
+    desk: &mut Desk,
+    attendant: &mut impl Attendant,
+    state: VenueLifecycle,
+    tickers: &[String],
+) -> Result<Option<Answer>> {
+    if state != VenueLifecycle::Ready {
+        match desk.login(attendant)? {
+            Answer::Done(_) => {}
+            other => return Ok(Some(other)),
+        }
+    }
     for ticker in tickers {
         let request_id = desk.client.request_id()?;
-        let command = Command::Subscribe(Subscribe { request_id, venue: VENUE.to_owned(), ticker });
-        let is_json = desk.format == Format::Json;
-        let answer = desk.ask(&command, |event, is_ours| {
-            let is_answer = is_ours && matches!(event, Event::Subscribed(_));
-            // Of those that are subscribed already, boards come before the answer for the next.
-            if !is_json || is_answer {
-                watch.take(event.clone());
-            }
-            is_answer
+        let (venue, ticker) = (VENUE.to_owned(), ticker.clone());
+        let command = Command::Subscribe(Subscribe { request_id, venue, ticker });
+        // Of those that are subscribed already, boards come before the answer for the next.
+        let answer = desk.ask_before(attendant, &command, |event, is_ours| {
+            is_ours && matches!(event, Event::Subscribed(_))
         })?;
         if !matches!(answer, Answer::Done(_)) {
-            return order::ended(desk, answer, |_| String::new()).map(Some);
+            return Ok(Some(answer));
         }
     }
     Ok(None)
 }
 
+/// Takes what the engine tells until the attendant has enough.
+fn follow(desk: &mut Desk, attendant: &mut impl Attendant) -> Result<Ending> {
+    while attendant.goes_on(&mut desk.client)? {
+        if let Some(received) = desk.client.next(LOOK)? {
+            attendant.hear(&received);
+        }
+    }
+    Ok(Ending::Done)
+}
+
 /// Reads the board of each ticker once.
-fn once(desk: &mut Desk, watch: &mut Watch) -> Result<Ending> {
+fn once(desk: &mut Desk, mut watch: Watch, interrupt: &Interrupt, login: bool) -> Result<Ending> {
+    let mut quiet = Quiet(interrupt);
+    let Some(state) = standing(desk, &mut quiet, login)? else {
+        return Ok(Ending::Interrupted);
+    };
+    if let Some(answer) = begin(desk, &mut quiet, state, &[])? {
+        return order::ended(desk, answer, |_| String::new());
+    }
     for index in 0..watch.books.len() {
         let request_id = desk.client.request_id()?;
         let (venue, ticker) = (VENUE.to_owned(), watch.books[index].ticker.clone());
         let command = Command::GetBoard(GetBoard { request_id, venue, ticker });
-        let answer = desk
-            .ask(&command, |event, is_ours| is_ours && matches!(event, Event::DepthSnapshot(_)))?;
+        let answer = desk.ask_before(&mut quiet, &command, |event, is_ours| {
+            is_ours && matches!(event, Event::DepthSnapshot(_))
+        })?;
         let Answer::Done(received) = answer else {
             return order::ended(desk, answer, |_| String::new());
         };
@@ -240,120 +285,81 @@ fn once(desk: &mut Desk, watch: &mut Watch) -> Result<Ending> {
         watch.state = Some(VenueLifecycle::Ready);
         watch.shown = index;
         watch.take(received.event);
-        print!("{}", screen::board(watch));
+        print!("{}", screen::board(&watch));
     }
     Ok(Ending::Done)
+}
+
+/// Waits for answers alone, until Ctrl-C.
+struct Quiet<'a>(&'a Interrupt);
+
+impl Attendant for Quiet<'_> {
+    fn hear(&mut self, _: &Received) {}
+
+    fn goes_on(&mut self, _: &mut Client) -> Result<bool> {
+        Ok(!self.0.is_wanted())
+    }
+}
+
+/// Prints events, one in a line, until Ctrl-C or until nobody can read them any more.
+struct Lines<'a>(&'a Interrupt);
+
+impl Attendant for Lines<'_> {
+    fn hear(&mut self, received: &Received) {
+        if is_of_boards(&received.event) {
+            println!("{}", received.text);
+        }
+    }
+
+    fn goes_on(&mut self, _: &mut Client) -> Result<bool> {
+        Ok(!self.0.is_wanted() && !output::is_over())
+    }
+}
+
+/// How it ends before all are subscribed: by the user, or because nobody can read the lines.
+fn unheard(interrupt: &Interrupt) -> Ending {
+    if interrupt.is_wanted() { Ending::Interrupted } else { Ending::Done }
 }
 
 /// Whether a script that follows boards wants an event.
-const fn is_of_boards(event: &Event<'_>) -> bool {
-    matches!(
-        event,
-        Event::DepthSnapshot(_)
-            | Event::Trades(_)
-            | Event::Subscribed(_)
-            | Event::SubscriptionEvicted(_)
-            | Event::VenueReady(_)
-            | Event::VenueError(_)
-            | Event::VenueLoginStarted(_)
-            | Event::VenueLoginCancelled(_)
-            | Event::EngineError(_)
-    )
-}
-
-/// Prints events, one in a line, until Ctrl-C or until nobody reads them any more.
-fn as_lines(desk: &mut Desk, interrupt: &Interrupt) -> Result<Ending> {
-    while !interrupt.is_wanted() && !output::is_unread() {
-        if let Some(Received { event, text }) = desk.client.next(LOOK)?
-            && is_of_boards(&event)
-        {
-            println!("{text}");
-        }
-    }
-    Ok(Ending::Done)
-}
-
-/// The terminal while it shows the board; however that ends, it is as it was.
-struct Screen(DefaultTerminal);
-
-impl Screen {
-    fn open() -> Result<Self> {
-        // It is given back when the program panics, too.
-        Ok(Self(
-            ratatui::try_init()
-                .context("the terminal cannot show the board; give --format json")?,
-        ))
+fn is_of_boards(event: &Event<'_>) -> bool {
+    match event {
+        Event::DepthSnapshot(depth) => depth.venue == VENUE,
+        Event::Trades(trades) => trades.venue == VENUE,
+        Event::Subscribed(subscribed) => subscribed.venue == VENUE,
+        Event::VenueReady(ready) => ready.venue == VENUE,
+        Event::VenueError(error) => error.venue == VENUE,
+        Event::VenueLoginStarted(login) => login.venue == VENUE,
+        Event::VenueLoginCancelled(login) => login.venue == VENUE,
+        Event::SubscriptionEvicted(_) | Event::EngineError(_) => true,
+        _ => false,
     }
 }
 
-impl Drop for Screen {
-    fn drop(&mut self) {
-        ratatui::restore();
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(texts: &[&str]) -> Result<Vec<String>> {
+        tickers(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
     }
-}
 
-/// What a key is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Quit,
-    Next,
-    Previous,
-    LogIn,
-}
-
-fn wish(code: KeyCode, modifiers: KeyModifiers) -> Option<Wish> {
-    Some(match code {
-        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Wish::Quit,
-        KeyCode::Char('q') | KeyCode::Esc => Wish::Quit,
-        KeyCode::Tab | KeyCode::Right | KeyCode::Down | KeyCode::Char('n') => Wish::Next,
-        KeyCode::BackTab | KeyCode::Left | KeyCode::Up | KeyCode::Char('p') => Wish::Previous,
-        KeyCode::Char('l') => Wish::LogIn,
-        _ => return None,
-    })
-}
-
-/// Shows the board until q or Ctrl-C.
-fn in_terminal(desk: &mut Desk, watch: &mut Watch, interrupt: &Interrupt) -> Result<Ending> {
-    let mut screen = Screen::open()?;
-    let clock = Stopwatch::start();
-    let (mut drawn, mut asked) = (None, None);
-    while !interrupt.is_wanted() {
-        let now = clock.elapsed();
-        let is_due = |last: Option<Duration>, every| last.is_none_or(|last| now - last >= every);
-        if is_due(asked, STATE_EVERY) {
-            let request_id = desk.client.request_id()?;
-            let venue = Some(VENUE.to_owned());
-            desk.client.send(&Command::GetVenueState(GetVenueState { request_id, venue }))?;
-            asked = Some(now);
-        }
-        let mut wait = LOOK;
-        for _ in 0..EVENTS_AT_ONCE {
-            let Some(received) = desk.client.next(wait)? else { break };
-            watch.take(received.event);
-            wait = Duration::from_millis(1);
-        }
-        while keys::poll(Duration::ZERO)? {
-            let keys::Event::Key(key) = keys::read()? else { continue };
-            if key.kind != KeyEventKind::Press {
-                continue;
-            }
-            watch.note = None;
-            match wish(key.code, key.modifiers) {
-                Some(Wish::Quit) => return Ok(Ending::Done),
-                Some(Wish::Next) => watch.select(1),
-                Some(Wish::Previous) => watch.select(watch.books.len() - 1),
-                Some(Wish::LogIn) => {
-                    let request_id = Some(desk.client.request_id()?);
-                    let login = RequestVenueLogin { request_id, venue: VENUE.to_owned() };
-                    desk.client.send(&Command::RequestVenueLogin(login))?;
-                }
-                None => {}
-            }
-        }
-        if is_due(drawn, DRAW_EVERY) {
-            screen.0.draw(|frame| screen::draw(watch, frame))?;
-            drawn = Some(now);
-        }
+    #[test]
+    fn a_ticker_is_watched_once() {
+        let known = given(&["7203", "9984.TSE", "7203.TSE", "9984", "130A"]).unwrap();
+        assert_eq!(known, ["7203", "9984", "130A"]);
     }
-    Ok(Ending::Done)
+
+    #[test]
+    fn as_many_are_watched_as_the_gateway_pushes() {
+        let many = |count: usize| (0..count).map(|one| (1_300 + one).to_string()).collect();
+        let fifty: Vec<String> = many(WATCH_TICKERS_MAX);
+        assert_eq!(tickers(&fifty).unwrap(), fifty);
+        let twice = [fifty.clone(), vec!["1300.TSE".to_owned()]].concat();
+        assert_eq!(tickers(&twice).unwrap(), fifty, "one of them twice");
+        let told = tickers(&many(WATCH_TICKERS_MAX + 1)).unwrap_err();
+        assert!(crate::is_wrong_arguments(&told));
+        let told = told.to_string();
+        assert!(told.starts_with("51 tickers; the gateway pushes 50 symbols at most"), "{told}");
+    }
 }

@@ -7,7 +7,7 @@ use std::env::{self, VarError};
 
 use ipc::{CredentialsRecord, Secret};
 use keys::Key;
-use keys::dialog::{Dialog, Question};
+use keys::dialog::{Dialog, NoAnswer, Question};
 use orders::Credentials;
 use secrecy::{ExposeSecret, SecretString};
 use venues::local_broker::NoPassword;
@@ -40,7 +40,12 @@ pub(crate) fn gateway_password(
     dev_login_allowed: bool,
     dialog: &Dialog,
 ) -> Result<SecretString, NoPassword> {
-    let ask = || dialog.ask(GATEWAY_QUESTION).map_err(|error| error.to_string());
+    let ask = || {
+        dialog.ask(GATEWAY_QUESTION).map_err(|error| NoPassword {
+            is_wanted: matches!(error, NoAnswer::Cancelled | NoAnswer::Closed),
+            why: error.to_string(),
+        })
+    };
     let found = gateway_password_with(dev_login_allowed, variable, ask);
     let why = found.as_ref().err().map(|none| none.why.as_str());
     tracing::debug!(given = found.is_ok(), why, "looked for the gateway's password");
@@ -50,11 +55,11 @@ pub(crate) fn gateway_password(
 fn gateway_password_with(
     dev_login_allowed: bool,
     variable: impl Fn(&str) -> Result<Option<SecretString>, String>,
-    ask: impl FnOnce() -> Result<SecretString, String>,
+    ask: impl FnOnce() -> Result<SecretString, NoPassword>,
 ) -> Result<SecretString, NoPassword> {
     let of_development = if dev_login_allowed { variable(DEV_GATEWAY_PASSWORD) } else { Ok(None) };
-    let found = of_development.and_then(|found| found.map_or_else(ask, Ok));
-    found.map_err(|why| NoPassword { why })
+    let of_development = of_development.map_err(|why| NoPassword { why, is_wanted: false })?;
+    of_development.map_or_else(ask, Ok)
 }
 
 /// Finds both. The credentials of development come first where they are allowed and set.
@@ -158,7 +163,8 @@ mod tests {
                 assert_eq!(name, "DEV_LOCALBROKER_API_PASSWORD");
                 Ok(dev.map(SecretString::from))
             };
-            let ask = || asked.map(SecretString::from).map_err(str::to_owned);
+            let none = |why: &str| NoPassword { why: why.to_owned(), is_wanted: true };
+            let ask = || asked.map(SecretString::from).map_err(none);
             let found = gateway_password_with(is_allowed, variable, ask);
             found.map(|found| found.expose_secret().to_owned()).map_err(|none| none.why)
         };

@@ -20,6 +20,7 @@ use results::RunFolder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{MissedTickBehavior, timeout};
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
@@ -44,6 +45,8 @@ type Socket = WebSocketStream<TcpStream>;
 /// Bytes that are read and given up of a client that goes on sending when its connection ends.
 const GIVEN_UP_BYTES_MAX: usize = 64 << 20;
 
+/// Why the connection of a client ends that went without a word: it was killed, or ended so.
+const LOST: &str = "lost";
 /// Why a client has to go for which there is no room.
 const TOO_MANY_CLIENTS: &str = "too_many_clients";
 /// Characters of a client's version that the log tells.
@@ -250,6 +253,9 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
         Some(Closing { code, reason, .. }) if ![1000, 1001].contains(&code) => {
             tracing::warn!(code, reason, "a client was sent away");
         }
+        Some(Closing { reason, .. }) if reason == LOST => {
+            tracing::info!("the connection of a client was lost");
+        }
         _ => tracing::info!("a client has left"),
     }
 }
@@ -295,6 +301,7 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
             Some(Ok(Message::Ping(_) | Message::Pong(_))) if pings < EARLY_PINGS_MAX => pings += 1,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return None,
             Some(Ok(Message::Close(_))) | None => return None,
+            Some(Err(error)) if is_lost(&error) => return None,
             Some(other) => {
                 let (code, reason) = wrong_message(&other);
                 close(socket, code, reason).await;
@@ -429,6 +436,11 @@ fn wrong_message(message: &Result<Message, WsError>) -> (u16, &'static str) {
     }
 }
 
+/// Whether a connection has ended without the words with which one ends.
+const fn is_lost(error: &WsError) -> bool {
+    matches!(error, WsError::Io(_) | WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake))
+}
+
 /// Reads a client's messages until it goes or has to go.
 async fn read(
     mut source: SplitStream<Socket>,
@@ -475,9 +487,12 @@ async fn read(
                     return source;
                 }
             }
-            Some(Ok(Message::Close(_)) | Err(WsError::ConnectionClosed | WsError::Io(_)))
-            | None => {
+            Some(Ok(Message::Close(_)) | Err(WsError::ConnectionClosed)) | None => {
                 outbox.close(Closing { code: 1000, reason: String::new(), at_once: true });
+                return source;
+            }
+            Some(Err(error)) if is_lost(&error) => {
+                outbox.close(Closing { code: 1000, reason: LOST.to_owned(), at_once: true });
                 return source;
             }
             Some(other) => {

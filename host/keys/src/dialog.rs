@@ -1,6 +1,6 @@
 //! Asks the person at this machine for a password: in a window of an installed pinentry program, else in the
 //! terminal. A dialog waits for somebody, so it runs on a thread of its own, ends in time, and is given up
-//! when the program ends.
+//! when the program ends; its pinentry program is ended then, too.
 //!
 //! | what is there | what is asked |
 //! |---|---|
@@ -11,24 +11,26 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use pinentry::PassphraseInput;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::KEY_BYTES_MAX;
+use crate::pinentry::{NoPin, Program, Talk};
 
 /// Names the pinentry program, by its path or its name on the path.
 pub const PINENTRY_VARIABLE: &str = "KUMIKI_PINENTRY";
 /// How long a dialog waits for somebody. After so many seconds the pinentry program closes its window.
 pub const DIALOG_TIME: Duration = Duration::from_secs(300);
-/// Dialogs that were given up and whose program has not ended; with more nobody is asked any more.
+/// Dialogs that were given up and have not ended: a program that was ended may leave others behind, which
+/// hold its output. With more nobody is asked any more.
 pub const DIALOGS_LEFT_MAX: usize = 4;
 /// Programs that speak the pinentry protocol, those with a window first.
 pub const PROGRAMS: [&str; 10] = [
@@ -43,8 +45,10 @@ pub const PROGRAMS: [&str; 10] = [
     "pinentry-curses",
     "pinentry-tty",
 ];
-/// Characters of what a program says that are told.
-const WHY_CHARS_MAX: usize = 200;
+/// How often it is looked for whether a program that has answered has ended.
+const LOOK: Duration = Duration::from_millis(10);
+/// Looks for that; then it is ended.
+const LOOKS_MAX: usize = 100;
 
 /// What is asked, in texts of at most 200 bytes and one line each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,9 +102,17 @@ struct Inner {
     open: AtomicUsize,
     is_closed: AtomicBool,
     /// Who waits for an answer now, by its number.
-    waiting: Mutex<BTreeMap<u64, Sender<Answer>>>,
+    waiting: Mutex<BTreeMap<u64, Waiting>>,
     asked: AtomicU64,
     shown: terminal::Shown,
+}
+
+/// Who waits for an answer.
+#[derive(Debug)]
+struct Waiting {
+    sender: Sender<Answer>,
+    /// The program that asks; it ends when nobody waits any more.
+    program: Option<Program>,
 }
 
 impl Dialog {
@@ -133,24 +145,31 @@ impl Dialog {
         let inner = &self.0;
         let number = inner.asked.fetch_add(1, Ordering::SeqCst);
         let (sender, answer) = channel();
-        inner.waiting().insert(number, sender.clone());
+        inner.waiting().insert(number, Waiting { sender: sender.clone(), program: None });
         // After the line above: whoever closes sees this one, or this one sees that it is closed.
         let answered = if inner.is_closed.load(Ordering::SeqCst) {
             Err(NoAnswer::Closed)
         } else {
-            self.begin(question, sender).and_then(|()| self.wait(&answer))
+            self.begin(number, question, sender).and_then(|()| self.wait(&answer))
         };
-        inner.waiting().remove(&number);
+        let waited = inner.waiting().remove(&number);
+        // Its program is ended while others may ask.
+        drop(waited);
         answered
     }
 
     /// Asks on a thread of its own.
-    fn begin(&self, question: Question, sender: Sender<Answer>) -> Result<(), NoAnswer> {
+    fn begin(
+        &self,
+        number: u64,
+        question: Question,
+        sender: Sender<Answer>,
+    ) -> Result<(), NoAnswer> {
         let inner = Arc::clone(&self.0);
         let open = Open::one_more(&inner)?;
         let spawned = thread::Builder::new().name("dialog".to_owned()).spawn(move || {
             // Whoever asked may have given up.
-            let _ = sender.send(inner.answer(question));
+            let _ = sender.send(inner.answer(number, question));
             drop(open);
         });
         spawned
@@ -172,12 +191,14 @@ impl Dialog {
         }
     }
 
-    /// Gives all dialogs up; nobody is asked any more. The terminal shows again what is typed.
+    /// Gives all dialogs up; nobody is asked any more, and no program that asks is left. The terminal shows
+    /// again what is typed.
     pub fn close(&self) {
         self.0.is_closed.store(true, Ordering::SeqCst);
-        for one in self.0.waiting().values() {
+        for one in self.0.waiting().values_mut() {
             // Its answer may have come at the same moment.
-            let _ = one.send(Err(NoAnswer::Closed));
+            let _ = one.sender.send(Err(NoAnswer::Closed));
+            one.program = None;
         }
         self.0.shown.again();
     }
@@ -204,15 +225,14 @@ impl Drop for Open {
 }
 
 impl Inner {
-    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, Sender<Answer>>> {
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks in one way after the other, until one of them works.
-    fn answer(&self, question: Question) -> Answer {
-        let mut why = match self.in_window(question) {
-            Ok(Some(answered)) => return checked(answered?),
-            Ok(None) => "no pinentry program is installed".to_owned(),
+    fn answer(&self, number: u64, question: Question) -> Answer {
+        let mut why = match self.in_window(number, question) {
+            Ok(answered) => return checked(answered?),
             Err(why) => why,
         };
         if !self.terminal {
@@ -231,46 +251,85 @@ impl Inner {
         )))
     }
 
-    /// Asks in a window. None: there is no program for that; an error: it cannot.
-    fn in_window(&self, question: Question) -> Result<Option<Answer>, String> {
-        let found = match &self.program {
-            Some(named) => {
-                let found = PassphraseInput::with_binary(named);
-                let missing = || format!("{PINENTRY_VARIABLE} names no program that can be run");
-                Some(found.ok_or_else(missing)?)
-            }
-            None => PROGRAMS.into_iter().find_map(PassphraseInput::with_binary),
+    /// Asks in a window. An error: there is no program for that, or it cannot.
+    fn in_window(&self, number: u64, question: Question) -> Result<Answer, String> {
+        let Some((name, mut talk)) = self.started(number)? else {
+            return Ok(Err(NoAnswer::Closed));
         };
-        let Some(mut input) = found else { return Ok(None) };
         let seconds = u16::try_from(self.time.as_secs()).unwrap_or(u16::MAX);
-        input
-            .with_title(question.title)
-            .with_description(question.description)
-            .with_prompt(question.prompt)
-            .with_timeout(seconds.max(1));
-        Ok(Some(match input.interact() {
+        let asked = talk.ask(question, seconds.max(1));
+        // The end of what it hears.
+        drop(talk);
+        self.end(number);
+        Ok(match asked {
             Ok(password) => Ok(password),
-            Err(pinentry::Error::Cancelled) => Err(NoAnswer::Cancelled),
-            Err(pinentry::Error::Timeout) => Err(NoAnswer::Late(self.time)),
-            // What it said may hold what was typed, so only its kind is told.
-            Err(pinentry::Error::Io(error)) => {
-                return Err(format!(
-                    "the pinentry program does not speak the protocol ({})",
-                    error.kind()
-                ));
+            Err(NoPin::Cancelled) => Err(NoAnswer::Cancelled),
+            Err(NoPin::Late) => Err(NoAnswer::Late(self.time)),
+            Err(NoPin::Refused(said)) => return Err(format!("{name} refuses: {said}")),
+            Err(NoPin::Ended) => return Err(format!("{name} ended before it had an answer")),
+            // What it said may hold what was typed.
+            Err(NoPin::Garbage) => {
+                return Err(format!("{name} does not speak the protocol of pinentry programs"));
             }
-            Err(pinentry::Error::Encoding(_)) => {
-                return Err(
-                    "the pinentry program answered with something that is no text".to_owned()
-                );
+            Err(NoPin::NoText) => {
+                return Err(format!("{name} answered with something that is no text"));
             }
-            Err(pinentry::Error::Gpg(error)) => {
-                let said = error.to_string();
-                let said: String = said.chars().take(WHY_CHARS_MAX).collect();
-                return Err(format!("the pinentry program refuses: {}", said.escape_debug()));
-            }
-        }))
+        })
     }
+
+    /// Starts a program. None: nobody waits for it any more; an error: there is none that runs.
+    fn started(&self, number: u64) -> Result<Option<(String, Talk)>, String> {
+        if let Some(named) = &self.program {
+            let shown = format!("the program {named:?} that {PINENTRY_VARIABLE} names");
+            return match self.start(number, named) {
+                Ok(talk) => Ok(talk.map(|talk| (shown, talk))),
+                Err(error) => Err(format!("{shown} cannot be run ({error})")),
+            };
+        }
+        for name in PROGRAMS {
+            match self.start(number, OsStr::new(name)) {
+                Ok(talk) => return Ok(talk.map(|talk| (name.to_owned(), talk))),
+                Err(error) if is_missing(&error) => {}
+                Err(error) => return Err(format!("{name} cannot be run ({error})")),
+            }
+        }
+        Err(format!(
+            "no pinentry program is installed (none of {} is on the path)",
+            PROGRAMS.join(", ")
+        ))
+    }
+
+    /// Starts a program for who waits; none where nobody does any more.
+    fn start(&self, number: u64, name: &OsStr) -> io::Result<Option<Talk>> {
+        // Whoever gives it up ends the program that is here then.
+        let mut waiting = self.waiting();
+        let Some(one) = waiting.get_mut(&number) else { return Ok(None) };
+        if self.is_closed.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        let (program, talk) = Program::start(name)?;
+        one.program = Some(program);
+        Ok(Some(talk))
+    }
+
+    /// Waits a moment for the end of a program that hears no more, and ends it then.
+    fn end(&self, number: u64) {
+        for _ in 0..LOOKS_MAX {
+            let mut waiting = self.waiting();
+            let program = waiting.get_mut(&number).and_then(|one| one.program.as_mut());
+            if program.is_none_or(Program::has_ended) {
+                break;
+            }
+            drop(waiting);
+            thread::sleep(LOOK);
+        }
+        let program = self.waiting().get_mut(&number).and_then(|one| one.program.take());
+        drop(program);
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
 /// A password that can be one.
@@ -375,145 +434,4 @@ mod terminal {
 
 #[cfg(test)]
 #[cfg(unix)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
-
-    use super::*;
-
-    const QUESTION: Question = Question {
-        title: "Kumiki",
-        description: "API password of the local broker's gateway",
-        prompt: "password",
-    };
-    /// Long enough for a script on a machine that is busy.
-    const LONG: Duration = Duration::from_secs(60);
-    const SECRET: &str = "marker 100% 4711";
-
-    /// A pinentry program that answers GETPIN so.
-    fn fake(folder: &Path, getpin: &str) -> OsString {
-        let path = folder.join("fake-pinentry");
-        let script = format!(
-            "#!/bin/sh\necho 'OK Pleased to meet you'\nwhile read -r line; do\n  echo \"$line\" >> \"{}\"\n\
-             case \"$line\" in\n  GETPIN) {getpin};;\n  BYE) echo 'OK closing'; exit 0;;\n  *) echo OK;;\n  esac\ndone\n",
-            folder.join("heard").display()
-        );
-        write_program(&path, &script);
-        path.into()
-    }
-
-    fn write_program(path: &Path, script: &str) {
-        fs::write(path, script).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
-    }
-
-    fn asked(getpin: &str) -> (Answer, String) {
-        let folder = tempfile::tempdir().unwrap();
-        let dialog = Dialog::new(Some(fake(folder.path(), getpin)), false, LONG);
-        let answered = dialog.ask(QUESTION);
-        let heard = fs::read_to_string(folder.path().join("heard")).unwrap();
-        (answered, heard)
-    }
-
-    #[test]
-    fn a_password_is_asked_for_in_a_window() {
-        let (answered, heard) = asked("echo 'D marker 100%25 4711'; echo OK");
-        assert_eq!(answered.unwrap().expose_secret(), SECRET);
-        let description = format!("SETDESC {}", QUESTION.description);
-        for line in ["SETTITLE Kumiki", &description, "SETPROMPT password", "SETTIMEOUT 60"] {
-            assert!(heard.contains(line), "{line}: {heard}");
-        }
-    }
-
-    #[test]
-    fn who_does_not_want_to_gives_none() {
-        for getpin in ["echo 'ERR 83886179 Operation cancelled <Pinentry>'", "echo OK"] {
-            assert_eq!(asked(getpin).0.unwrap_err(), NoAnswer::Cancelled, "{getpin}");
-        }
-        let (answered, _) = asked("echo 'ERR 83886142 Timeout <Pinentry>'");
-        assert_eq!(answered.unwrap_err(), NoAnswer::Late(LONG));
-    }
-
-    #[test]
-    fn a_program_that_is_none_is_told_without_what_it_said() {
-        let told = |getpin: &str| asked(getpin).0.unwrap_err().to_string();
-        let text = told("echo 'D marker 4711 is no line of the protocol'; echo 'marker'");
-        assert!(text.contains("does not speak the protocol") && !text.contains("marker"), "{text}");
-        let text = told("printf 'ERR 83886254 no display\\033[2J\\n'");
-        assert!(
-            text.contains("refuses: Code 174: no display") && !text.contains('\u{1b}'),
-            "{text}"
-        );
-        let text = told(&format!("echo 'D {}'; echo OK", "x".repeat(KEY_BYTES_MAX + 1)));
-        assert!(text.contains("more than 2048 bytes"), "{text}");
-        let folder = tempfile::tempdir().unwrap();
-        let ends = folder.path().join("ends");
-        write_program(&ends, "#!/bin/sh\nexit 0\n");
-        for (program, why) in [
-            (ends.into_os_string(), "does not speak the protocol"),
-            ("/nowhere/pinentry".into(), "KUMIKI_PINENTRY names no program that can be run"),
-        ] {
-            let text =
-                Dialog::new(Some(program), false, LONG).ask(QUESTION).unwrap_err().to_string();
-            assert!(text.contains(why), "{text}");
-            for words in ["the terminal is not asked", "name one with KUMIKI_PINENTRY"] {
-                assert!(text.contains(words), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_program_that_hangs_is_given_up() {
-        let folder = tempfile::tempdir().unwrap();
-        let hangs = fake(folder.path(), &hang(folder.path()));
-        let dialog = Dialog::new(Some(hangs), false, Duration::from_millis(50));
-        for _ in 0..DIALOGS_LEFT_MAX {
-            let late = dialog.ask(QUESTION).unwrap_err();
-            assert_eq!(late, NoAnswer::Late(Duration::from_millis(50)));
-        }
-        assert_eq!(dialog.ask(QUESTION).unwrap_err(), NoAnswer::TooMany);
-        assert!(dialog.0.waiting().is_empty(), "nobody waits any more");
-        end_children(folder.path());
-    }
-
-    #[test]
-    fn the_end_of_the_program_waits_for_no_dialog() {
-        let folder = tempfile::tempdir().unwrap();
-        let dialog = Dialog::new(Some(fake(folder.path(), &hang(folder.path()))), false, LONG);
-        let asking = dialog.clone();
-        let asked = thread::spawn(move || asking.ask(QUESTION));
-        // It hears the question before it hangs.
-        let heard = folder.path().join("heard");
-        while !fs::read_to_string(&heard).unwrap_or_default().contains("GETPIN") {
-            thread::sleep(Duration::from_millis(5));
-        }
-        dialog.close();
-        assert_eq!(asked.join().unwrap().unwrap_err(), NoAnswer::Closed);
-        assert_eq!(
-            dialog.ask(QUESTION).unwrap_err(),
-            NoAnswer::Closed,
-            "and nobody is asked again"
-        );
-        end_children(folder.path());
-    }
-
-    /// What a script does that hangs, and tells its process number before.
-    fn hang(folder: &Path) -> String {
-        format!("echo $$ >> \"{}\"; exec sleep 600", folder.join("numbers").display())
-    }
-
-    /// The scripts that hang are those whose process numbers stand in the folder.
-    fn end_children(folder: &Path) {
-        let numbers = fs::read_to_string(folder.join("numbers")).unwrap_or_default();
-        for number in numbers.lines() {
-            let _ = std::process::Command::new("kill").arg(number).status();
-        }
-    }
-
-    #[test]
-    fn an_error_and_an_answer_show_no_password() {
-        let (answered, _) = asked("echo 'D marker'; echo OK");
-        assert!(!format!("{answered:?}").contains("marker"), "{answered:?}");
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ mod credential;
 mod deadline;
 pub mod dialog;
 mod error;
+mod pinentry;
 mod store;
 mod value;
 

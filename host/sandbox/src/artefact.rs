@@ -12,6 +12,9 @@ use crate::contract::{self, Belonging, Contract};
 use crate::error::SandboxError;
 use crate::version::full_name;
 
+/// What every WebAssembly file begins with.
+const MAGIC: &[u8] = b"\0asm";
+
 /// A component's bytes and identity.
 #[derive(Debug, Clone)]
 pub struct Artefact {
@@ -70,6 +73,12 @@ impl Artefact {
         name: &str,
         bytes: Vec<u8>,
     ) -> Result<Self, SandboxError> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(SandboxError::NotWasm {
+                name: name.to_owned(),
+                reason: "it does not begin with `\\0asm`".to_owned(),
+            });
+        }
         let sha256 = sha256(&bytes);
         let component = if Parser::is_component(&bytes) {
             bytes
@@ -302,7 +311,8 @@ mod tests {
     #[test]
     fn other_bytes_are_refused() {
         let error = Artefact::from_bytes("guest", b"#!/bin/sh".to_vec()).unwrap_err();
-        assert!(error.to_string().starts_with("guest is not WebAssembly: "), "{error}");
+        let told = "guest is not WebAssembly: it does not begin with `\\0asm`";
+        assert_eq!(error.to_string(), told);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Error;
-use tokio_tungstenite::tungstenite::error::CapacityError;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -123,6 +123,10 @@ pub(crate) fn told(error: &Error, who: &str, frame_bytes_max: usize) -> String {
         Error::Io(error) => format!("the connection ended ({})", error.kind()),
         Error::Capacity(CapacityError::MessageTooLong { .. }) => {
             format!("a frame has more than {frame_bytes_max} bytes")
+        }
+        // Its program ended or was killed, or what is between has cut it.
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
+            format!("the connection to {who} was lost")
         }
         Error::Protocol(_) => "what came is against the rules of WebSockets".to_owned(),
         _ => "the stream failed".to_owned(),

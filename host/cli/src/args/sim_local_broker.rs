@@ -27,10 +27,10 @@ Examples:
       boards around the trades of files, 60 times as fast
   kumiki sim local-broker --dialect local-broker-kabusapi --fault empty-pong
 
-When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL,
+When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL, \
 \"push_url\": URL}. Only this machine can connect.
 
-/control takes one command or a list of them, as JSON objects with `do`; POST /control/NAME
+/control takes one command or a list of them, as JSON objects with `do`; POST /control/NAME \
 takes the other fields alone:
   trade {symbol, price, quantity, time?, count?}, book {symbol, count?}     the market
   boards, frame {text | json}                      pushes boards as they are, any frame
@@ -45,15 +45,15 @@ takes the other fields alone:
   account {cash?, margin?, orders?, positions?}    sets the account
   market {run}, forget-requests, state
 
-Faults of calls, used up one by one: delay-answer=MS, drop-before, drop-answer, half-answer,
-garbage, empty-answer, unauthorized[=CODE], too-many[=CODE], server-error[=STATUS],
-bad-request=CODE, register-full, missing-entries[=N]. Calls are called by their paths: token,
-wallet/cash, wallet/margin, orders, positions, board, symbol, apisoftlimit, register,
+Faults of calls, used up one by one: delay-answer=MS, drop-before, drop-answer, half-answer, \
+garbage, empty-answer, unauthorized[=CODE], too-many[=CODE], server-error[=STATUS], \
+bad-request=CODE, register-full, missing-entries[=N]. Calls are called by their paths: token, \
+wallet/cash, wallet/margin, orders, positions, board, symbol, apisoftlimit, register, \
 unregister, unregister/all, sendorder, cancelorder, websocket, unknown.
 
-Faults of frames, used up likewise: duplicate-frames, lost-frames; an extra frame before each:
-wrong-utf8, binary-frames, malformed-frames, giant-frames[=BYTES], unregistered-frames,
-foreign-exchange-frames[=EXCHANGE]; another book: crossed-book, one-sided-book,
+Faults of frames, used up likewise: duplicate-frames, lost-frames; an extra frame before each: \
+wrong-utf8, binary-frames, malformed-frames, giant-frames[=BYTES], unregistered-frames, \
+foreign-exchange-frames[=EXCHANGE]; another book: crossed-book, one-sided-book, \
 unordered-levels, null-levels.
 
 Faults that stand until they are cleared: empty-pong, second-freezes, silent-push, logged-out.";

@@ -34,12 +34,13 @@ never are.
 Exit codes:
   0    done
   1    refused: nobody is logged in, the register set is full, or there is no engine
-  2    the engine is busy, or the arguments are wrong";
+  2    the engine is busy, or the arguments are wrong
+  130  ended by q, Ctrl-C or a signal before all tickers were subscribed";
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
     /// Symbols like 7203; 7203.TSE is the same. Each takes one of the gateway's 50 places.
-    #[arg(value_name = "TICKER", required = true, num_args = 1..=WATCH_TICKERS_MAX)]
+    #[arg(value_name = "TICKER", required = true, num_args = 1..)]
     pub(crate) tickers: Vec<String>,
 
     /// Read each board once, print it and end; this works where nothing is pushed, too.

@@ -24,8 +24,8 @@ pub(crate) const LOGIN_TIME: Duration = Duration::from_secs(90);
 const TYPING_TIME: Duration = Duration::from_secs(330);
 /// How long it is waited for why a login was given up.
 const WHY_TIME: Duration = Duration::from_secs(2);
-/// How often it is looked for.
-const LOOK: Duration = Duration::from_millis(500);
+/// How long an event is waited for before it is looked whether to go on.
+pub(crate) const LOOK: Duration = Duration::from_millis(40);
 /// Bytes of a second password that is typed.
 const PASSWORD_BYTES_MAX: usize = 128;
 
@@ -44,6 +44,29 @@ pub(crate) enum Answer {
     Unknown(Option<Received>),
     /// There is no session at the broker.
     NotReady(String),
+    /// Nobody waits for it any more.
+    Interrupted,
+}
+
+/// Who looks on while an answer is waited for.
+pub(crate) trait Attendant {
+    /// Takes an event, also the answer where it is the one that was hoped for.
+    fn hear(&mut self, received: &Received);
+
+    /// Whether to go on; asked before each event, and often while none comes.
+    fn goes_on(&mut self, client: &mut Client) -> Result<bool>;
+}
+
+/// Nobody: waits as long as it takes.
+#[derive(Debug)]
+pub(crate) struct Nobody;
+
+impl Attendant for Nobody {
+    fn hear(&mut self, _: &Received) {}
+
+    fn goes_on(&mut self, _: &mut Client) -> Result<bool> {
+        Ok(true)
+    }
 }
 
 /// A connection to the engine whose venue is asked.
@@ -66,6 +89,16 @@ impl Desk {
     pub(crate) fn ask(
         &mut self,
         command: &Command,
+        is_done: impl FnMut(&Event<'static>, bool) -> bool,
+    ) -> Result<Answer> {
+        self.ask_before(&mut Nobody, command, is_done)
+    }
+
+    /// The same before an attendant.
+    pub(crate) fn ask_before(
+        &mut self,
+        attendant: &mut impl Attendant,
+        command: &Command,
         mut is_done: impl FnMut(&Event<'static>, bool) -> bool,
     ) -> Result<Answer> {
         let id = command.request_id().map(|id| id.as_text().into_owned()).unwrap_or_default();
@@ -73,12 +106,17 @@ impl Desk {
         self.client.send(command)?;
         let watch = Stopwatch::start();
         while watch.elapsed() < ANSWER_TIME {
+            if !attendant.goes_on(&mut self.client)? {
+                return Ok(Answer::Interrupted);
+            }
             let Some(received) = self.client.next(LOOK)? else { continue };
             let is_ours = request_id(&received).as_deref() == Some(&id);
             if is_done(&received.event, is_ours) {
+                attendant.hear(&received);
                 return Ok(Answer::Done(received));
             }
             if !is_ours {
+                attendant.hear(&received);
                 continue;
             }
             match &received.event {
@@ -102,6 +140,7 @@ impl Desk {
                 Event::Error(_) | Event::EngineError(_) => return Ok(Answer::Refused(received)),
                 _ => {}
             }
+            attendant.hear(&received);
         }
         Ok(Answer::Unknown(None))
     }
@@ -140,12 +179,17 @@ impl Desk {
 
     /// Logs in where nobody has. None: orders can be sent.
     pub(crate) fn make_ready(&mut self) -> Result<Option<Answer>> {
-        Ok(match self.venue_state()? {
+        let Some(state) = self.venue_state(&mut Nobody)? else {
+            return Ok(Some(Answer::Interrupted));
+        };
+        Ok(match state {
             VenueLifecycle::Ready => None,
-            VenueLifecycle::Disconnected | VenueLifecycle::LoggingIn => match self.login()? {
-                Answer::Done(_) => None,
-                other => Some(other),
-            },
+            VenueLifecycle::Disconnected | VenueLifecycle::LoggingIn => {
+                match self.login(&mut Nobody)? {
+                    Answer::Done(_) => None,
+                    other => Some(other),
+                }
+            }
             VenueLifecycle::TokenExpired | VenueLifecycle::AppDown => {
                 // The account may be used elsewhere now; to take it back is the person's decision.
                 let why =
@@ -156,7 +200,7 @@ impl Desk {
     }
 
     /// Logs in, and waits until the venue is ready.
-    pub(crate) fn login(&mut self) -> Result<Answer> {
+    pub(crate) fn login(&mut self, attendant: &mut impl Attendant) -> Result<Answer> {
         let request_id = self.client.request_id()?;
         let id = request_id.as_text().into_owned();
         let venue = self.venue;
@@ -166,6 +210,9 @@ impl Desk {
         let mut cancelled = None;
         let mut patience = if venue == VENUE { LOGIN_TIME } else { TYPING_TIME };
         while heard.elapsed() < patience {
+            if !attendant.goes_on(&mut self.client)? {
+                return Ok(Answer::Interrupted);
+            }
             let Some(received) = self.client.next(LOOK)? else { continue };
             let of = match &received.event {
                 Event::VenueReady(ready) => &ready.venue,
@@ -178,21 +225,33 @@ impl Desk {
                     let answer = if is_busy { Answer::Busy } else { Answer::Refused };
                     return Ok(answer(received));
                 }
-                _ => continue,
+                _ => {
+                    attendant.hear(&received);
+                    continue;
+                }
             };
             if of != venue {
+                attendant.hear(&received);
                 continue;
             }
             heard = Stopwatch::start();
             match &received.event {
-                Event::VenueReady(_) => return Ok(Answer::Done(received)),
+                Event::VenueReady(_) => {
+                    attendant.hear(&received);
+                    return Ok(Answer::Done(received));
+                }
                 // Why follows, where there is more to say.
                 Event::VenueLoginCancelled(_) => {
                     cancelled = Some(received);
                     patience = WHY_TIME;
                 }
-                Event::VenueError(_) => return Ok(Answer::Refused(received)),
-                _ => {}
+                Event::VenueError(_) => {
+                    if let Some(cancelled) = cancelled {
+                        attendant.hear(&cancelled);
+                    }
+                    return Ok(Answer::Refused(received));
+                }
+                _ => attendant.hear(&received),
             }
         }
         Ok(match cancelled {
@@ -204,17 +263,23 @@ impl Desk {
         })
     }
 
-    /// Where the venue stands.
-    pub(crate) fn venue_state(&mut self) -> Result<VenueLifecycle> {
+    /// Where the venue stands; none where the attendant does not go on.
+    pub(crate) fn venue_state(
+        &mut self,
+        attendant: &mut impl Attendant,
+    ) -> Result<Option<VenueLifecycle>> {
         let request_id = self.client.request_id()?;
         let id = request_id.as_text().into_owned();
         let venue = Some(self.venue.to_owned());
         self.client.send(&Command::GetVenueState(GetVenueState { request_id, venue }))?;
         let watch = Stopwatch::start();
         while watch.elapsed() < ANSWER_TIME {
+            if !attendant.goes_on(&mut self.client)? {
+                return Ok(None);
+            }
             let Some(received) = self.client.next(LOOK)? else { continue };
             match &received.event {
-                Event::VenueState(state) if state.request_id == id => return Ok(state.state),
+                Event::VenueState(state) if state.request_id == id => return Ok(Some(state.state)),
                 Event::Error(error) if request_id_is(&received, &id) => {
                     let what = if error.code == error_code::VENUE_NOT_AVAILABLE {
                         "the engine has no such venue"
@@ -223,7 +288,7 @@ impl Desk {
                     };
                     bail!("{what}: {}", error.message);
                 }
-                _ => {}
+                _ => attendant.hear(&received),
             }
         }
         let venue = self.venue;

@@ -90,7 +90,9 @@ pub(super) fn refusal(event: &Event<'_>) -> String {
         Event::EngineBusy(busy) => format!("the engine is busy: {}", busy.reason),
         Event::VenueError(error) => format!("{}: {}", error.code, error.message),
         Event::SubmitOrderResult(_) => taken(event),
-        Event::VenueLoginCancelled(_) => "the login was given up".to_owned(),
+        Event::VenueLoginCancelled(_) => {
+            "the login was given up; the log of the engine says why".to_owned()
+        }
         _ => "refused".to_owned(),
     }
 }

@@ -13,6 +13,7 @@ use ratatui::widgets::Widget;
 
 use super::Watch;
 use super::book::Book;
+use super::note::{NOTE_LINES_MAX, wrapped};
 use crate::terminal::grouped;
 
 /// Columns of the board: quantity, price, quantity.
@@ -41,14 +42,15 @@ pub(super) fn board(watch: &Watch) -> String {
 }
 
 fn render(watch: &Watch, area: Rect, buffer: &mut Buffer) {
+    let book = watch.selected();
+    let footer = footer(watch, book, area);
     let [title, tabs, body, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Min(0),
-        Constraint::Length(1),
+        Constraint::Length(u16::try_from(footer.len()).unwrap_or(u16::MAX)),
     ])
     .areas(area);
-    let book = watch.selected();
     head(watch, book).render(title, buffer);
     names(watch).render(tabs, buffer);
     let [board, _, side] = Layout::horizontal([
@@ -59,7 +61,7 @@ fn render(watch: &Watch, area: Rect, buffer: &mut Buffer) {
     .areas(body);
     lines(&board_lines(book, usize::from(board.height)), board, buffer);
     lines(&trade_lines(book, usize::from(side.height)), side, buffer);
-    footer(watch, book).render(foot, buffer);
+    lines(&footer, foot, buffer);
 }
 
 fn lines(lines: &[Line<'_>], area: Rect, buffer: &mut Buffer) {
@@ -200,9 +202,12 @@ fn trade_line(trade: &TradeRow) -> Line<'static> {
 }
 
 /// What keys do, and what the stream left out; or what was told last.
-fn footer(watch: &Watch, book: &Book) -> Line<'static> {
+fn footer(watch: &Watch, book: &Book, area: Rect) -> Vec<Line<'static>> {
     if let Some(note) = &watch.note {
-        return Line::from(Span::styled(safe(note), Style::new().fg(Color::Yellow)));
+        let most = usize::from(area.height / 2).clamp(1, NOTE_LINES_MAX);
+        let lines = wrapped(&safe(note), usize::from(area.width), most);
+        let style = Style::new().fg(Color::Yellow);
+        return lines.into_iter().map(|line| Line::from(Span::styled(line, style))).collect();
     }
     let keys = if watch.books.len() > 1 { "q quit  Tab next ticker" } else { "q quit" };
     let login = match watch.state {
@@ -210,7 +215,7 @@ fn footer(watch: &Watch, book: &Book) -> Line<'static> {
         _ => "  l log in",
     };
     let counted = format!("   {} told, {} left out", book.told, book.left_out);
-    Line::from(vec![dim(format!("{keys}{login}")), dim(counted)])
+    vec![Line::from(vec![dim(format!("{keys}{login}")), dim(counted)])]
 }
 
 #[cfg(test)]
@@ -325,5 +330,27 @@ mod tests {
         let text = drawn(&one, 84, 24);
         assert!(text.contains("the gateway is away") && !text.contains('\u{1b}'), "{text}");
         assert!(text.contains("the real market"), "{text}");
+    }
+
+    #[test]
+    fn what_to_do_is_seen_at_the_end_of_a_long_message() {
+        let mut one = watch(&["7203"]);
+        one.books[0].take_depth(depth("s", 1));
+        let told = "the gateway cannot be reached (connection refused): start its program on this \
+                    machine, log in there, and then press l to log in again";
+        one.note = Some(told.to_owned());
+        for (width, height) in [(80, 24), (40, 24), (40, 10)] {
+            let text = drawn(&one, width, height);
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(told), "{width} x {height}: {text}");
+            assert!(words.contains("2,850"), "the best prices stay: {text}");
+        }
+        one.note = Some("long ".repeat(1_000));
+        for (height, lines) in [(24, NOTE_LINES_MAX), (6, 3), (1, 1)] {
+            let text = drawn(&one, 80, height);
+            let of_note = text.lines().filter(|line| line.starts_with("long long")).count();
+            assert!(of_note <= lines && (height < 4 || of_note == lines), "{height}: {text}");
+        }
+        assert!(drawn(&one, 80, 24).trim_end().ends_with('…'));
     }
 }

@@ -168,6 +168,9 @@ impl Endpoint {
         // The parser leaves the scheme's own port out.
         let has_port = text.trim_end_matches('/').ends_with(":80");
         let port = url.port().or_else(|| has_port.then_some(80)).unwrap_or(usual);
+        if port == 0 {
+            return wrong("has port 0, where nobody listens");
+        }
         if port == PRODUCTION_PORT && !is_production {
             return Err(ConfigError::ProductionPort);
         }
@@ -246,6 +249,7 @@ mod tests {
             ("http://127.0.0.1:1/kabusapi", "has a path"),
             ("http://127.0.0.1:1/?a", "has a path"),
             ("http://me:word@127.0.0.1:1", "holds a name"),
+            ("http://127.0.0.1:0", "has port 0"),
             ("127.0.0.1:1", "no address"),
         ] {
             let told = endpoint(Some(text), false, false).unwrap_err().to_string();

@@ -35,6 +35,8 @@ use crate::{Asked, Now, Recipient};
 pub struct NoPassword {
     /// In one line, without a secret.
     pub why: String,
+    /// Whether somebody wanted it so: the person who was asked, or who ends the engine.
+    pub is_wanted: bool,
 }
 
 /// Asks the user for the gateway's password; it may wait for minutes, and is called on a thread of its own.

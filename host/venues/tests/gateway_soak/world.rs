@@ -237,7 +237,9 @@ impl World {
             Out::AskPassword => {
                 let given = match self.random.below(20) {
                     0 if !self.is_calm => Ok(SecretString::from("marker-wrong-password")),
-                    1 | 2 if !self.is_calm => Err(NoPassword { why: "given up".to_owned() }),
+                    1 | 2 if !self.is_calm => {
+                        Err(NoPassword { why: "given up".to_owned(), is_wanted: true })
+                    }
                     _ => Ok(SecretString::from(PASSWORD)),
                 };
                 let after = Duration::from_secs(1 + self.random.below(30));

@@ -158,6 +158,10 @@ async fn what_is_no_stream_ends_the_connection_and_it_is_tried_again() {
         let why = down(&mut receiver).await;
         assert!(why.contains(words), "{words}: {why}");
     }
+    let mut lost = accepted(&listener).await;
+    assert_eq!(receiver.recv().await, Some(StreamEvent::Up));
+    lost.get_mut().shutdown().await.unwrap();
+    assert_eq!(down(&mut receiver).await, "the connection to the broker was lost");
     for (answer, words) in [
         ("HTTP/1.1 503 Busy\r\n\r\n", "503"),
         ("HTTP/1.1 302 Found\r\nLocation: /other\r\n\r\n", "302"),

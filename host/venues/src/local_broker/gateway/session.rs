@@ -141,8 +141,12 @@ impl Gateway {
                 self.renewal = Some(Renewal::at(now.mono));
                 self.ask_token(now);
             }
-            Err(NoPassword { why }) => {
-                tracing::info!(why, "no login at the local broker");
+            Err(NoPassword { why, is_wanted }) => {
+                if is_wanted {
+                    tracing::info!(why, "no login at the local broker");
+                } else {
+                    tracing::warn!(why, "no login at the local broker: nobody gave its password");
+                }
                 self.life.step(Trigger::LoginCancelled, now.wall);
                 for asked in self.login.take().map(|login| login.asked).unwrap_or_default() {
                     let request_id = asked.map(|asked| asked.request_id.into());

@@ -318,7 +318,8 @@ impl World {
                     Out::AskPassword => {
                         if let Some(user) = self.user {
                             let given = user.map(SecretString::from);
-                            let given = given.map_err(|why| NoPassword { why: why.to_owned() });
+                            let given = given
+                                .map_err(|why| NoPassword { why: why.to_owned(), is_wanted: true });
                             self.gateway.password(given, now);
                         }
                     }

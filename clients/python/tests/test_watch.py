@@ -1,0 +1,251 @@
+"""`kumiki watch` before an engine that is played here, so that it is known what was sent, and when."""
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+from conftest import program
+from plain_client import PATIENCE, SCHEMA_MAJOR, SCHEMA_MINOR, proof
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import serve
+
+VENUE = "local_broker"
+TOKEN = "a token of sixteen"
+NEEDS_UNIX = pytest.mark.skipif(os.name != "posix", reason="signals and terminals of Unix")
+
+
+class Played:
+    """An engine with one client, which does `script(engine, command)` for each command."""
+
+    def __init__(self, folder, script, state="Ready"):
+        self.config, self.script, self.state = folder, script, state
+        self.commands, self.socket = [], None
+        self.server = serve(self._serve, "127.0.0.1", 0, compression=None)
+        self.port = self.server.socket.getsockname()[1]
+        (folder / "engine-session.json").write_text(json.dumps({"port": self.port, "token": TOKEN}))
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join(PATIENCE)
+
+    def tell(self, event, **fields):
+        self.socket.send(json.dumps({"event": event, **fields}))
+
+    def _serve(self, socket):
+        self.socket = socket
+        nonce = secrets.token_hex(32)
+        versions = {"schema_major": SCHEMA_MAJOR, "schema_minor": SCHEMA_MINOR}
+        self.tell("Challenge", server_nonce=nonce, **versions)
+        with contextlib.suppress(ConnectionClosed):
+            hello = json.loads(socket.recv())
+            able = {"requires_local_app": True, "max_push_symbols": 50, "supports_amend": False,
+                    "requires_trade_password_for_cancel": True, "is_production": False}
+            self.tell("Ready", **versions, engine_version="1", engine_session_id="played",
+                      capabilities={"strategy_engine": {"live": False, "replay": True}},
+                      venue_capabilities={VENUE: able}, dialects={VENUE: {"name": "played", "sha256": "00"}},
+                      session_state="Idle", proof=proof(TOKEN, "server", hello["client_nonce"], nonce, "live"))
+            while True:
+                command = json.loads(socket.recv())
+                self.commands.append(command)
+                if command["op"] == "GetVenueState":
+                    self.tell("VenueState", request_id=command["request_id"], venue=VENUE, state=self.state, push=None,
+                              code=None, since_ms=1)
+                else:
+                    self.script(self, command)
+
+    def has_heard(self, op):
+        deadline = time.monotonic() + PATIENCE
+        while not any(command["op"] == op for command in list(self.commands)):
+            assert time.monotonic() < deadline, f"{op} did not come: {self.commands}"
+            time.sleep(0.01)
+
+    # --- Events.
+
+    def subscribed(self, command):
+        ticker = command["ticker"]
+        info = {"symbol": ticker, "exchange": "LocalBrokerStock", "market_kind": "Stock", "display_name_ja": None}
+        self.tell("Subscribed", request_id=command["request_id"], venue=VENUE, ticker=ticker, ticker_info=info)
+
+    def depth(self, ticker, number):
+        self.tell("DepthSnapshot", venue=VENUE, exchange="LocalBrokerStock", ticker=ticker, stream_session_id="s",
+                  sequence_id=number, received_ms=1_795_492_805_300, timestamp_ms=1_795_492_805_250,
+                  timestamp_source="venue", last_price="2850", bids=[], asks=[])
+
+    def trade(self, ticker, number):
+        row = {"price": "2850", "qty": "100", "side": "buy", "side_rule": "at_ask", "ts_ms": 1_795_492_805_250,
+               "sequence_id": number, "received_ms": 1_795_492_805_300}
+        self.tell("Trades", venue=VENUE, exchange="LocalBrokerStock", ticker=ticker, stream_session_id="s",
+                  trades=[row])
+
+
+def watching(engine, *arguments, **how):
+    command = [program(), "watch", "--config-dir", engine.config, *arguments]
+    return subprocess.Popen(list(map(str, command)), **{"text": True, "stderr": subprocess.PIPE, **how})
+
+
+def told(text):
+    """The events of lines, each in short."""
+    events = [json.loads(line) for line in text.splitlines()]
+    for event in events:
+        numbers = [row["sequence_id"] for row in event.get("trades", [event]) if "sequence_id" in row]
+        yield (event["event"], *(event[name] for name in ("ticker",) if name in event), *numbers)
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "json")])
+def test_lines_begin_with_what_the_engine_tells_first(tmp_path, form):
+    """What comes of the first ticker while the second is being subscribed is printed, too."""
+    def script(engine, command):
+        if command["ticker"] == "7203":
+            return engine.subscribed(command)
+        for number in (1, 3):
+            engine.depth("7203", number)
+            engine.trade("7203", number + 1)
+        engine.subscribed(command)
+        engine.trade("7203", 5)
+        engine.trade("9984", 1)
+        return engine.socket.close()
+
+    with Played(tmp_path, script) as engine:
+        out, errors = watching(engine, "7203", "9984.TSE", "7203.TSE", *form, stdout=subprocess.PIPE).communicate(
+            timeout=PATIENCE)
+    assert list(told(out)) == [
+        ("Subscribed", "7203"), ("DepthSnapshot", "7203", 1), ("Trades", "7203", 2), ("DepthSnapshot", "7203", 3),
+        ("Trades", "7203", 4), ("Subscribed", "9984"), ("Trades", "7203", 5), ("Trades", "9984", 1),
+    ], errors
+    assert [command["ticker"] for command in engine.commands if command["op"] == "Subscribe"] == ["7203", "9984"]
+
+
+def test_lines_tell_of_the_login(tmp_path):
+    def script(engine, command):
+        if command["op"] == "RequestVenueLogin":
+            engine.tell("VenueLoginStarted", venue=VENUE, request_id=command["request_id"])
+            engine.tell("VenueReady", venue="web_broker")
+            engine.tell("VenueReady", venue=VENUE, request_id=command["request_id"])
+            return
+        engine.subscribed(command)
+        engine.socket.close()
+
+    with Played(tmp_path, script, state="Disconnected") as engine:
+        out, errors = watching(engine, "7203", "--login", "--format", "json", stdout=subprocess.PIPE).communicate(
+            timeout=PATIENCE)
+    assert list(told(out)) == [("VenueLoginStarted",), ("VenueReady",), ("Subscribed", "7203")], errors
+
+
+def asks_for_ever(engine, command):
+    """A login that waits for a person."""
+    if command["op"] == "RequestVenueLogin":
+        engine.tell("VenueLoginStarted", venue=VENUE, request_id=command["request_id"])
+
+
+@NEEDS_UNIX
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("more", [("--format", "json"), ("--once",)])
+def test_a_signal_ends_a_login(tmp_path, name, more):
+    with Played(tmp_path, asks_for_ever, state="Disconnected") as engine:
+        watch = watching(engine, "7203", "--login", *more, stdout=subprocess.PIPE)
+        engine.has_heard("RequestVenueLogin")
+        watch.send_signal(getattr(signal, name))
+        watch.communicate(timeout=PATIENCE)
+    assert watch.returncode == 130
+
+
+class Terminal:
+    """`kumiki watch` at a terminal."""
+
+    def __init__(self, engine, *arguments):
+        import termios
+        self.termios = termios
+        self.ours, theirs = os.openpty()
+        termios.tcsetwinsize(theirs, (24, 80))
+        self.before = termios.tcgetattr(theirs)
+        self.theirs, self.shown = theirs, b""
+        self.process = watching(engine, *arguments, stdin=theirs, stdout=theirs, stderr=theirs, text=False)
+
+    def until(self, text):
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.shown:
+            left = deadline - time.monotonic()
+            assert left > 0 and select.select([self.ours], [], [], left)[0], (text, self.shown)
+            self.shown += os.read(self.ours, 65_536)
+
+    def ended(self):
+        """Its exit code, and whether the terminal is as it was."""
+        code = None
+        deadline = time.monotonic() + PATIENCE
+        while code is None:
+            assert time.monotonic() < deadline, self.shown
+            if select.select([self.ours], [], [], 0.01)[0]:
+                self.shown += os.read(self.ours, 65_536)
+            code = self.process.poll()
+        return code, self.termios.tcgetattr(self.theirs) == self.before
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.ours)
+        os.close(self.theirs)
+
+
+@NEEDS_UNIX
+@pytest.mark.parametrize("how", ["q", "\x03", "SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_login_is_given_up_at_the_terminal(tmp_path, how):
+    with Played(tmp_path, asks_for_ever, state="Disconnected") as engine:
+        terminal = Terminal(engine, "7203", "--login")
+        try:
+            terminal.until(b"a login is under way")
+            if how.startswith("SIG"):
+                terminal.process.send_signal(getattr(signal, how))
+            else:
+                os.write(terminal.ours, how.encode())
+            assert terminal.ended() == (130, True), terminal.shown
+            assert b"\x1b[?1049l" in terminal.shown, "it leaves the screen of its own"
+        finally:
+            terminal.close()
+
+
+@NEEDS_UNIX
+@pytest.mark.parametrize("how", ["q", "SIGTERM"])
+def test_a_board_is_left_at_the_terminal(tmp_path, how):
+    def script(engine, command):
+        engine.subscribed(command)
+        engine.depth("7203", 1)
+
+    with Played(tmp_path, script) as engine:
+        terminal = Terminal(engine, "7203")
+        try:
+            terminal.until(b"2,850")
+            terminal.process.send_signal(signal.SIGTERM) if how == "SIGTERM" else os.write(terminal.ours, how.encode())
+            assert terminal.ended() == (0, True), terminal.shown
+        finally:
+            terminal.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that takes nothing")
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_lines_that_cannot_be_written_end_it(tmp_path, form):
+    def script(engine, command):
+        engine.subscribed(command)
+
+    with Played(tmp_path, script) as engine, open("/dev/full", "w") as full:
+        watch = watching(engine, "7203", "--format", form, stdout=full)
+        _, errors = watch.communicate(timeout=PATIENCE)
+    assert watch.returncode == 1 and errors.startswith("error: cannot print to standard output"), errors
+
+
+def test_more_tickers_than_the_gateway_pushes(tmp_path):
+    """They are counted before an engine is looked for."""
+    command = [program(), "watch", "--config-dir", tmp_path, *(str(1_301 + one) for one in range(51))]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 2 and "51 tickers; the gateway pushes 50 symbols at most" in ended.stderr, ended
