@@ -84,5 +84,8 @@ pub const BOARD_GROUP_ROWS: usize = 8_192;
 pub const DAY_SEGMENTS_MAX: u32 = 9_999;
 /// Days of a folder with recordings: eight years of business days.
 pub const RECORDED_DAYS_MAX: usize = 2_000;
+/// How far the venue's time of a trade may be from its receipt: the clocks of two machines differ by seconds.
+/// A time further away is not that of the trade, and every later one of its symbol would be moved behind it.
+pub const TRADE_CLOCK_OFF_MAX: Duration = Duration::from_secs(5 * 60);
 /// Symbols whose trades go into one file of the vendor's layout; a gateway pushes 50 at once.
 pub const DAY_SYMBOLS_MAX: usize = 4_096;
