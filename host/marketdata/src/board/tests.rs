@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use domain::{JstDate, Random, TsNanos};
 
-use super::folder::BoardFolder;
+use super::folder::{BoardFolder, DayFolder};
 use super::journal::{Journal, JournalError, JournalSummary, read_journal};
 use super::recorder::{NotKept, Recorder};
 use super::row::{BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};
@@ -22,11 +22,12 @@ use super::trades_file::{is_up_to_date, make_trades_file};
 use super::writer::{Pace, RecorderError, RecorderEvent, Writer};
 use crate::limits::{
     BOARD_GROUP_ROWS, BOARD_LEVELS_MAX, BOARD_VALUE_MAX, DAY_SEGMENTS_MAX, JOURNAL_BLOCK_BYTES_MAX,
-    RECORDED_DAYS_MAX, SESSION_ID_BYTES_MAX, SYNC_ROWS, SYNC_TIME,
+    RECORDED_DAYS_MAX, RECORDER_ROOM_BYTES, SESSION_ID_BYTES_MAX, SYNC_ROWS, SYNC_TIME,
 };
 use crate::parquet::ParquetError;
 use crate::{ReadOptions, Selection, TradeFile, TradeRow, read_trades};
 
+mod bad_starts;
 mod trades_files;
 
 /// Journals of ten rows and a second.
@@ -359,18 +360,6 @@ fn a_damaged_block_costs_its_own_rows_only() {
 }
 
 #[test]
-fn a_file_that_is_no_journal_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    record(folder.path(), [row(1)]);
-    let day = BoardFolder::new(folder.path()).day(date());
-    fs::write(day.journal(7), "notes of the user").unwrap();
-    let mut writer = Writer::open(folder.path()).unwrap();
-    let error = writer.recover(&mut no_events).unwrap_err().to_string();
-    assert!(error.contains("000007.journal is no journal of this version"), "{error}");
-    assert_eq!(fs::read(day.journal(7)).unwrap(), b"notes of the user");
-}
-
-#[test]
 fn a_killed_sealing_is_done_again_from_any_step() {
     let folder = tempfile::tempdir().unwrap();
     let day = BoardFolder::new(folder.path()).day(date());
@@ -558,8 +547,11 @@ fn a_disk_that_takes_no_more_ends_the_recording_with_one_event() {
 fn records_until_no_file_grows() {
     let folder = std::env::var("KUMIKI_TEST_RECORD").unwrap();
     let (events, told) = channel();
-    let recorder =
-        Recorder::start(Path::new(&folder), move |event| drop(events.send(event))).unwrap();
+    let recorder = Recorder::start(Path::new(&folder), move |event| drop(events.send(event)));
+    let recorder = match recorder {
+        Ok(recorder) => recorder,
+        Err(error) => return println!("refused {error}"),
+    };
     for number in 1.. {
         match recorder.try_record(row(number)) {
             Ok(()) => {}
@@ -579,7 +571,7 @@ fn records_until_no_file_grows() {
 fn a_full_disk_keeps_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     // The recorder with files of at most so many blocks of 512 bytes.
-    let run = |blocks: u32| {
+    let run = |blocks: usize| {
         let output = Command::new("sh")
             .arg("-c")
             .arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""))
@@ -591,19 +583,25 @@ fn a_full_disk_keeps_what_is_there() {
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        let line = |start: &str| {
+        let line = move |start: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(start));
             line.unwrap_or_else(|| panic!("{text}")).to_owned()
         };
-        let stopped = line("stopped ");
-        assert_eq!(stopped.matches("Stopped").count(), 1, "{stopped}");
-        assert!(stopped.contains("File too large"), "{stopped}");
-        line("kept ").parse::<u64>().unwrap()
+        line
     };
-    let kept = run(16_384);
+    let line = run(RECORDER_ROOM_BYTES / 512);
+    let stopped = line("stopped ");
+    assert_eq!(stopped.matches("Stopped").count(), 1, "{stopped}");
+    assert!(stopped.contains("File too large"), "{stopped}");
+    let kept = line("kept ").parse::<u64>().unwrap();
     assert!(kept > 0 && kept.is_multiple_of(SYNC_ROWS as u64), "{kept}");
-    // The files of the journal do not fit: it stays.
-    assert_eq!(run(64), 0);
+    // Without room nothing begins; the journal stays.
+    for blocks in [64, RECORDER_ROOM_BYTES / 512 - 1] {
+        let refused = run(blocks)("refused ");
+        assert!(refused.starts_with("cannot write the first 8 MiB in "), "{refused}");
+        assert!(refused.contains("File too large"), "{refused}");
+    }
+    assert_eq!(files(&folder.path().join("board")), ["20260105"]);
     assert_eq!(stored(folder.path()).len(), 0);
     let journal = BoardFolder::new(folder.path()).day(date()).journal(1);
     assert_eq!(numbers(&journal).1, JournalSummary { rows: kept, ..Default::default() });
