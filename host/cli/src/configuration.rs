@@ -575,6 +575,20 @@ mod tests {
             ("[local_broker]\nretry_wait_ms = 0", "it takes a whole number from 1 to 600000"),
             ("[local_broker]\nrecord = 1", "local_broker.record is 1; it takes true or false"),
             ("[local_broker]\ndialects = 1", "local_broker.dialects is 1; it takes a path"),
+            (
+                "[local_broker]\nrecord_dir = \"\"",
+                "local_broker.record_dir is \"\"; it takes a name or a path that is not empty; leave it out",
+            ),
+            (
+                "[local_broker]\ndialect = \" \"",
+                "local_broker.dialect is \" \"; it takes a name or a path",
+            ),
+            ("[local_broker]\ndialects = \"\"", "local_broker.dialects is \"\"; it takes a name"),
+            (
+                "[web_broker]\ndialect = \"\"",
+                "web_broker.dialect is \"\"; it takes a name or a path",
+            ),
+            ("[web_broker]\ndialects = \"\"", "web_broker.dialects is \"\"; it takes a name"),
             // P44: production is no matter of a file.
             ("[local_broker]\nenvironment = \"prod\"", "no setting `local_broker.environment`"),
         ] {

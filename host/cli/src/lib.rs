@@ -205,6 +205,8 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
 pub fn main() -> ExitCode {
     let cli = args::parse();
     let started = cli.log.start(default_log(&cli.command));
+    #[cfg(unix)]
+    let started = started.and_then(|()| interrupt::survive_full_files());
     let ended = started.and_then(|()| run(&cli.command));
     let printed = output::finish();
     let code = match ended {

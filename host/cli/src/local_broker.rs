@@ -56,11 +56,12 @@ impl LocalBrokerSettings {
     /// What it takes; none where that is what its kind says.
     pub(crate) fn take(&mut self, name: &str, value: &Value, folder: &Path) -> Taken<()> {
         let text = || settings::text(value);
+        let named = || settings::name(value);
         let millis = || settings::number(value, MILLIS);
         match name {
             "base_url" => self.base_url = Some(text()?.to_owned()),
-            "dialect" => self.dialect = Some(Dialect::of(text()?, folder)),
-            "dialects" => self.dialects = Some(folder.join(text()?)),
+            "dialect" => self.dialect = Some(Dialect::of(named()?, folder)),
+            "dialects" => self.dialects = Some(folder.join(named()?)),
             "keepalive" => {
                 self.keep_alive = Some(match text()? {
                     "ping" => KeepAlive::Ping,
@@ -79,7 +80,7 @@ impl LocalBrokerSettings {
             "request_timeout_ms" => self.request_timeout_ms = Some(millis()?),
             "login_at_start" => self.login_at_start = Some(settings::boolean(value)?),
             "record" => self.record = Some(settings::boolean(value)?),
-            "record_dir" => self.record_dir = Some(folder.join(text()?)),
+            "record_dir" => self.record_dir = Some(folder.join(named()?)),
             _ => return Err(None),
         }
         Ok(())

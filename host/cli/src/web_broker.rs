@@ -65,8 +65,8 @@ impl WebBrokerSettings {
                 });
             }
             "base_url" => self.base_url = Some(text()?.to_owned()),
-            "dialect" => self.dialect = Some(Dialect::of(text()?, folder)),
-            "dialects" => self.dialects = Some(folder.join(text()?)),
+            "dialect" => self.dialect = Some(Dialect::of(settings::name(value)?, folder)),
+            "dialects" => self.dialects = Some(folder.join(settings::name(value)?)),
             "order_phase" => {
                 let phase = text()?.parse();
                 self.order_phase = Some(phase.map_err(|_| Some("O0, O1, O2 or O3".to_owned()))?);

@@ -104,6 +104,8 @@ pub(crate) struct Core {
     pub(crate) run: Option<Run>,
     /// What the present run takes commands from.
     pub(crate) last_run: Option<EndedRun>,
+    /// What went wrong and stays so: told to each client that joins after it was told to all.
+    lasting: Option<EngineError<'static>>,
 }
 
 impl Shared {
@@ -119,6 +121,7 @@ impl Shared {
             left_alone: None,
             run: None,
             last_run: None,
+            lasting: None,
         };
         Self {
             config,
@@ -148,6 +151,9 @@ impl Shared {
         let id = core.hub.join(Arc::clone(outbox));
         let ready = welcome(core.state);
         core.hub.tell(id, &ready);
+        if let Some(error) = &core.lasting {
+            core.hub.tell(id, &Event::EngineError(error.clone()));
+        }
         core.tell_count();
         Some(id)
     }
@@ -181,6 +187,12 @@ impl Core {
     fn tell_count(&mut self) {
         let count = u32::try_from(self.hub.count()).unwrap_or(u32::MAX);
         self.hub.tell_all(&Event::ClientConnected(ClientConnected { count }));
+    }
+
+    /// Tells every client what went wrong and stays so until the engine ends, also those that come later.
+    pub(crate) fn tell_lasting(&mut self, error: EngineError<'static>) {
+        self.hub.tell_all(&Event::EngineError(error.clone()));
+        self.lasting = Some(error);
     }
 
     /// The session's state as clients see it.

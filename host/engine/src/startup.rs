@@ -117,8 +117,8 @@ pub enum StartError {
     Gateway(String),
     /// Boards cannot be recorded.
     #[error(
-        "boards cannot be recorded in {}: {why}; name another folder with record_dir in [local_broker] or \
-         --local-broker record_dir=DIR, or record=false",
+        "boards are to be recorded in {}, and cannot be: {why}; mend that, name another folder with record_dir \
+         in [local_broker] or --local-broker record_dir=DIR, or say record=false",
         folder.display()
     )]
     Recorder {

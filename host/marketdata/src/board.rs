@@ -3,6 +3,7 @@
 //! ```text
 //! <folder>/recorder.lock                            one recorder at a time
 //! <folder>/board/<YYYYMMDD>/000001.journal          rows as they came, in blocks with checksums
+//! <folder>/board/<YYYYMMDD>/000002.journal.unread   one that cannot be read, or not all of it, as it was
 //! <folder>/board/<YYYYMMDD>/depth-000001.parquet    the order books of a journal that is full or old
 //! <folder>/board/<YYYYMMDD>/trades-000001.parquet   its trades
 //! <folder>/trades/equities_trades_<YYYYMMDD>.csv.gz the trades of a day in the vendor's layout

@@ -80,9 +80,17 @@ pub const JOURNAL_ROWS_MAX: u64 = 131_072;
 pub const JOURNAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// Rows of a row group of recorded order books or trades: 6 MB in memory.
 pub const BOARD_GROUP_ROWS: usize = 8_192;
+/// Bytes that a recorder writes and removes again before it begins: without room for the longest block of a
+/// journal ([`JOURNAL_BLOCK_BYTES_MAX`]) it does not.
+pub const RECORDER_ROOM_BYTES: usize = JOURNAL_BLOCK_BYTES_MAX;
+/// Journals of one number that are set aside because they cannot be read; each start finds one at most.
+pub const SET_ASIDE_MAX: u32 = 99;
 /// Journals and finished segments of a day: 1,300 million rows, or one for every 9 seconds.
 pub const DAY_SEGMENTS_MAX: u32 = 9_999;
 /// Days of a folder with recordings: eight years of business days.
 pub const RECORDED_DAYS_MAX: usize = 2_000;
+/// How far the venue's time of a trade may be from its receipt: the clocks of two machines differ by seconds.
+/// A time further away is not that of the trade, and every later one of its symbol would be moved behind it.
+pub const TRADE_CLOCK_OFF_MAX: Duration = Duration::from_secs(5 * 60);
 /// Symbols whose trades go into one file of the vendor's layout; a gateway pushes 50 at once.
 pub const DAY_SYMBOLS_MAX: usize = 4_096;

@@ -38,7 +38,8 @@ Exit codes:
   19  the local broker's real market is asked for without LOCALBROKER_ALLOW_PROD=1 and
       LOCALBROKER_ENV=prod together
   20  the local broker's venue cannot start: its address is refused, or the system cannot
-  21  boards cannot be recorded in the folder that is asked for";
+  21  boards are to be recorded, and cannot be: the folder cannot be written, has no room, or
+      another program records there";
 
 /// What the engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

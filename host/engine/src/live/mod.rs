@@ -334,7 +334,7 @@ pub(super) mod tests {
         (shared, client, outbox)
     }
 
-    fn told(outbox: &Outbox) -> Vec<serde_json::Value> {
+    pub(in crate::live) fn told(outbox: &Outbox) -> Vec<serde_json::Value> {
         match outbox.take() {
             Taken::Messages(messages) => messages
                 .into_iter()

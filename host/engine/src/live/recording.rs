@@ -7,8 +7,7 @@ use std::sync::{Arc, Weak};
 use domain::TsNanos;
 use domain::text::with_causes;
 use ipc::{
-    BookLevel, DepthSnapshot, EngineError, Event, Text, TimestampSource, TradeRow, TradeSide,
-    error_code,
+    BookLevel, DepthSnapshot, EngineError, Text, TimestampSource, TradeRow, TradeSide, error_code,
 };
 use marketdata::board::{
     BoardRow, DepthRow, Level, Recorder, RecorderEvent, Side, SideRule, Symbol, TimeSource,
@@ -31,17 +30,17 @@ pub(super) struct Recording {
 
 impl Recording {
     /// Starts to record into a folder, which is made where it is missing. Clients are told when it has to
-    /// stop.
+    /// stop, also those that connect after that.
     pub(super) fn start(folder: &Path, clients: Weak<Shared>) -> Result<Self, StartError> {
         let recorder = Recorder::start(folder, move |event| {
             let RecorderEvent::Stopped { why, .. } = event else { return };
             let Some(shared) = clients.upgrade() else { return };
-            shared.lock().hub.tell_all(&Event::EngineError(EngineError {
+            shared.lock().tell_lasting(EngineError {
                 request_id: None,
                 code: error_code::RECORDING_STOPPED.into(),
                 message: Text::Owned(format!("boards are not recorded any more: {why}")),
                 strategy_id: None,
-            }));
+            });
         });
         let recorder = recorder.map_err(|error| StartError::Recorder {
             folder: folder.to_owned(),
@@ -121,11 +120,13 @@ fn trade_row(symbol: Symbol, session: &Arc<str>, trade: &TradeRow, received_ms: 
 
 #[cfg(test)]
 mod tests {
+    use ipc::{ClientConnected, Event};
     use marketdata::board::BoardFolder;
 
     use super::*;
     use crate::live::feed::tests::{depth, trade};
-    use crate::live::tests::shared;
+    use crate::live::tests::{shared, told};
+    use crate::outbox::Outbox;
 
     /// What is told is kept: when the venue ends, its boards and its trades are in the files of the day.
     #[test]
@@ -148,5 +149,58 @@ mod tests {
         let kinds =
             finished.iter().map(|segment| (segment.depth.is_some(), segment.trades.is_some()));
         assert_eq!(kinds.collect::<Vec<_>>(), [(true, true)]);
+    }
+
+    /// A disk that takes no more, in the place of which stands a file where the day's folder is to be.
+    #[test]
+    fn that_nothing_is_recorded_any_more_is_told_also_to_those_who_come_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = shared();
+        let join = || {
+            let outbox = Arc::new(Outbox::default());
+            let welcome = |_| Event::ClientConnected(ClientConnected { count: 0 });
+            shared.join(&outbox, welcome).unwrap();
+            outbox
+        };
+        let before = join();
+        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
+        std::fs::write(day.path(), "in the way").unwrap();
+        let depth = depth("7203", "one", 1);
+        recording.record(&MarketData { symbol: "7203", depth: &depth, trade: None });
+        // The recorder's thread has told when it has ended.
+        drop(recording);
+        let later = join();
+        for (outbox, place) in [(&before, 2), (&later, 1)] {
+            let told = told(outbox);
+            let event = &told[place];
+            assert_eq!(
+                (&event["event"], &event["code"]),
+                (&"EngineError".into(), &"recording_stopped".into()),
+                "{told:?}"
+            );
+            let message = event["message"].as_str().unwrap();
+            assert!(message.starts_with("boards are not recorded any more: "), "{message}");
+        }
+    }
+
+    /// What has the name of a journal and is none stops nothing.
+    #[test]
+    fn a_folder_in_which_nothing_can_be_recorded_is_refused_and_a_bad_journal_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = shared();
+        let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
+        std::fs::create_dir_all(day.journal(1)).unwrap();
+        drop(Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap());
+        std::fs::remove_dir_all(folder.path().join("board")).unwrap();
+        std::fs::write(folder.path().join("board"), "in the way").unwrap();
+        let error = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap_err();
+        assert_eq!(error.exit_code(), 21);
+        let (error, path) = (error.to_string(), folder.path().display().to_string());
+        assert!(
+            error.starts_with(&format!("boards are to be recorded in {path}, and cannot be: "))
+        );
+        assert!(error.contains("cannot make"), "{error}");
+        assert!(error.contains("name another folder with record_dir"), "{error}");
     }
 }

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use domain::JstDate;
 
 use crate::catalog::{Period, day_file_name};
-use crate::limits::{DAY_SEGMENTS_MAX, RECORDED_DAYS_MAX};
+use crate::limits::{DAY_SEGMENTS_MAX, RECORDED_DAYS_MAX, SET_ASIDE_MAX};
 
 /// Name of the file whose lock says that a recorder writes.
 pub(super) const LOCK_FILE: &str = "recorder.lock";
 const DAYS: &str = "board";
 const TRADES: &str = "trades";
 const JOURNAL_END: &str = ".journal";
+/// What follows the name of a journal that was set aside; a number from 2 on where there are more.
+const SET_ASIDE_END: &str = ".unread";
 const DEPTH_START: &str = "depth-";
 const TRADES_START: &str = "trades-";
 const TABLE_END: &str = ".parquet";
@@ -107,6 +109,31 @@ impl DayFolder {
         self.path.join(format!("{TRADES_START}{segment:0DIGITS$}{TABLE_END}"))
     }
 
+    /// Gives what has the name of a segment's journal and cannot be read another name, which it tells.
+    ///
+    /// # Errors
+    /// What the system says, also that [`SET_ASIDE_MAX`] were set aside.
+    pub(super) fn set_aside(&self, segment: u32) -> io::Result<PathBuf> {
+        let journal = self.journal(segment);
+        let name = |number: u32| {
+            let mut name = journal.clone().into_os_string();
+            name.push(SET_ASIDE_END);
+            if number > 1 {
+                name.push(format!("-{number}"));
+            }
+            PathBuf::from(name)
+        };
+        // Only one recorder is here, so a name that is free stays free.
+        let is_free = |path: &PathBuf| matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound);
+        let Some(aside) = (1..=SET_ASIDE_MAX).map(name).find(is_free) else {
+            let what = format!("{SET_ASIDE_MAX} of this name were set aside; move them away");
+            return Err(io::Error::other(what));
+        };
+        fs::rename(&journal, &aside)?;
+        atomic_file::sync_folder(&self.path)?;
+        Ok(aside)
+    }
+
     /// What is in the folder.
     ///
     /// # Errors
@@ -120,16 +147,14 @@ impl DayFolder {
         for entry in entries {
             let name = entry?.file_name();
             let Some(name) = name.to_str() else { continue };
-            let segment = |start: &str, end: &str| {
-                let digits = name.strip_prefix(start)?.strip_suffix(end)?;
-                let is_number =
-                    digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
-                digits
-                    .parse::<u32>()
-                    .ok()
-                    .filter(|number| is_number && (1..=DAY_SEGMENTS_MAX).contains(number))
-            };
-            if let Some(number) = segment("", JOURNAL_END) {
+            let segment =
+                |start: &str, end: &str| number(name.strip_prefix(start)?.strip_suffix(end)?);
+            // Its number is not given again, so its rows have a place should it be read after all.
+            let aside = name.split_once(SET_ASIDE_END).map(|(journal, _)| journal);
+            let aside = aside.and_then(|journal| journal.strip_suffix(JOURNAL_END));
+            if let Some(number) = aside.and_then(number) {
+                listed.set_aside.push(number);
+            } else if let Some(number) = segment("", JOURNAL_END) {
                 listed.journals.push(number);
             } else if let Some(number) = segment(DEPTH_START, TABLE_END) {
                 listed.depth.push(number);
@@ -137,7 +162,8 @@ impl DayFolder {
                 listed.trades.push(number);
             }
         }
-        for numbers in [&mut listed.journals, &mut listed.depth, &mut listed.trades] {
+        let Listed { journals, set_aside, depth, trades } = &mut listed;
+        for numbers in [journals, set_aside, depth, trades] {
             numbers.sort_unstable();
         }
         Ok(listed)
@@ -163,6 +189,13 @@ impl DayFolder {
     }
 }
 
+/// The number of a segment in a file's name.
+fn number(digits: &str) -> Option<u32> {
+    let is_number = digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.parse::<u32>().ok()?;
+    (is_number && (1..=DAY_SEGMENTS_MAX).contains(&number)).then_some(number)
+}
+
 /// A segment whose files are finished: nobody changes them any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedSegment {
@@ -178,6 +211,8 @@ pub struct FinishedSegment {
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub(super) journals: Vec<u32>,
+    /// Of journals that could not be read.
+    pub(super) set_aside: Vec<u32>,
     pub(super) depth: Vec<u32>,
     pub(super) trades: Vec<u32>,
 }
@@ -191,7 +226,7 @@ impl Listed {
 
     /// The highest number in use, 0 where there is none.
     pub(super) fn last(&self) -> u32 {
-        let lists = [&self.journals, &self.depth, &self.trades];
+        let lists = [&self.journals, &self.set_aside, &self.depth, &self.trades];
         lists.into_iter().filter_map(|numbers| numbers.last().copied()).max().unwrap_or(0)
     }
 }

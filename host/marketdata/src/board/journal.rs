@@ -41,6 +41,14 @@ pub enum JournalError {
         /// What the system says.
         source: io::Error,
     },
+    /// The system does not let it be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// It is none, or of another version of this program.
     #[error(
         "{} is no journal of this version: {problem}; finish it with the version that wrote it, or move it away",
@@ -155,6 +163,11 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalE
     move |source| JournalError::Io { what, path, source }
 }
 
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+    let path = path.to_owned();
+    move |source| JournalError::Unreadable { path, source }
+}
+
 /// What a journal held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JournalSummary {
@@ -176,10 +189,15 @@ pub fn read_journal<E: From<JournalError>>(
     mut take: impl FnMut(BoardRow) -> Result<(), E>,
 ) -> Result<JournalSummary, E> {
     let mut summary = JournalSummary::default();
-    let mut file = File::open(path).map_err(failed("read", path))?;
+    // A pipe of this name would be waited for.
+    if !std::fs::metadata(path).map_err(unreadable(path))?.is_file() {
+        let problem = "it is no file";
+        return Err(JournalError::Foreign { path: path.into(), problem }.into());
+    }
+    let mut file = File::open(path).map_err(unreadable(path))?;
     let mut magic = Vec::new();
     let read = (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic);
-    read.map_err(failed("read", path))?;
+    read.map_err(unreadable(path))?;
     if magic != MAGIC {
         if MAGIC.starts_with(&magic) {
             // Torn before its first row.
@@ -191,7 +209,7 @@ pub fn read_journal<E: From<JournalError>>(
     }
     let mut blocks = Blocks { file, at: MAGIC.len() as u64, block: Vec::new() };
     loop {
-        let next = blocks.next().map_err(failed("read", path))?;
+        let next = blocks.next().map_err(unreadable(path))?;
         match next {
             Next::Block => {
                 for row in Rows::new(&blocks.block) {

@@ -55,11 +55,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Takes the folder, which is made where there is none, and starts the thread, which first finishes
-    /// what a recorder before has left. `tell` is called on that thread.
+    /// Takes the folder, which is made where there is none, finishes the journals that a recorder before has
+    /// left, and starts the thread. `tell` is called on that thread after this.
     ///
     /// # Errors
-    /// [`RecorderError`]: another program records there, or the system refuses.
+    /// [`RecorderError`]: another program records there, there is no room, or the system refuses; nothing is
+    /// recorded then.
     pub fn start(
         folder: &Path,
         tell: impl FnMut(RecorderEvent) + Send + 'static,
@@ -71,9 +72,10 @@ impl Recorder {
         folder: &Path,
         pace: Pace,
         queue_rows: usize,
-        tell: impl FnMut(RecorderEvent) + Send + 'static,
+        mut tell: impl FnMut(RecorderEvent) + Send + 'static,
     ) -> Result<Self, RecorderError> {
-        let writer = Writer::open_with(folder, pace)?;
+        let mut writer = Writer::open_with(folder, pace)?;
+        writer.recover_journals(&mut tell)?;
         let (rows, waiting) = sync_channel(queue_rows);
         let shared = Arc::new(Shared::default());
         let mut worker = Worker {
@@ -181,17 +183,23 @@ impl Worker {
 
     /// Until nobody hands rows over any more.
     fn record(&mut self, rows: &Receiver<BoardRow>) -> Result<(), RecorderError> {
-        self.writer.recover(&mut *self.tell)?;
         loop {
             let wait = self.writer.due().map(|due| due.saturating_sub(self.watch.elapsed()));
-            let next = match wait {
-                None => rows.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                // A queue that is never empty must not keep what is due from being done: `push` does it.
-                Some(wait) => match rows.try_recv() {
-                    Ok(row) => Ok(row),
-                    Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
-                    Err(TryRecvError::Empty) => rows.recv_timeout(wait),
-                },
+            let is_due = wait.is_some_and(|wait| wait.is_zero());
+            // A queue that is never empty must not keep what is due from being done: `push` does it.
+            let next = match (rows.try_recv(), wait) {
+                (Ok(row), _) => Ok(row),
+                (Err(TryRecvError::Disconnected), _) => Err(RecvTimeoutError::Disconnected),
+                // Nothing else is to be done: one file of an earlier day at a time.
+                (Err(TryRecvError::Empty), _)
+                    if !is_due && self.writer.catch_up(&mut *self.tell) =>
+                {
+                    continue;
+                }
+                (Err(TryRecvError::Empty), None) => {
+                    rows.recv().map_err(|_| RecvTimeoutError::Disconnected)
+                }
+                (Err(TryRecvError::Empty), Some(wait)) => rows.recv_timeout(wait),
             };
             let now = self.watch.elapsed();
             let done = match next {

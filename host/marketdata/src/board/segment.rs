@@ -78,8 +78,8 @@ impl<T> Table<T> {
     }
 }
 
-/// Makes the Parquet files of a segment and removes its journal then. Done again after a crash at any
-/// place it gives the same files.
+/// Makes the Parquet files of a segment and removes its journal then; one with damaged blocks is set aside
+/// in place of that. Done again after a crash at any place it gives the same files.
 ///
 /// # Errors
 /// [`RecorderError`]; the journal is as it was then.
@@ -97,6 +97,14 @@ pub(super) fn seal(day: &DayFolder, segment: u32) -> Result<SealReport, Recorder
     depth.commit(folder, &day.depth(segment))?;
     trades.commit(folder, &day.trades(segment))?;
     // Both files are on the disk, also after a power cut.
+    if journal.damaged_bytes > 0 {
+        let aside = day.set_aside(segment).map_err(RecorderError::io("rename", &path))?;
+        tracing::warn!(
+            damaged = journal.damaged_bytes, aside = %aside.display(),
+            "blocks of a recording are damaged and left out; its journal is kept under another name"
+        );
+        return Ok(report);
+    }
     std::fs::remove_file(&path).map_err(RecorderError::io("remove", &path))?;
     atomic_file::sync_folder(folder).map_err(RecorderError::io("write in", folder))?;
     Ok(report)

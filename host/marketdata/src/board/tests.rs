@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use domain::{JstDate, Random, TsNanos};
 
-use super::folder::BoardFolder;
+use super::folder::{BoardFolder, DayFolder};
 use super::journal::{Journal, JournalError, JournalSummary, read_journal};
 use super::recorder::{NotKept, Recorder};
 use super::row::{BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};
@@ -22,10 +22,13 @@ use super::trades_file::{is_up_to_date, make_trades_file};
 use super::writer::{Pace, RecorderError, RecorderEvent, Writer};
 use crate::limits::{
     BOARD_GROUP_ROWS, BOARD_LEVELS_MAX, BOARD_VALUE_MAX, DAY_SEGMENTS_MAX, JOURNAL_BLOCK_BYTES_MAX,
-    RECORDED_DAYS_MAX, SESSION_ID_BYTES_MAX, SYNC_ROWS, SYNC_TIME,
+    RECORDED_DAYS_MAX, RECORDER_ROOM_BYTES, SESSION_ID_BYTES_MAX, SYNC_ROWS, SYNC_TIME,
 };
 use crate::parquet::ParquetError;
 use crate::{ReadOptions, Selection, TradeFile, TradeRow, read_trades};
+
+mod bad_starts;
+mod trades_files;
 
 /// Journals of ten rows and a second.
 const SHORT: Pace = Pace {
@@ -357,18 +360,6 @@ fn a_damaged_block_costs_its_own_rows_only() {
 }
 
 #[test]
-fn a_file_that_is_no_journal_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    record(folder.path(), [row(1)]);
-    let day = BoardFolder::new(folder.path()).day(date());
-    fs::write(day.journal(7), "notes of the user").unwrap();
-    let mut writer = Writer::open(folder.path()).unwrap();
-    let error = writer.recover(&mut no_events).unwrap_err().to_string();
-    assert!(error.contains("000007.journal is no journal of this version"), "{error}");
-    assert_eq!(fs::read(day.journal(7)).unwrap(), b"notes of the user");
-}
-
-#[test]
 fn a_killed_sealing_is_done_again_from_any_step() {
     let folder = tempfile::tempdir().unwrap();
     let day = BoardFolder::new(folder.path()).day(date());
@@ -495,123 +486,6 @@ fn segments_and_days_have_limits() {
 }
 
 #[test]
-fn the_replay_reads_the_trades_of_a_day() {
-    let folder = tempfile::tempdir().unwrap();
-    let prints = [
-        trade("7203", 0, 2_000, 100),
-        trade("6758", 0, 3_000, 200),
-        trade("7203", 1_000, 2_001, 300),
-        // The venue's clock steps back.
-        trade("7203", 500, 2_002, 400),
-        trade("130A", 500, 900, 100),
-        trade("25935", 3_600_000, 800, 100),
-    ];
-    record(folder.path(), prints.clone().map(BoardRow::Trade));
-    let path = BoardFolder::new(folder.path()).trades_file(date());
-    assert_eq!(path, folder.path().join("trades/equities_trades_20260105.csv.gz"));
-    let rows = vendor_rows(path);
-    let found: Vec<_> = rows
-        .iter()
-        .map(|row| {
-            (row.code.to_string(), row.ts_event, row.price, row.quantity, row.transaction_id)
-        })
-        .collect();
-    let expected = |text: &str, ms, yen: i64, shares, id| {
-        (text.to_owned(), at(ms).nanos(), yen * 10_000, shares, id)
-    };
-    assert_eq!(
-        found,
-        [
-            expected("72030", 0, 2_000, 100, 1),
-            expected("67580", 0, 3_000, 200, 2),
-            expected("72030", 1_000, 2_001, 300, 3),
-            expected("72030", 1_000, 2_002, 400, 4),
-            expected("130A0", 500, 900, 100, 5),
-            expected("25935", 3_600_000, 800, 100, 6),
-        ]
-    );
-}
-
-#[test]
-fn trades_that_no_strategy_gets_are_left_out_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    let noon = 3 * 3_600_000;
-    let day = 24 * 3_600_000;
-    let prints = [
-        trade("7203", 0, 2_000, 100),
-        TradePrint { after_gap: true, ..trade("7203", 1, 2_000, 900) },
-        trade("160070005", 2, 39_000, 1),
-        TradePrint { received: at(3), ..trade("7203", day, 2_000, 100) },
-        trade("7203", noon, 2_000, 100),
-        TradePrint { quantity: 5_000, ..trade("7203", 4, 2_000, 0) },
-        TradePrint { price: 0, ..trade("7203", 5, 0, 100) },
-    ];
-    let mut events = Vec::new();
-    let mut writer = Writer::open(folder.path()).unwrap();
-    for print in prints {
-        writer.push(&BoardRow::Trade(print), Duration::ZERO, &mut no_events).unwrap();
-    }
-    writer.finish(&mut |event| events.push(event)).unwrap();
-    let Some(RecorderEvent::TradesFile(report)) = events.pop() else { panic!("{events:?}") };
-    assert_eq!((report.rows, report.moved, report.left_out()), (1, 0, 6));
-    assert_eq!(
-        (report.after_gap, report.no_code, report.other_day, report.outside_hours, report.no_value),
-        (1, 1, 1, 1, 2)
-    );
-    let board = BoardFolder::new(folder.path());
-    assert_eq!(vendor_rows(board.trades_file(date())).len(), 1);
-    // All of them stand in the Parquet files.
-    let mut count = 0;
-    for path in board.day(date()).finished().unwrap().into_iter().filter_map(|one| one.trades) {
-        read_trade_prints(&path, |_| {
-            count += 1;
-            Ok::<(), ParquetError>(())
-        })
-        .unwrap();
-    }
-    assert_eq!(count, 7);
-}
-
-#[test]
-fn the_file_of_a_day_is_made_again_only_when_segments_came() {
-    let folder = tempfile::tempdir().unwrap();
-    let board = BoardFolder::new(folder.path());
-    let day = board.day(date());
-    record(folder.path(), (1..=30).map(row));
-    let path = board.trades_file(date());
-    let first = fs::read(&path).unwrap();
-    assert!(is_up_to_date(&board, &day).unwrap());
-    make_trades_file(&board, &day).unwrap().unwrap();
-    assert_eq!(fs::read(&path).unwrap(), first, "the same segments give the same bytes");
-    // A recorder that was killed before it wrote the file.
-    fs::remove_file(&path).unwrap();
-    assert!(!is_up_to_date(&board, &day).unwrap());
-    Writer::open(folder.path()).unwrap().recover(&mut no_events).unwrap();
-    assert_eq!(fs::read(&path).unwrap(), first);
-    record(folder.path(), (31..=60).map(row));
-    assert!(vendor_rows(path.clone()).len() > vendor_rows_of(&first).len());
-    // A file of the vendor is not replaced.
-    fs::write(&path, vendor_file()).unwrap();
-    let error = make_trades_file(&board, &day).unwrap_err().to_string();
-    assert!(error.ends_with("was not made by a recorder; move it away"), "{error}");
-    assert_eq!(fs::read(&path).unwrap(), vendor_file());
-}
-
-fn vendor_rows_of(bytes: &[u8]) -> Vec<TradeRow> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("equities_trades_20260105.csv.gz");
-    fs::write(&path, bytes).unwrap();
-    vendor_rows(path)
-}
-
-fn vendor_file() -> Vec<u8> {
-    use std::io::Write;
-    let mut file = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    file.write_all(crate::convert::HEADER.as_bytes()).unwrap();
-    file.finish().unwrap()
-}
-
-#[test]
 fn the_thread_keeps_what_it_takes_and_counts_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let (events, told) = channel();
@@ -673,8 +547,11 @@ fn a_disk_that_takes_no_more_ends_the_recording_with_one_event() {
 fn records_until_no_file_grows() {
     let folder = std::env::var("KUMIKI_TEST_RECORD").unwrap();
     let (events, told) = channel();
-    let recorder =
-        Recorder::start(Path::new(&folder), move |event| drop(events.send(event))).unwrap();
+    let recorder = Recorder::start(Path::new(&folder), move |event| drop(events.send(event)));
+    let recorder = match recorder {
+        Ok(recorder) => recorder,
+        Err(error) => return println!("refused {error}"),
+    };
     for number in 1.. {
         match recorder.try_record(row(number)) {
             Ok(()) => {}
@@ -694,7 +571,7 @@ fn records_until_no_file_grows() {
 fn a_full_disk_keeps_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     // The recorder with files of at most so many blocks of 512 bytes.
-    let run = |blocks: u32| {
+    let run = |blocks: usize| {
         let output = Command::new("sh")
             .arg("-c")
             .arg(format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""))
@@ -706,19 +583,25 @@ fn a_full_disk_keeps_what_is_there() {
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        let line = |start: &str| {
+        let line = move |start: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(start));
             line.unwrap_or_else(|| panic!("{text}")).to_owned()
         };
-        let stopped = line("stopped ");
-        assert_eq!(stopped.matches("Stopped").count(), 1, "{stopped}");
-        assert!(stopped.contains("File too large"), "{stopped}");
-        line("kept ").parse::<u64>().unwrap()
+        line
     };
-    let kept = run(16_384);
+    let line = run(RECORDER_ROOM_BYTES / 512);
+    let stopped = line("stopped ");
+    assert_eq!(stopped.matches("Stopped").count(), 1, "{stopped}");
+    assert!(stopped.contains("File too large"), "{stopped}");
+    let kept = line("kept ").parse::<u64>().unwrap();
     assert!(kept > 0 && kept.is_multiple_of(SYNC_ROWS as u64), "{kept}");
-    // The files of the journal do not fit: it stays.
-    assert_eq!(run(64), 0);
+    // Without room nothing begins; the journal stays.
+    for blocks in [64, RECORDER_ROOM_BYTES / 512 - 1] {
+        let refused = run(blocks)("refused ");
+        assert!(refused.starts_with("cannot write the first 8 MiB in "), "{refused}");
+        assert!(refused.contains("File too large"), "{refused}");
+    }
+    assert_eq!(files(&folder.path().join("board")), ["20260105"]);
     assert_eq!(stored(folder.path()).len(), 0);
     let journal = BoardFolder::new(folder.path()).day(date()).journal(1);
     assert_eq!(numbers(&journal).1, JournalSummary { rows: kept, ..Default::default() });

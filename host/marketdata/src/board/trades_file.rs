@@ -3,12 +3,15 @@
 //! | a recorded trade | in the file |
 //! |---|---|
 //! | of a symbol with 4 or 5 characters, at a time of a session, in whole shares | a row at the venue's time, in the order of receipt; `TransactionId` counts from 1 |
+//! | whose time is further than [`TRADE_CLOCK_OFF_MAX`] from its receipt, also of another day | a row at the time of receipt (`off_clock`) |
 //! | earlier than the one before it of the same symbol | a row at the time of that one (`moved`) |
 //! | that adds up what a gap left out | left out: strategies do not get it (specification 4, P55) |
 //! | of another symbol, another day, another hour, or with a value that the layout does not hold | left out |
 //!
-//! What is left out stands in the Parquet files and is counted. The file's own head says from which
-//! segments it was made, so it can be seen whether it is up to date, and that it is no vendor's.
+//! What is left out stands in the Parquet files and is counted, and so does every time as the venue told it.
+//! The file's own head says from which segments it was made, so it can be seen whether it is up to date, and
+//! that it is no vendor's. It says so in an extra field, which every reader of gzip files passes over; a
+//! comment, as files of before have it, is refused by DuckDB.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,7 +26,7 @@ use flate2::bufread::GzDecoder;
 use flate2::{Compression, GzBuilder};
 
 use crate::convert::{HEADER, push_line};
-use crate::limits::{DAY_SYMBOLS_MAX, PRICE_YEN_MAX, ROW_QUANTITY_MAX};
+use crate::limits::{DAY_SYMBOLS_MAX, PRICE_YEN_MAX, ROW_QUANTITY_MAX, TRADE_CLOCK_OFF_MAX};
 use crate::reader::TradeRow;
 use crate::sample::COMPRESSION_LEVEL;
 
@@ -32,8 +35,10 @@ use super::row::{Symbol, TradePrint};
 use super::table::read_trade_prints;
 use super::writer::RecorderError;
 
-/// Begin of the comment in the head of such a file.
-const COMMENT: &str = "kumiki recording, segments ";
+/// Begin of the note in the head of such a file.
+const NOTE: &[u8] = b"kumiki recording, segments ";
+/// The name of the extra field that has it.
+const NOTE_FIELD: [u8; 2] = *b"KU";
 /// Nanoseconds in one millisecond.
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
@@ -46,6 +51,8 @@ pub struct TradesFileReport {
     pub rows: u64,
     /// Rows among them whose time was before that of the row before of the same symbol, and is that now.
     pub moved: u64,
+    /// Rows among them whose time is that of receipt, because the venue's cannot be believed.
+    pub off_clock: u64,
     /// Trades left out that add up what a gap left out.
     pub after_gap: u64,
     /// Trades left out whose symbol is no code of the vendor.
@@ -64,6 +71,7 @@ impl TradesFileReport {
             date,
             rows: 0,
             moved: 0,
+            off_clock: 0,
             after_gap: 0,
             no_code: 0,
             other_day: 0,
@@ -81,15 +89,40 @@ impl TradesFileReport {
 
 /// Tells what became of the trades of a day.
 pub(super) fn log(report: &TradesFileReport) {
-    let TradesFileReport { date, rows, moved, after_gap, .. } = report;
+    let TradesFileReport { date, rows, moved, off_clock, after_gap, .. } = report;
     let left_out = report.left_out();
+    if *off_clock > 0 {
+        tracing::warn!(
+            %date, off_clock,
+            "the venue's time of trades is more than {} minutes from their receipt: they have the time of \
+             receipt in the file of the day's trades; look at this machine's clock where it is many",
+            TRADE_CLOCK_OFF_MAX.as_secs() / 60
+        );
+    }
     tracing::info!(%date, rows, left_out, after_gap, moved, "the trades of a recorded day are written");
 }
 
-/// The comment of a file made from these segments.
-fn comment_of(segments: &[u32]) -> String {
+/// The extra field of a file made from these segments.
+fn note_of(segments: &[u32]) -> Vec<u8> {
     let last = segments.last().copied().unwrap_or(0);
-    format!("{COMMENT}{} to {last:06}", segments.len())
+    let mut note = NOTE.to_vec();
+    note.extend_from_slice(format!("{} to {last:06}", segments.len()).as_bytes());
+    // A note is shorter than 100 bytes.
+    let bytes = (note.len() as u16).to_le_bytes();
+    [&NOTE_FIELD[..], &bytes[..], &note].concat()
+}
+
+/// What a file's own head says.
+#[derive(Debug, PartialEq, Eq)]
+enum Head {
+    /// There is no file.
+    None,
+    /// A recorder made it, with this extra field.
+    Ours(Vec<u8>),
+    /// A recorder of before made it, in a way that not all programs can read.
+    OursOfBefore,
+    /// Somebody else's.
+    Theirs,
 }
 
 fn segments_with_trades(day: &DayFolder) -> Result<Vec<u32>, RecorderError> {
@@ -97,23 +130,31 @@ fn segments_with_trades(day: &DayFolder) -> Result<Vec<u32>, RecorderError> {
     Ok(listed.finished(&listed.trades).collect())
 }
 
-/// The comment in the head of a file; none where there is no file, and empty where it has none.
-fn comment_in(path: &Path) -> Result<Option<Vec<u8>>, RecorderError> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+fn head_of(path: &Path) -> Result<Head, RecorderError> {
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Head::None),
+        // A pipe of this name would be waited for.
+        Ok(found) if !found.is_file() => return Ok(Head::Theirs),
         other => other.map_err(RecorderError::io("read", path))?,
     };
+    let file = File::open(path).map_err(RecorderError::io("read", path))?;
     let text = GzDecoder::new(BufReader::new(file));
-    let comment = text.header().and_then(|head| head.comment());
-    Ok(Some(comment.unwrap_or_default().to_vec()))
+    let Some(head) = text.header() else { return Ok(Head::Theirs) };
+    let note = head.extra().and_then(|extra| extra.strip_prefix(&NOTE_FIELD));
+    let is_ours = note.and_then(|note| note.get(2..)).is_some_and(|note| note.starts_with(NOTE));
+    Ok(match head.extra() {
+        Some(extra) if is_ours => Head::Ours(extra.to_vec()),
+        _ if head.comment().is_some_and(|comment| comment.starts_with(NOTE)) => Head::OursOfBefore,
+        _ => Head::Theirs,
+    })
 }
 
 /// Whether the file of a day is made from all its finished segments. A file that is no recorder's is left
 /// alone.
 pub(super) fn is_up_to_date(folder: &BoardFolder, day: &DayFolder) -> Result<bool, RecorderError> {
     let segments = segments_with_trades(day)?;
-    let found = comment_in(&folder.trades_file(day.date()))?;
-    Ok(segments.is_empty() || found.is_some_and(|found| found == comment_of(&segments).as_bytes()))
+    let head = head_of(&folder.trades_file(day.date()))?;
+    Ok(segments.is_empty() || head == Head::Ours(note_of(&segments)))
 }
 
 /// Writes the trades of a day's finished segments in the vendor's layout. Nothing where it has none. The
@@ -130,7 +171,7 @@ pub fn make_trades_file(
         return Ok(None);
     }
     let path = folder.trades_file(day.date());
-    if comment_in(&path)?.is_some_and(|found| !found.starts_with(COMMENT.as_bytes())) {
+    if head_of(&path)? == Head::Theirs {
         return Err(RecorderError::NotOurs(path));
     }
     let trades = folder.trades_folder();
@@ -138,7 +179,7 @@ pub fn make_trades_file(
     let file = AtomicFile::create_in(&trades).map_err(RecorderError::io("write in", &trades))?;
     let mut out = GzBuilder::new()
         .mtime(0)
-        .comment(comment_of(&segments))
+        .extra(note_of(&segments))
         .write(file, Compression::new(COMPRESSION_LEVEL));
     let failed = || RecorderError::io("write", &path);
     out.write_all(HEADER.as_bytes()).map_err(failed())?;
@@ -200,7 +241,10 @@ impl Rows {
         if !is_whole || !(1..=ROW_QUANTITY_MAX).contains(&quantity) || !has_price {
             return Err(|report| &mut report.no_value);
         }
-        let made = TsNanos::from_nanos(print.timestamp_ms.saturating_mul(NANOS_PER_MILLI));
+        let told = TsNanos::from_nanos(print.timestamp_ms.saturating_mul(NANOS_PER_MILLI));
+        let off = u128::from(told.nanos().abs_diff(print.received.nanos()));
+        let is_off = off > TRADE_CLOCK_OFF_MAX.as_nanos();
+        let made = if is_off { print.received } else { told };
         if made.jst_date() != self.report.date {
             return Err(|report| &mut report.other_day);
         }
@@ -220,6 +264,7 @@ impl Rows {
         };
         let ts_event = made.nanos().max(last);
         self.report.moved += u64::from(ts_event != made.nanos());
+        self.report.off_clock += u64::from(is_off);
         self.report.rows += 1;
         self.known.insert(print.symbol, (code, ts_event));
         let transaction_id = self.report.rows;

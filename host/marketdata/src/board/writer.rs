@@ -1,14 +1,16 @@
 //! What the recorder's thread does, with the time given.
 
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use domain::JstDate;
 use thiserror::Error;
 
-use crate::limits::{DAY_SEGMENTS_MAX, JOURNAL_ROWS_MAX, JOURNAL_TIME_MAX, SYNC_TIME};
+use crate::limits::{
+    DAY_SEGMENTS_MAX, JOURNAL_ROWS_MAX, JOURNAL_TIME_MAX, RECORDER_ROOM_BYTES, SYNC_TIME,
+};
 use crate::parquet::ParquetError;
 
 use super::folder::{BoardFolder, DayFolder, days};
@@ -66,6 +68,13 @@ impl RecorderError {
 pub enum RecorderEvent {
     /// The files of a journal were made that a recorder before had left.
     Recovered(SealReport),
+    /// What has the name of a journal cannot be read, and has another name now.
+    SetAside {
+        /// Where it is.
+        aside: PathBuf,
+        /// Why it cannot be read, in one line.
+        why: String,
+    },
     /// The files of a journal were made that was full or old.
     Sealed(SealReport),
     /// The trades of a day were written in the vendor's layout.
@@ -121,6 +130,8 @@ pub struct Writer {
     current: Option<Segment>,
     /// The day of the last segment that ended, while its trades are not written.
     ended: Option<DayFolder>,
+    /// Days of earlier writers whose trades may not be written, in time order.
+    behind: Vec<DayFolder>,
     /// Rows on the disk.
     kept: u64,
     /// Keeps other writers away.
@@ -143,7 +154,7 @@ impl Writer {
     /// Takes a folder, which is made where there is none.
     ///
     /// # Errors
-    /// [`RecorderError`]: another writer has it, or the system refuses.
+    /// [`RecorderError`]: another writer has it, there is no room in it, or the system refuses.
     pub fn open(folder: &Path) -> Result<Self, RecorderError> {
         Self::open_with(folder, Pace::default())
     }
@@ -163,7 +174,10 @@ impl Writer {
                 return Err(RecorderError::io("lock", &path)(source));
             }
         }
-        Ok(Self { folder, pace, current: None, ended: None, kept: 0, _lock: lock })
+        let path = folder.days_folder();
+        has_room(&path).map_err(RecorderError::io("write the first 8 MiB in", &path))?;
+        let (current, ended, behind) = (None, None, Vec::new());
+        Ok(Self { folder, pace, current, ended, behind, kept: 0, _lock: lock })
     }
 
     /// Rows that are on the disk, of those that this writer took.
@@ -178,26 +192,41 @@ impl Writer {
     /// # Errors
     /// [`RecorderError`]; nothing is lost then.
     pub fn recover(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
+        self.recover_journals(tell)?;
+        while self.catch_up(tell) {}
+        Ok(())
+    }
+
+    /// The same without the trades of days, for which [`Self::catch_up`] is called. A journal that cannot
+    /// be read is set aside: what is recorded next does not depend on it.
+    pub(super) fn recover_journals(
+        &mut self,
+        tell: &mut dyn FnMut(RecorderEvent),
+    ) -> Result<(), RecorderError> {
         let path = self.folder.days_folder();
-        let all = days(&self.folder).map_err(RecorderError::io("list", &path))?;
+        remove_unfinished(&path)?;
         remove_unfinished(&self.folder.trades_folder())?;
-        for day in all {
+        self.behind = days(&self.folder).map_err(RecorderError::io("list", &path))?;
+        for day in &self.behind {
             remove_unfinished(day.path())?;
             let listed = day.list().map_err(RecorderError::io("list", day.path()))?;
             for segment in listed.journals {
-                let report = seal(&day, segment)?;
-                let (damaged, torn) = (report.journal.damaged_bytes, report.journal.torn_bytes);
-                tracing::warn!(
-                    date = %report.date, segment, rows = report.journal.rows, torn, damaged,
-                    "a recording was left unfinished; its rows are kept"
-                );
-                tell(RecorderEvent::Recovered(report));
-            }
-            if !is_up_to_date(&self.folder, &day)? {
-                self.make_trades_file(&day, tell);
+                tell(recover_journal(day, segment)?);
             }
         }
         Ok(())
+    }
+
+    /// Writes the trades of one day of an earlier writer, the newest first; `false` once none is left.
+    pub(super) fn catch_up(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> bool {
+        while let Some(day) = self.behind.pop() {
+            // One that cannot be looked at is told by writing it.
+            if !is_up_to_date(&self.folder, &day).unwrap_or(false) {
+                self.make_trades_file(&day, tell);
+                return true;
+            }
+        }
+        false
     }
 
     /// Takes a sound row ([`BoardRow::is_sound`]) at a time of a clock that never goes back.
@@ -323,6 +352,44 @@ impl Segment {
         self.waits_since = None;
         Ok(rows)
     }
+}
+
+/// Makes the files of a journal that an earlier writer has left, or sets it aside where it cannot be read.
+fn recover_journal(day: &DayFolder, segment: u32) -> Result<RecorderEvent, RecorderError> {
+    let report = match seal(day, segment) {
+        Ok(report) => report,
+        Err(RecorderError::Journal(
+            error @ (JournalError::Unreadable { .. } | JournalError::Foreign { .. }),
+        )) => {
+            let path = day.journal(segment);
+            let aside = day.set_aside(segment).map_err(RecorderError::io("rename", &path))?;
+            let why = error.to_string();
+            tracing::warn!(
+                %why, aside = %aside.display(),
+                "a journal of a recording cannot be read; it is kept under another name, and none of its \
+                 rows is in a file. What follows is recorded; once it can be read, end the engine, give it \
+                 its name back and start again"
+            );
+            return Ok(RecorderEvent::SetAside { aside, why });
+        }
+        Err(error) => return Err(error),
+    };
+    let (damaged, torn) = (report.journal.damaged_bytes, report.journal.torn_bytes);
+    tracing::warn!(
+        date = %report.date, segment, rows = report.journal.rows, torn, damaged,
+        "a recording was left unfinished; its rows are kept"
+    );
+    Ok(RecorderEvent::Recovered(report))
+}
+
+/// Writes as much as the longest block of a journal needs, and removes it again.
+fn has_room(folder: &Path) -> io::Result<()> {
+    let mut file = atomic_file::AtomicFile::create_in(folder)?;
+    let zeros = [0; 64 << 10];
+    for _ in 0..RECORDER_ROOM_BYTES / zeros.len() {
+        file.write_all(&zeros)?;
+    }
+    atomic_file::sync_file(file.unfinished_path())
 }
 
 /// Removes files of a folder that a killed writer was writing aside: nobody else writes there.
