@@ -62,11 +62,18 @@ class LocalWorld:
         try:
             given = (*QUICK, f"base_url={self.gateway.address}", f"dialect={form}", *settings)
             arguments = [word for setting in given for word in ("--local-broker", setting)]
-            self.engine = Trading(folder / "engine", None, *arguments, form="web-broker-spec", dev_login=dev_login,
-                                  environment={"DEV_LOCALBROKER_API_PASSWORD": PASSWORD, **dict(environment)})
+            environment = {"DEV_LOCALBROKER_API_PASSWORD": PASSWORD, **dict(environment)}
+            self._start = lambda: Trading(folder / "engine", None, *arguments, form="web-broker-spec",
+                                          dev_login=dev_login, environment=environment)
+            self.engine = self._start()
         except BaseException:
             self.gateway.kill()
             raise
+
+    def start_again(self):
+        """Another engine in the folders of one that was killed."""
+        self.engine.kill()
+        self.engine = self._start()
 
     @property
     def config(self):

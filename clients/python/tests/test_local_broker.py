@@ -99,6 +99,20 @@ def test_a_client_that_leaves_takes_nothing_from_others(spec):
         spec.until(lambda: spec.registered() == ["7203"], "what nobody wants is unregistered")
 
 
+def test_what_a_killed_engine_left_registered_is_taken_out_by_the_next(world):
+    with session(world) as one:
+        one.login()
+        for code in ("7203", "9984", "8306"):
+            one.subscribe(code)
+        world.until(lambda: world.registered() == ["7203", "8306", "9984"], "all are registered")
+        world.start_again()
+    assert world.registered() == ["7203", "8306", "9984"], "nobody took them out"
+    with session(world) as one:
+        one.subscribe("9984")
+        one.login()
+        world.until(lambda: world.registered() == ["9984"], "only what is wanted stays")
+
+
 def test_the_account_is_read(world):
     with session(world) as one:
         one.login()
