@@ -3,7 +3,7 @@
 use super::*;
 use crate::local_broker::limits::{
     NAME_CHARS_MAX, SHORT_ANSWER_BYTES_MAX, SUBSCRIBERS_WAITING_MAX, TOKEN_CHARS_MAX,
-    WORDS_CHARS_MAX,
+    TOKENS_HIDDEN_MAX, WORDS_CHARS_MAX,
 };
 
 /// What the last error says.
@@ -34,6 +34,29 @@ fn token_chars_max_is_the_longest_token() {
         world.login("a");
         world.wait(secs(16));
         assert_eq!(world.state(), state, "{chars} characters");
+    }
+}
+
+#[test]
+fn tokens_hidden_max_is_how_many_tokens_the_gateway_may_repeat() {
+    fn repeated(world: &mut World, token: &'static str) -> String {
+        world.fake.instead.push(("/wallet/cash", 400, token));
+        world.buying_power("a");
+        world.wait(secs(1));
+        last_error(world)
+    }
+    let mut world = World::ready();
+    for renewals in 1..=TOKENS_HIDDEN_MAX {
+        let told = repeated(&mut world, "marker4token1");
+        assert!(told.contains("not shown"), "{renewals}: {told}");
+        world.fake.token = None;
+        world.buying_power("a");
+        world.wait(secs(1));
+        assert_eq!(world.fake.tokens as usize, renewals + 1);
+    }
+    assert_eq!(repeated(&mut world, "marker4token1"), "HTTP status 400: marker4token1");
+    for hidden in ["marker4token2", "marker4token9", PASSWORD] {
+        assert!(repeated(&mut world, hidden).contains("not shown"), "{hidden}");
     }
 }
 
