@@ -250,3 +250,9 @@ fn what_a_client_says_is_closed_and_what_it_hears_is_open() {
     assert_eq!(closed(forms, &forms["Event"]), 0);
     assert_ne!(forms["ExecutionConfig"], forms["EventExecutionConfig"]);
 }
+
+/// P60: the venue of the local gateway added messages without raising the version.
+#[test]
+fn p60_the_local_gateway_raises_no_version() {
+    assert_eq!((SCHEMA_MAJOR, SCHEMA_MINOR), (1, 3));
+}

@@ -354,7 +354,8 @@ impl Gateway {
         if matches!(job, Job::List) {
             return;
         }
-        if self.is_healing() && !symbols.is_empty() {
+        // One that is full of others' symbols is there.
+        if self.is_healing() && !symbols.is_empty() && code != error_code::REGISTER_FULL {
             return self.stream_lost(why, now);
         }
         // One symbol that is refused keeps no other one out.

@@ -424,3 +424,21 @@ fn what_is_wanted_again_before_it_has_left_stays() {
     world.wait(secs(100));
     assert_eq!((world.fake.symbols(), world.kept.len()), (vec!["7203"], 1));
 }
+
+/// A gateway that is back, and full of others' symbols, is back.
+#[test]
+fn a_gateway_that_is_back_and_full_is_ready() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.fake.is_up = false;
+    world.drop_push();
+    world.wait(secs(200));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    world.heard();
+    world.fake.is_up = true;
+    world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
+    world.wait(secs(90));
+    assert_eq!(world.state(), "Ready Streaming");
+    assert_eq!(world.heard(), ["* VenueReady", "1 Error register_full"]);
+}
