@@ -153,6 +153,24 @@ def test_what_happens_is_watched(engine, broker, password):
         watch.communicate()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that takes nothing")
+def test_a_watch_whose_lines_cannot_be_written_ends(engine, password):
+    command = [program(), "order", "watch", "--config-dir", engine.config]
+    said = engine.stderr.read_text().count("has connected")
+    with open("/dev/full", "w") as full:
+        watch = subprocess.Popen(list(map(str, command)), stdout=full, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: said < engine.stderr.read_text().count("has connected"), "it is connected")
+        code, _, why = order(engine, "submit", "7203.TSE", "BUY", "100", "--price", "2600", "--id", "full", "--yes")
+        assert code == 0, why
+        _, errors = watch.communicate(timeout=PATIENCE)
+        assert watch.returncode == 1 and errors.startswith("error: cannot print to standard output"), errors
+    finally:
+        watch.kill()
+        watch.communicate()
+    assert order(engine, "cancel", "full", "--yes")[0] == 0
+
+
 def test_an_order_whose_answer_was_lost(engine, broker, password):
     lost = {"do": "fault", "name": "drop-answer", "request": "CLMKabuNewOrder", "times": 1}
     no_list = {"do": "fault", "name": "errno", "value": -2, "request": "CLMOrderList", "times": 1000}

@@ -108,7 +108,8 @@ pub(crate) struct EngineArgs {
     /// Log in at the web broker with DEV_WEBBROKER_USER_ID and DEV_WEBBROKER_PASSWORD of the
     /// environment, where both are set; else with web-broker-user and web-broker-password, see
     /// `kumiki key --help`. At the local broker with DEV_LOCALBROKER_API_PASSWORD, where it is set; else
-    /// the password is asked for in a window of pinentry, or at the terminal.
+    /// the password is asked for in a window of an installed pinentry program, of the one that
+    /// KUMIKI_PINENTRY names, or at the terminal.
     #[arg(long, requires = "standalone")]
     pub(crate) dev_login: bool,
 
