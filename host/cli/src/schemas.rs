@@ -40,6 +40,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("configuration.md", crate::configuration::markdown()),
         ("ranking.graphql", crate::rank::service_sdl()),
         ("update-report.json", format!("{:#}\n", update::report_schema())),
+        ("update-board.json", format!("{:#}\n", update::store::board_report_schema())),
         ("listed-info.json", format!("{:#}\n", pricestore::listed::schema())),
         (RUN_EVENTS, format!("{:#}\n", schema::event_line())),
         (RUN_AUDIT, format!("{:#}\n", schema::audit_line())),

@@ -30,7 +30,7 @@ mod written;
 #[cfg(test)]
 mod tests;
 
-pub use board::{BoardReport, publish_board};
+pub use board::{BoardReport, DamagedSegment, board_report_schema, publish_board};
 pub use error::StoreError;
 pub use opening::Opening;
 pub use split::Removals;

@@ -74,11 +74,14 @@ quantities exact decimals. Rows of new segments are added to a copy, which takes
 when it is on the disk, so readers see the old or the new file. Only finished segments are read, so an \
 engine may go on recording. A run that ends early is gone on with by the next; a file that is damaged \
 or gone is made again where its recordings are there; one that this job did not write is left alone, \
-and the run fails. Nothing is removed, also where recordings were moved away. One job at a time works \
-in a data folder, as with `kumiki update`.
+and the run fails. Nothing is removed, also where recordings were moved away. A recorded segment that \
+cannot be read is left out and named, and the rest is published: put a copy of its file back, or move \
+the segment's files away, and run it again. One job at a time works in a data folder, as with \
+`kumiki update`. The form of the report in JSON: schemas/update-board.json.
 
 Exit codes:
   0    all finished recordings are published
+  3    some are not, because a file of them cannot be read; the report names them
   1    an error; what was published before is there
   2    wrong arguments
   130  Ctrl-C";

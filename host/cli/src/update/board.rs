@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use http_client::CancellationToken;
 use pricestore::DataDir;
-use update::store::{BoardReport, StoreError, publish_board};
+use update::store::{BoardReport, DamagedSegment, StoreError, publish_board};
 
 use crate::Ending;
 use crate::args::{Format, UpdateBoardArgs};
@@ -42,7 +42,7 @@ pub(super) fn run(args: &UpdateBoardArgs) -> Result<Ending> {
         Format::Json => println!("{}", serde_json::to_string_pretty(&report)?),
         Format::Table => print!("{}", pairs(&summary(&report, &data))),
     }
-    Ok(Ending::Done)
+    Ok(if report.damaged.is_empty() { Ending::Done } else { Ending::Incomplete })
 }
 
 fn summary(report: &BoardReport, data: &DataDir) -> Vec<(&'static str, String)> {
@@ -68,6 +68,14 @@ fn summary(report: &BoardReport, data: &DataDir) -> Vec<(&'static str, String)> 
     }
     if !report.left_out.is_empty() {
         lines.push(("no code of an issue, left out", named(&report.left_out)));
+    }
+    for DamagedSegment { date, segment, file, why } in report.damaged.iter().take(SHOWN_MAX) {
+        let what = format!("segment {segment} of {date}: {file} cannot be read: {why}");
+        lines.push(("not published", what));
+    }
+    if report.damaged.len() > SHOWN_MAX {
+        let more = format!("{} more segments", report.damaged.len() - SHOWN_MAX);
+        lines.push(("not published", more));
     }
     lines
 }

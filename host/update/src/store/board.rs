@@ -9,16 +9,21 @@
 //! | B2 | of an issue without such rows | left as it is |
 //! | B3 | of the job, gone or with other bytes than it wrote (W1) | made again from all recordings; where those of a day are gone, the run fails and names it |
 //! | B4 | of the job, with another time only (W3) | left as it is |
-//! | B5 | that the job did not write | left as it is: the run fails and names it |
+//! | B5 | that the job did not write, also in the place of one of the job: no database, or without the job's tables | left as it is: the run fails and names it |
 //! | B6 | of the job, of days whose recordings were moved away | kept with their rows |
 //! | B7 | any | never removed |
+//!
+//! | Rule | A segment | is |
+//! |---|---|---|
+//! | B8 | not published yet, of which a file cannot be read | left out with all its rows and named; the rest is published. Each run tries it again: mended, its rows come behind those that are there |
+//! | B9 | published, of which a file cannot be read | not looked at, but where a file is to be made again (B3): then the run fails and names it |
 //!
 //! The job notes in `work/board.json` what it is about to rename and what it has, so a job that was killed is
 //! finished by the next one, and every row is in its file once. The same recordings give the same rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +35,9 @@ use pricestore::DataDir;
 use pricestore::generation::{GenerationFileName, PublishedFile, digest_of, modified_us};
 use pricestore::sql::{column, quoted, quoted_path};
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::durable::{clear, give_name, remove_unfinished, sync_file, sync_folder};
 use super::error::StoreError;
@@ -39,6 +46,11 @@ use super::lock;
 use super::opening::connect;
 use super::paths::{StorePaths, unfinished};
 use crate::price_store::StoreProgress;
+
+mod segments;
+
+pub use segments::DamagedSegment;
+use segments::{Dated, read};
 
 /// What is told while files are written.
 const WHAT: &str = "writing a board of each issue";
@@ -49,10 +61,11 @@ const OPTIONS: &str = "STORAGE_VERSION 'v1.5.0'";
 
 /// What became of the recordings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct BoardReport {
     /// Days of the recordings.
     pub days: u64,
-    /// Segments of them that were not published before.
+    /// Segments of them that were not published before, and are now.
     pub new_segments: u64,
     /// Order books that were added to files.
     pub depth: u64,
@@ -66,6 +79,15 @@ pub struct BoardReport {
     pub made_again: Vec<String>,
     /// Recorded symbols that are no codes of issues, and have no file.
     pub left_out: Vec<String>,
+    /// Segments that are not published, because a file of them cannot be read.
+    pub damaged: Vec<DamagedSegment>,
+}
+
+/// The JSON schema of a report, as it is printed.
+#[must_use]
+pub fn board_report_schema() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<BoardReport>().to_value()
 }
 
 /// What the job has published, and what it is about to.
@@ -82,20 +104,23 @@ struct Notes {
 }
 
 /// How far a day is published.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DayNote {
     /// The last segment.
     last: u32,
-    /// Bytes of the files of all segments up to it: other recordings have others.
+    /// Bytes of the files of the segments up to it that are published: other recordings have others.
     bytes: u64,
+    /// Segments up to it that are not published, because they could not be read.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    without: BTreeSet<u32>,
 }
 
-/// A segment and its day.
-#[derive(Debug, Clone)]
-struct Dated {
-    date: JstDate,
-    segment: FinishedSegment,
+impl DayNote {
+    /// Whether a segment of the day is published.
+    fn has(&self, segment: &FinishedSegment) -> bool {
+        segment.number <= self.last && !self.without.contains(&segment.number)
+    }
 }
 
 /// Publishes what a live engine recorded, under the lock of the update job.
@@ -194,20 +219,32 @@ impl Job {
 
     fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<BoardReport, StoreError> {
         let mut report = BoardReport { days: self.read_recordings()?, ..BoardReport::default() };
-        let published = |one: &Dated| {
-            let day = self.notes.days.get(&one.date);
-            day.is_some_and(|day| one.segment.number <= day.last)
-        };
-        let new: Vec<Dated> =
-            self.recordings.iter().filter(|one| !published(one)).cloned().collect();
-        report.new_segments = new.len() as u64;
-        let again = self.damaged()?;
+        let connection = connect(&self.paths)?;
+        let is_published =
+            |one: &Dated| self.notes.days.get(&one.date).is_some_and(|day| day.has(&one.segment));
+        let (old, new): (Vec<Dated>, Vec<Dated>) =
+            self.recordings.iter().cloned().partition(is_published);
+        let again = self.damaged(&connection)?;
         if !again.is_empty() {
             self.refuse_gone(&again)?;
+            self.refuse_damaged(&again, &read(&connection, &old).damaged)?;
         }
-        let connection = connect(&self.paths)?;
+        let new = read(&connection, &new);
+        for DamagedSegment { file, why, .. } in &new.damaged {
+            tracing::warn!(%file, %why, "a recorded segment is not published: it cannot be read");
+        }
+        let is_damaged = |one: &Dated| {
+            let is_it = |other: &DamagedSegment| {
+                (other.date, other.segment) == (one.date, one.segment.number)
+            };
+            new.damaged.iter().any(is_it)
+        };
+        let (damaged, sound) =
+            std::mem::take(&mut self.recordings).into_iter().partition(is_damaged);
+        self.recordings = sound;
+        report.new_segments = new.sound.len() as u64;
         let mut codes = BTreeSet::new();
-        for symbol in symbols(&connection, &new)? {
+        for symbol in new.symbols {
             match GenerationFileName::issue(&symbol) {
                 Some(_) => drop(codes.insert(symbol)),
                 None => report.left_out.push(symbol),
@@ -221,7 +258,7 @@ impl Job {
                 return Err(StoreError::Cancelled);
             }
             let is_again = again.contains(code);
-            let segments = if is_again { &self.recordings } else { &new };
+            let segments = if is_again { &self.recordings } else { &new.sound };
             let added = write_one(&connection, &self.paths, code, segments, is_again)?;
             let Some((depth, trades)) = added else { continue };
             self.place(code)?;
@@ -229,7 +266,8 @@ impl Job {
             report.written += 1;
         }
         let _ = progress(all, all, WHAT);
-        self.note_days()?;
+        self.note_days(damaged)?;
+        report.damaged = new.damaged;
         report.unchanged = self.notes.files.len() as u64 - report.written;
         report.made_again = again.into_iter().collect();
         Ok(report)
@@ -241,9 +279,9 @@ impl Job {
         let found = days(&self.board).map_err(StoreError::io("list", &folder))?;
         for day in &found {
             let segments = day.finished().map_err(StoreError::io("list", day.path()))?;
-            let note = self.notes.days.get(&day.date()).copied();
+            let note = self.notes.days.get(&day.date());
             if let Some(note) = note.filter(|_| !segments.is_empty()) {
-                let before = segments.iter().filter(|one| one.number <= note.last);
+                let before = segments.iter().filter(|one| note.has(one));
                 let bytes = before.map(bytes_of).sum::<Result<u64, _>>()?;
                 if bytes != note.bytes {
                     let what = format!(
@@ -261,9 +299,10 @@ impl Job {
         Ok(found.len() as u64)
     }
 
-    /// The codes of the job's files that are gone or have other bytes (rules B3 and B4).
-    fn damaged(&mut self) -> Result<BTreeSet<String>, StoreError> {
-        let mut damaged = BTreeSet::new();
+    /// The codes of the job's files that are gone or have other bytes (rules B3 and B4). Somebody else's in
+    /// the place of one is refused (rule B5).
+    fn damaged(&mut self, connection: &Connection) -> Result<BTreeSet<String>, StoreError> {
+        let (mut damaged, mut foreign) = (BTreeSet::new(), BTreeSet::new());
         for (code, file) in &mut self.notes.files {
             let path = self.paths.board(code);
             match fs::symlink_metadata(&path) {
@@ -271,6 +310,7 @@ impl Job {
                 Ok(found) if found.is_file() && has_bytes(&path, file)? => {
                     file.modified_us = modified_us(&found);
                 }
+                Ok(_) if !is_of_the_job(connection, &path)? => drop(foreign.insert(code.clone())),
                 Ok(_) => drop(damaged.insert(code.clone())),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     damaged.insert(code.clone());
@@ -278,7 +318,24 @@ impl Job {
                 Err(error) => return Err(StoreError::io("look at", path)(error)),
             }
         }
+        self.refuse_others(&foreign)?;
         Ok(damaged)
+    }
+
+    /// Refuses to make files again of which damaged segments may have had rows (rule B9).
+    fn refuse_damaged(
+        &self,
+        again: &BTreeSet<String>,
+        damaged: &[DamagedSegment],
+    ) -> Result<(), StoreError> {
+        let Some(DamagedSegment { file, why, .. }) = damaged.first() else { return Ok(()) };
+        let codes: Vec<&str> = again.iter().map(String::as_str).collect();
+        let what = format!(
+            "{} cannot be made again, because {file}, of which rows are published, cannot be read: {why}; put \
+             a copy of that file, or of the database, back",
+            codes.join(", ")
+        );
+        Err(StoreError::Unusable { path: self.paths.board_folder(), what })
     }
 
     /// Refuses to make files again where recordings are missing of which they may have had rows.
@@ -303,7 +360,10 @@ impl Job {
             !self.notes.files.contains_key(*code)
                 && fs::symlink_metadata(self.paths.board(code)).is_ok()
         };
-        let foreign: Vec<&str> = codes.iter().filter(is_foreign).map(String::as_str).collect();
+        self.refuse_others(&codes.iter().filter(is_foreign).cloned().collect())
+    }
+
+    fn refuse_others(&self, foreign: &BTreeSet<String>) -> Result<(), StoreError> {
         if foreign.is_empty() {
             return Ok(());
         }
@@ -332,13 +392,18 @@ impl Job {
         self.notes.store(&self.paths)
     }
 
-    /// Notes that all that is recorded is published.
-    fn note_days(&mut self) -> Result<(), StoreError> {
+    /// Notes that all that is recorded is published, but for these.
+    fn note_days(&mut self, damaged: Vec<Dated>) -> Result<(), StoreError> {
         let mut days: BTreeMap<JstDate, DayNote> = BTreeMap::new();
         for one in &self.recordings {
             let day = days.entry(one.date).or_default();
             day.last = day.last.max(one.segment.number);
             day.bytes += bytes_of(&one.segment)?;
+        }
+        for one in damaged {
+            let day = days.entry(one.date).or_default();
+            day.last = day.last.max(one.segment.number);
+            day.without.insert(one.segment.number);
         }
         self.notes.days.extend(days);
         self.notes.store(&self.paths)
@@ -352,6 +417,35 @@ fn has_bytes(path: &Path, file: &PublishedFile) -> Result<bool, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(StoreError::io("read", path)(error)),
     }
+}
+
+/// Whether a file that has other bytes than the job wrote is the job's nevertheless, as far as can be told:
+/// a database with the job's tables, one that cannot be opened, or a file that was cut or emptied.
+fn is_of_the_job(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    /// Bytes in which the database engine's mark is, and where it begins.
+    const HEAD: (usize, usize) = (12, 8);
+    if !fs::symlink_metadata(path).map_err(StoreError::io("look at", path))?.is_file() {
+        return Ok(false);
+    }
+    let mut head = Vec::with_capacity(HEAD.0);
+    let file = fs::File::open(path).map_err(StoreError::io("read", path))?;
+    file.take(HEAD.0 as u64).read_to_end(&mut head).map_err(StoreError::io("read", path))?;
+    if head.iter().all(|byte| *byte == 0) {
+        return Ok(true);
+    }
+    if head.get(HEAD.1..) != Some(b"DUCK") {
+        return Ok(false);
+    }
+    let attach = format!("ATTACH {} AS found (READ_ONLY)", quoted_path(path));
+    if connection.execute_batch(&attach).is_err() {
+        return Ok(true);
+    }
+    let tables = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'found'";
+    let tables = column::<String>(connection, tables);
+    connection.execute_batch("DETACH found").map_err(StoreError::database("close a database"))?;
+    let is_ours = |tables: Vec<String>| tables.iter().any(|table| table == "recorded_segment");
+    // What is so damaged that its tables cannot be listed was one of the job's.
+    Ok(tables.map_or(true, is_ours))
 }
 
 /// Bytes of the files of a segment.
@@ -393,19 +487,6 @@ impl Table {
         (!files.is_empty())
             .then(|| format!("read_parquet([{}], filename = true)", files.join(", ")))
     }
-}
-
-/// The symbols of some segments.
-fn symbols(connection: &Connection, segments: &[Dated]) -> Result<BTreeSet<String>, StoreError> {
-    let failed = |error| StoreError::database("read the recordings")(error);
-    let mut found = BTreeSet::new();
-    for table in TABLES {
-        if let Some(reader) = table.reader(segments.iter()) {
-            let symbols = format!("SELECT DISTINCT symbol FROM {reader}");
-            found.extend(column::<String>(connection, &symbols).map_err(failed)?);
-        }
-    }
-    Ok(found)
 }
 
 /// Writes the file of a code aside, with the rows that it has and those of the segments that it does not

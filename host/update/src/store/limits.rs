@@ -17,6 +17,8 @@ pub(super) const SPLIT_READ_ISSUES: usize = 16;
 pub const SPLIT_NOTE_EVERY: usize = 256;
 /// Bytes of the notes of published boards: 4,400 issues and eight years of days take 1 MB.
 pub(super) const BOARD_NOTES_BYTES_MAX: u64 = 16 << 20;
+/// Characters of the report about a segment that cannot be read.
+pub(super) const BOARD_WHY_CHARS_MAX: usize = 500;
 /// Memory of DuckDB while it sorts the combined database, as DuckDB writes it; ten years of 4,000
 /// issues need about a half. The rest goes to `work/spill`.
 pub const ENGINE_MEMORY: &str = "2GB";

@@ -1,4 +1,4 @@
-//! Recordings published, twice, damaged and killed.
+//! Recordings as a database of each issue: what is added, what stays, and what is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,8 @@ use marketdata::board::{
 };
 
 use super::*;
+
+mod damage;
 
 const SYMBOLS: [&str; 3] = ["7203", "130A", "25935"];
 
