@@ -583,11 +583,10 @@ fn a_full_disk_keeps_what_is_there() {
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-        let line = move |start: &str| {
+        move |start: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(start));
             line.unwrap_or_else(|| panic!("{text}")).to_owned()
-        };
-        line
+        }
     };
     let line = run(RECORDER_ROOM_BYTES / 512);
     let stopped = line("stopped ");

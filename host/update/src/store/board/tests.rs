@@ -7,6 +7,7 @@ use domain::TsNanos;
 use marketdata::board::{
     BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint, Writer,
 };
+use pricestore::sql::{column, quoted_path};
 
 use super::*;
 

@@ -110,12 +110,21 @@ fn nothing_is_made_again_without_a_segment_that_was_published() {
     assert_eq!(world.publish().unwrap().damaged, []);
     fs::remove_file(world.file("7203")).unwrap();
     let error = world.publish().unwrap_err().to_string();
-    let start = format!("7203 cannot be made again, because {}", path.display());
+    let start = format!("7203 cannot be made again, because {}, whose rows", path.display());
     assert!(error.contains(&start), "{error}");
     assert!(!world.file("7203").exists());
-    fs::write(&path, bytes).unwrap();
+    fs::write(&path, &bytes).unwrap();
     assert_eq!(world.publish().unwrap().made_again, ["7203"]);
     assert_eq!(world.rows(), expected);
+    // Of another size it may be another recording: it is named, and nothing is published.
+    spoil(&path, "cut");
+    record(&world.recordings, date("2026-01-07"), 0..50);
+    let error = world.publish().unwrap_err().to_string();
+    let named = format!("{}, whose rows are published, cannot be read: ", path.display());
+    assert!(error.contains(&named) && error.ends_with("put a copy of it back"), "{error}");
+    assert_eq!(world.rows(), expected);
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(world.publish().unwrap().new_segments, 1);
 }
 
 #[test]
