@@ -135,7 +135,7 @@ impl Venue {
                     self.connection = connection;
                     self.gateway.push_opened(connection, now);
                 }
-                Out::Tell(..) | Out::ClosePush | Out::Keep(_) | Out::Ping => {}
+                Out::Tell(..) | Out::ClosePush | Out::Keep { .. } | Out::Ping => {}
             }
         }
     }

@@ -124,8 +124,11 @@ impl Gateway {
         let identity = mapping.identity();
         let dialect = Dialect { name: identity.component, sha256: identity.sha256 };
         let asked = dialog.clone();
-        let port = Endpoint::of(&config).map_err(not_there)?.port();
-        let kept = format!("local-broker/registered-{port}.json");
+        let place = Endpoint::of(&config).map_err(not_there)?.authority();
+        let kept = format!(
+            "local-broker/registered-{}.json",
+            place.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-")
+        );
         let setup = Setup {
             config,
             kept: Some(shared.config.cache_dir.join(kept)),

@@ -61,6 +61,13 @@ impl ForcedLogout {
         let (from, to) = (u64::from(self.from), u64::from(self.to));
         if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to }
     }
+
+    /// The gateway's day of a time: it begins where everybody has been logged out. Days since 1970 in Japan.
+    #[must_use]
+    pub fn gateway_day(self, time: TsNanos) -> u64 {
+        let minute = time.jst_nanos_of_day() / NANOS_PER_MINUTE;
+        time.jst_day().saturating_sub(u64::from(minute < u64::from(self.to)))
+    }
 }
 
 /// Where the gateway is and how it is spoken to (specification 4, P43, P44).
@@ -176,12 +183,6 @@ impl Endpoint {
         }
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         Ok(Self { host, port, is_production })
-    }
-
-    /// The port.
-    #[must_use]
-    pub const fn port(&self) -> u16 {
-        self.port
     }
 
     /// The host as an address has it.

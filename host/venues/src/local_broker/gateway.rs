@@ -30,6 +30,7 @@ use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 use super::drops::{Dropped, Report};
 use super::feed::Feed;
 use super::hidden::Hidden;
+use super::keys::TOKYO;
 use super::lanes::{Call, LANES, Lanes};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{
@@ -37,7 +38,7 @@ use super::limits::{
     SHORT_ANSWER_BYTES_MAX,
 };
 use super::register_set::RegisterSet;
-use super::request::{Answer, NoAnswer, Question, Request};
+use super::request::{Answer, Class, NoAnswer, Question, Request};
 use super::{NoPassword, VENUE};
 use crate::{Asked, Now, Recipient};
 
@@ -54,7 +55,12 @@ pub enum Out {
         request: Request,
     },
     /// What the gateway has registered for us is to be written down, before what follows is done.
-    Keep(Vec<String>),
+    Keep {
+        /// See [`ForcedLogout::gateway_day`].
+        gateway_day: u64,
+        /// The symbols.
+        symbols: Vec<String>,
+    },
     /// The user is to be asked for the password; it comes back with [`Gateway::password`].
     AskPassword,
     /// The stream is to be opened, in the place of one that is open.
@@ -148,12 +154,16 @@ pub struct Gateway {
     lanes: Lanes<Job>,
     tickets: u64,
     set: RegisterSet,
-    /// What was written down of it last.
-    kept: Vec<String>,
+    /// What was written down of it last, and the gateway's day.
+    kept: (u64, Vec<String>),
     /// Clients that wait for the registration of a symbol.
     subscribers: BTreeMap<String, Vec<Asked>>,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
     to_register: BTreeMap<String, symbols::Due>,
+    /// The program ends: nothing is begun any more.
+    is_ending: bool,
+    /// The last request of the class of information was a registration, and no read.
+    changed_last: bool,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
     unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
@@ -186,9 +196,11 @@ impl Gateway {
             lanes: Lanes::new(),
             tickets: 0,
             set: RegisterSet::default(),
-            kept: Vec::new(),
+            kept: (0, Vec::new()),
             subscribers: BTreeMap::new(),
             to_register: BTreeMap::new(),
+            is_ending: false,
+            changed_last: false,
             unregister_after: BTreeMap::new(),
             foreign: 0,
             names: BTreeMap::new(),
@@ -203,17 +215,17 @@ impl Gateway {
 
     /// An engine before this one has left these registered: they are ours, and to be taken out.
     pub fn left_over(&mut self, symbols: Vec<String>) {
-        self.set.left_over(symbols.iter().cloned());
-        self.kept = symbols;
+        self.set.left_over(symbols);
     }
 
-    /// Writes down what the gateway has registered for us, where that has changed.
-    fn keep(&mut self) {
-        let ours = self.set.ours();
-        if ours != self.kept {
-            self.kept.clone_from(&ours);
-            self.out.push_back(Out::Keep(ours));
+    /// Writes down what the gateway has registered for us on its day, where that has changed.
+    fn keep(&mut self, now: Now) {
+        let kept = (self.rules.forced_logout.gateway_day(now.wall), self.set.ours());
+        if kept != self.kept && (kept.1.len(), self.kept.1.len()) != (0, 0) {
+            let (gateway_day, symbols) = kept.clone();
+            self.out.push_back(Out::Keep { gateway_day, symbols });
         }
+        self.kept = kept;
     }
 
     /// What is to be done, since this was asked last.
@@ -242,7 +254,7 @@ impl Gateway {
 
     /// Sends what waits and may be sent.
     fn drive(&mut self, now: Now) {
-        if !self.state().is_ready() && !self.is_healing() {
+        if self.is_ending || !self.state().is_ready() && !self.is_healing() {
             return;
         }
         if self.renewal.is_some() {
@@ -262,6 +274,9 @@ impl Gateway {
             let Some(sent) = self.lanes.all()[place].send(ticket, now.mono) else { continue };
             self.tickets = ticket;
             let question = sent.question.clone();
+            if question.class() == Class::Information {
+                self.changed_last = sent.job.client().is_none();
+            }
             match (&sent.job, &question) {
                 (_, Question::Register(symbols)) => {
                     self.set.sent(symbols.iter().map(String::as_str));
@@ -270,7 +285,7 @@ impl Gateway {
                 (Job::Read(_, Read::Board(symbol, _)), _) => self.set.sent([symbol.as_str()]),
                 _ => {}
             }
-            self.keep();
+            self.keep(now);
             let request = Request { question, secret: token.clone() };
             self.out.push_back(Out::Ask { ticket, request });
             if one_only {
@@ -369,6 +384,9 @@ impl Gateway {
         call.failures += 1;
         if call.failures > RETRIES {
             let why = format!("{why}, {} times in a row", call.failures);
+            if self.is_healing() && call.job.client().is_none() {
+                return self.stream_lost(&why, now);
+            }
             return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
         }
         tracing::warn!(question = ?call.question, why, "the local broker is asked again");
@@ -412,9 +430,37 @@ impl Gateway {
         self.tell(Recipient::Client(client), event);
     }
 
+    /// The program ends. Says whether a request is on its way that may register something: before its answer
+    /// nothing can be taken out for good.
+    pub fn end(&mut self) -> bool {
+        self.is_ending = true;
+        let registers =
+            |question: &Question| matches!(question, Question::Register(_) | Question::Board(_));
+        self.lanes.information.sent.as_ref().is_some_and(|sent| registers(&sent.call.question))
+    }
+
     /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.
     pub fn farewell(&mut self) -> Option<Request> {
         let symbols = self.set.ours();
+        self.unregister(symbols)
+    }
+
+    /// Asks for the gateway's list, where it has refused that: some of them may be there no longer.
+    pub fn farewell_list(&mut self) -> Option<Request> {
+        let secret = self.token.clone()?;
+        Some(Request { question: Question::Register(Vec::new()), secret })
+    }
+
+    /// Takes out what the list still has of ours.
+    pub fn farewell_of_list(&mut self, list: &str) -> Option<Request> {
+        let listed = symbols::read_list(list).ok()?;
+        let mut symbols = self.set.ours();
+        symbols
+            .retain(|symbol| listed.iter().any(|(one, market)| one == symbol && *market == TOKYO));
+        self.unregister(symbols)
+    }
+
+    fn unregister(&self, symbols: Vec<String>) -> Option<Request> {
         let secret = self.token.clone().filter(|_| !symbols.is_empty())?;
         Some(Request { question: Question::Unregister(symbols), secret })
     }

@@ -4,7 +4,7 @@
 //!
 //! | what is found | what follows |
 //! |---|---|
-//! | symbols of the same day in Japan | they are ours: taken out, or kept where somebody wants them |
+//! | symbols of the gateway's same day, which begins with its forced logout | they are ours: taken out, or kept where somebody wants them |
 //! | symbols of another day | nothing: the gateway has logged out since, and others may have registered them |
 //! | no file, or one that is none of ours | nothing, with a warning in the second case; it is replaced |
 //! | another engine has it | nothing, and nothing is written: what it has registered is its own |
@@ -17,7 +17,7 @@ use atomic_file::AtomicFile;
 use serde::{Deserialize, Serialize};
 
 use super::keys::symbol_of;
-use super::limits::{KEPT_BYTES_MAX, RELEASED_MAX};
+use super::limits::{KEPT_BYTES_MAX, KEPT_SYMBOLS_MAX};
 
 /// The form of the file.
 const VERSION: u32 = 1;
@@ -26,8 +26,8 @@ const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 struct Content {
     version: u32,
-    /// Days since 1970 in Japan.
-    jst_day: u64,
+    /// See [`ForcedLogout::gateway_day`](super::ForcedLogout::gateway_day).
+    gateway_day: u64,
     symbols: Vec<String>,
 }
 
@@ -59,10 +59,10 @@ impl Kept {
         Ok(file)
     }
 
-    /// What an engine before this one has left on this day.
-    pub(super) fn left(&self, jst_day: u64) -> Vec<String> {
+    /// What an engine before this one has left on this day of the gateway's.
+    pub(super) fn left(&self, gateway_day: u64) -> Vec<String> {
         match self.read() {
-            Ok(Some(content)) if content.jst_day == jst_day => content.symbols,
+            Ok(Some(content)) if content.gateway_day == gateway_day => content.symbols,
             Ok(_) => Vec::new(),
             Err(why) => {
                 let path = self.path.display();
@@ -87,8 +87,11 @@ impl Kept {
         }
         let content: Content = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         let is_ours = |symbol: &String| symbol_of(symbol).is_ok_and(|read| read == symbol);
-        if content.version != VERSION || content.symbols.len() > RELEASED_MAX {
+        if content.version != VERSION {
             return Err("it is of another version".to_owned());
+        }
+        if content.symbols.len() > KEPT_SYMBOLS_MAX {
+            return Err(format!("it has more than {KEPT_SYMBOLS_MAX} symbols"));
         }
         if !content.symbols.iter().all(is_ours) {
             return Err("it has texts that are no symbols".to_owned());
@@ -98,14 +101,14 @@ impl Kept {
 
     /// Writes what is registered now, before the gateway is asked for it. It need not survive the machine: the
     /// gateway does not either.
-    pub(super) fn write(&self, symbols: Vec<String>, jst_day: u64) {
+    pub(super) fn write(&self, symbols: Vec<String>, gateway_day: u64) {
         let written = if symbols.is_empty() {
             match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             }
         } else {
-            self.replace(&Content { version: VERSION, jst_day, symbols })
+            self.replace(&Content { version: VERSION, gateway_day, symbols })
         };
         if let Err(error) = written {
             let path = self.path.display();
@@ -151,17 +154,18 @@ mod tests {
             "",
             "{",
             "[]",
-            r#"{"version":2,"jst_day":7,"symbols":["7203"]}"#,
-            r#"{"version":1,"jst_day":7,"symbols":["72/03"]}"#,
-            r#"{"version":1,"jst_day":7,"symbols":["7203.TSE"]}"#,
-            r#"{"version":1,"jst_day":7,"symbols":["7203"],"more":1}"#,
+            r#"{"version":2,"gateway_day":7,"symbols":["7203"]}"#,
+            r#"{"version":1,"gateway_day":7,"symbols":["72/03"]}"#,
+            r#"{"version":1,"gateway_day":7,"symbols":["7203.TSE"]}"#,
+            r#"{"version":1,"gateway_day":7,"symbols":["7203"],"more":1}"#,
             &long,
         ] {
             fs::write(&path, text).unwrap();
             assert_eq!(kept.left(7), [""; 0], "{:.60}", text);
         }
-        let many: Vec<String> = (0..=RELEASED_MAX).map(|n| format!("{}", 1_000 + n)).collect();
-        let text = serde_json::json!({ "version": 1, "jst_day": 7, "symbols": many }).to_string();
+        let many: Vec<String> = (0..=KEPT_SYMBOLS_MAX).map(|n| format!("{}", 1_000 + n)).collect();
+        let text =
+            serde_json::json!({ "version": 1, "gateway_day": 7, "symbols": many }).to_string();
         fs::write(&path, text).unwrap();
         assert_eq!(kept.left(7), [""; 0]);
         fs::remove_file(&path).unwrap();

@@ -77,5 +77,7 @@ pub const LISTED_MAX: usize = 1_000;
 /// Symbols that are known to be registered although nobody wants them any more, until the gateway's list
 /// shows that they are not.
 pub const RELEASED_MAX: usize = 1_000;
+/// Symbols in the file of those that are registered: all that can be wanted or released.
+pub const KEPT_SYMBOLS_MAX: usize = super::REGISTER_MAX + RELEASED_MAX;
 /// Bytes of the file of registered symbols that are read; it has at most 12 a symbol.
 pub const KEPT_BYTES_MAX: u64 = 64 << 10;

@@ -47,6 +47,8 @@ struct Entry {
     used: u64,
     /// We have asked the gateway to register it.
     is_sent: bool,
+    /// It was in the gateway's last list.
+    is_listed: bool,
 }
 
 impl RegisterSet {
@@ -55,8 +57,8 @@ impl RegisterSet {
         self.hold(client, symbol, true)
     }
 
-    /// A client reads the board of a symbol, which takes a place like a subscription until the client
-    /// gives the symbol up or leaves; frames are not for it.
+    /// A client reads the board of a symbol, which counts as a use of it (the specification's touch) and takes a
+    /// place like a subscription until the client gives the symbol up or leaves; frames are not for it.
     pub fn read_board(&mut self, client: u64, symbol: &str) -> Registration {
         self.hold(client, symbol, false)
     }
@@ -91,13 +93,6 @@ impl RegisterSet {
     pub fn subscribers(&self, symbol: &str) -> impl Iterator<Item = u64> {
         let clients = self.entries.get(symbol).into_iter().flat_map(|entry| &entry.clients);
         clients.filter(|(_, is_subscribed)| **is_subscribed).map(|(client, _)| *client)
-    }
-
-    /// The symbol was used. Says whether it is in the set.
-    pub fn touch(&mut self, symbol: &str) -> bool {
-        self.uses += 1;
-        let entry = self.entries.get_mut(symbol);
-        entry.map(|entry| entry.used = self.uses).is_some()
     }
 
     /// A client gives a symbol up. Says whether nobody wants it any more.
@@ -144,6 +139,9 @@ impl RegisterSet {
         };
         let foreign = list.iter().filter(is_foreign).take(LISTED_MAX).cloned().collect();
         self.foreign = foreign;
+        for (symbol, entry) in &mut self.entries {
+            entry.is_listed = listed(symbol);
+        }
         let missing = self.newest_first().into_iter().filter(|symbol| !listed(symbol)).collect();
         Reconciled { missing, foreign: self.foreign.len() }
     }
@@ -170,11 +168,30 @@ impl RegisterSet {
         self.entries.contains_key(symbol)
     }
 
+    /// The gateway has refused to register it: whatever its last list said counts no more.
+    pub fn refused(&mut self, symbol: &str) {
+        if let Some(entry) = self.entries.get_mut(symbol) {
+            entry.is_listed = false;
+        }
+    }
+
+    /// Whether a symbol that has a place was in the gateway's last list.
+    #[must_use]
+    pub fn is_listed(&self, symbol: &str) -> bool {
+        self.entries.get(symbol).is_some_and(|entry| entry.is_listed)
+    }
+
     /// Whether a client is subscribed to the symbol: only then are its frames taken.
     #[must_use]
     pub fn is_subscribed(&self, symbol: &str) -> bool {
         let entry = self.entries.get(symbol);
         entry.is_some_and(|entry| entry.clients.values().any(|is_subscribed| *is_subscribed))
+    }
+
+    /// Whether any client is subscribed to any symbol.
+    #[must_use]
+    pub fn has_subscribers(&self) -> bool {
+        self.entries.keys().any(|symbol| self.is_subscribed(symbol))
     }
 
     /// Places taken, those of others included.

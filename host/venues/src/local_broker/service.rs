@@ -144,7 +144,7 @@ impl Service {
         let mut gateway = Gateway::new(Rules::of(&config, endpoint.authority()), mapping, now);
         let kept = kept.and_then(|path| Kept::open(&path));
         if let Some(kept) = &kept {
-            gateway.left_over(kept.left(now.wall.jst_day()));
+            gateway.left_over(kept.left(config.forced_logout.gateway_day(now.wall)));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (inputs, waiting) = mpsc::unbounded_channel();
@@ -288,12 +288,31 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
             self.act();
         }
         self.push = None;
-        if let Some(request) = self.gateway.farewell() {
-            let answer = tokio::time::timeout(END_TIME, self.rest.ask(request)).await;
-            // Else the next engine takes them out; whoever is gone has no list any more.
-            if let (Ok(Ok(Answer { status: 200, .. })), Some(kept)) = (answer, &self.kept) {
-                kept.write(Vec::new(), wall_now().jst_day());
-            }
+        // Whoever is gone has no list any more; what else stays registered the next engine takes out.
+        let _ = tokio::time::timeout(END_TIME, self.take_out()).await;
+    }
+
+    /// Takes our symbols out, after the answer to what may register some of them.
+    async fn take_out(&mut self) {
+        while self.gateway.end()
+            && let Some((ticket, came)) = self.calls.next().await
+        {
+            let now = self.now();
+            self.gateway.answered(ticket, came, now);
+            // Nobody is told any more.
+            self.gateway.take_out();
+        }
+        let Some(request) = self.gateway.farewell() else { return };
+        let mut answer = self.rest.ask(request).await;
+        if matches!(&answer, Ok(Answer { status: 400..500, .. }))
+            && let Some(request) = self.gateway.farewell_list()
+            && let Ok(list) = self.rest.ask(request).await
+            && let Some(request) = self.gateway.farewell_of_list(&list.body)
+        {
+            answer = self.rest.ask(request).await;
+        }
+        if let (Ok(Answer { status: 200, .. }), Some(kept)) = (answer, &self.kept) {
+            kept.write(Vec::new(), 0);
         }
     }
 
@@ -353,9 +372,9 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                     let rest = Arc::clone(&self.rest);
                     self.calls.push(Box::pin(async move { (ticket, rest.ask(request).await) }));
                 }
-                Out::Keep(symbols) => {
+                Out::Keep { gateway_day, symbols } => {
                     if let Some(kept) = &self.kept {
-                        kept.write(symbols, wall_now().jst_day());
+                        kept.write(symbols, gateway_day);
                     }
                 }
                 Out::AskPassword => self.ask_password(),
@@ -392,8 +411,11 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                     let _ = passwords.send(Input::Password(given));
                 }
             });
-        if let Err(error) = asked {
-            tracing::error!(%error, "nobody can be asked for the local broker's password");
+        if let Err(error) = asked
+            && let Some(passwords) = self.passwords.upgrade()
+        {
+            let why = format!("nobody can be asked for the password: {error}");
+            let _ = passwords.send(Input::Password(Err(NoPassword { why, is_wanted: false })));
         }
     }
 }

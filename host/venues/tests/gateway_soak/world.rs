@@ -233,7 +233,7 @@ impl World {
                 }
                 self.deliver(after, Delivery::Answer(ticket, came));
             }
-            Out::Keep(symbols) => self.kept = symbols,
+            Out::Keep { symbols, .. } => self.kept = symbols,
             Out::AskPassword => {
                 let given = match self.random.below(20) {
                     0 if !self.is_calm => Ok(SecretString::from("marker-wrong-password")),

@@ -183,7 +183,7 @@ impl World {
                         self.connection = connection;
                         self.gateway.push_opened(connection, now);
                     }
-                    Out::ClosePush | Out::Ping | Out::Keep(_) => {}
+                    Out::ClosePush | Out::Ping | Out::Keep { .. } => {}
                 }
                 outs.extend(self.gateway.take_out());
             }

@@ -71,6 +71,8 @@ impl Gateway {
         self.stream.next = None;
         self.stream.connection += 1;
         (self.stream.has_frame, self.stream.pong) = (false, None);
+        // Of this connection a frame is waited for first.
+        self.stream.last_frame = None;
         let symbols = self.all_symbols();
         if symbols.is_empty() || self.state() == State::AppDown {
             return self.connect();
@@ -220,15 +222,17 @@ impl Gateway {
         }
     }
 
-    /// In the exchange's sessions, from the first frame of a session on, silence is a fault (P43).
+    /// In the exchange's sessions, from the first frame of a session on, silence is a fault (P43), as long as
+    /// somebody is subscribed.
     fn keep_alive_by_frames(&mut self, now: Now) {
+        if !self.set.has_subscribers() {
+            self.stream.last_frame = None;
+        }
         let (Some(last), Some(began)) = (self.stream.last_frame, session_began(now.wall)) else {
             return;
         };
         let silence = now.mono.saturating_sub(last.mono);
         if last.wall >= began && silence > self.rules.read_timeout {
-            // Of the next connection a frame is waited for first.
-            self.stream.last_frame = None;
             let why = format!("nothing came for {} s", silence.as_secs());
             self.stream_lost(&why, now);
         }

@@ -54,6 +54,13 @@ struct RegisteredRow {
     exchange: i64,
 }
 
+/// The gateway's list of symbols and markets.
+pub(super) fn read_list(body: &str) -> Result<Vec<(String, i64)>, String> {
+    let read: RegisterAnswer = serde_json::from_str(body)
+        .map_err(|_| "the answer to a registration has no RegistList".to_owned())?;
+    Ok(read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect())
+}
+
 /// What a full register set says to whoever wants one more (specification 1, "Endpoints", rule 1).
 pub(super) fn full(foreign: usize) -> String {
     let (others, advice) = match foreign {
@@ -107,6 +114,11 @@ impl Gateway {
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
             Registration::Known if self.subscribers.contains_key(&symbol) => {
+                self.subscribers.entry(symbol).or_default().push(asked);
+            }
+            // Only its board was read, or it could not be registered: now it has to be.
+            Registration::Known if self.state().is_ready() && !self.set.is_listed(&symbol) => {
+                self.register_also(&symbol, now);
                 self.subscribers.entry(symbol).or_default().push(asked);
             }
             // Before a login it is remembered.
@@ -235,12 +247,14 @@ impl Gateway {
     }
 
     /// Makes a request of the registrations that are due, once one could leave: those that come together go in
-    /// one, before what clients read, and what leaves goes before what comes. Until then they wait as symbols,
-    /// of which there are few, however many commands there are.
+    /// one, in turn with what clients read, and what leaves goes before what comes. Until then they wait as
+    /// symbols, of which there are few, however many commands there are.
     pub(super) fn register_due(&mut self, now: Now) {
         let lane = &self.lanes.information;
-        let changes = |call: &Call<Job>| !matches!(call.job, Job::Read(..));
-        if !lane.is_free(now.mono) || lane.waiting.iter().any(changes) {
+        let mut due = lane.waiting.iter().filter(|call| call.not_before <= now.mono);
+        // Whoever changes symbols all the time keeps nobody's reads up: they take turns.
+        let is_next = |call: &Call<Job>| call.job.client().is_none() || self.changed_last;
+        if !lane.is_free(now.mono) || due.any(is_next) {
             return;
         }
         let mut calls = Vec::new();
@@ -280,17 +294,14 @@ impl Gateway {
         body: &str,
         now: Now,
     ) -> Result<(), String> {
-        let read: RegisterAnswer = serde_json::from_str(body)
-            .map_err(|_| "the answer to a registration has no RegistList".to_owned())?;
-        let list: Vec<(String, i64)> =
-            read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect();
+        let list = read_list(body)?;
         let taken_out: &[String] = match &call.question {
             Question::Unregister(symbols) => symbols,
             _ => &[],
         };
         let found = self.set.apply_list(&list, taken_out);
         self.foreign = found.foreign;
-        self.keep();
+        self.keep(now);
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
                 for symbol in symbols {
@@ -354,14 +365,11 @@ impl Gateway {
         if matches!(job, Job::List) {
             return;
         }
-        // One that is full of others' symbols is there.
-        if self.is_healing() && !symbols.is_empty() && code != error_code::REGISTER_FULL {
-            return self.stream_lost(why, now);
-        }
         // One symbol that is refused keeps no other one out.
         let one_by_one = symbols.len() > 1;
         for symbol in symbols {
             let was_told = self.to_register.remove(&symbol).is_some_and(|due| due.was_told);
+            self.set.refused(&symbol);
             if one_by_one || !matches!(job, Job::Register) {
                 let due = Due { is_single: true, was_told, ..Due::at(now.mono) };
                 self.to_register.insert(symbol, due);

@@ -203,7 +203,7 @@ struct World {
     /// The connection that is open.
     connection: Option<u64>,
     /// What was written down.
-    kept: Vec<String>,
+    kept: (u64, Vec<String>),
     pings: usize,
     answers_pings: bool,
     /// Volumes of all trades that were told, in shares, and how many snapshots.
@@ -266,7 +266,7 @@ impl World {
             told: Vec::new(),
             user: Some(Ok(PASSWORD)),
             connection: None,
-            kept: Vec::new(),
+            kept: (0, Vec::new()),
             pings: 0,
             answers_pings: true,
             traded: 0,
@@ -314,7 +314,7 @@ impl World {
                         let answer = self.fake.answer(&request.question, &request.secret);
                         self.gateway.answered(ticket, answer, now);
                     }
-                    Out::Keep(symbols) => self.kept = symbols,
+                    Out::Keep { gateway_day, symbols } => self.kept = (gateway_day, symbols),
                     Out::AskPassword => {
                         if let Some(user) = self.user {
                             let given = user.map(SecretString::from);

@@ -51,8 +51,7 @@ fn p51_a_board_read_takes_a_place_but_subscribes_nobody() {
     assert_eq!(set.read_board(1, "7203"), Registration::Known);
     assert!(set.is_subscribed("7203"));
     set.register(2, "130A");
-    assert!(set.touch("7203"));
-    assert!(!set.touch("9984"));
+    set.read_board(1, "7203");
     assert_eq!(set.evict_lru().unwrap(), "130A");
     assert_eq!(set.evict_lru().unwrap(), "7203");
     assert_eq!(set.evict_lru(), None);
@@ -157,7 +156,7 @@ fn a_restarted_gateway_misses_everything_newest_first() {
         set.sent([symbol]);
     }
     set.apply_list(&list(&["7203", "130A", "9984", "8306"]), &[]);
-    set.touch("7203");
+    set.read_board(1, "7203");
     let found = set.apply_list(&[], &[]);
     assert_eq!(found.missing, ["7203", "9984", "130A"]);
     assert_eq!((set.unwanted().len(), found.foreign), (0, 0));
@@ -185,7 +184,6 @@ enum Step {
     Read(u64, usize),
     Release(u64, usize),
     Leave(u64),
-    Touch(usize),
     Evict,
     /// Somebody else registers a symbol in Tokyo, or elsewhere.
     Foreign(usize, bool),
@@ -202,7 +200,6 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (client(), number()).prop_map(|(client, number)| Step::Read(client, number)),
         8 => (client(), number()).prop_map(|(client, number)| Step::Release(client, number)),
         1 => client().prop_map(Step::Leave),
-        3 => number().prop_map(Step::Touch),
         2 => Just(Step::Evict),
         2 => (number(), any::<bool>()).prop_map(|(number, elsewhere)| Step::Foreign(number, elsewhere)),
         1 => Just(Step::Restart),
@@ -314,13 +311,6 @@ proptest! {
                     }
                     prop_assert_eq!(gone, expected);
                 }
-                Step::Touch(number) => {
-                    let at = model.at(&symbol(number));
-                    prop_assert_eq!(set.touch(&symbol(number)), at.is_some());
-                    if let Some(at) = at {
-                        model.used(at);
-                    }
-                }
                 Step::Evict => {
                     let oldest = model.wanted.iter().position(|(one, _)| !model.is_of_others(one));
                     let oldest = oldest.map(|at| model.wanted.remove(at).0);
@@ -344,7 +334,7 @@ proptest! {
             let newest: Vec<String> = model.wanted.iter().rev().map(|(one, _)| one.clone()).collect();
             prop_assert_eq!(set.batches().concat(), newest);
             for (symbol, _) in &model.wanted {
-                prop_assert!(set.touch(symbol));
+                prop_assert!(set.contains(symbol));
             }
         }
         // In the end the gateway has what is wanted and what others registered, and nothing else.

@@ -189,6 +189,33 @@ fn p43_silence_is_a_fault_in_sessions_only() {
     assert_eq!(states(sunday, true), "Ready Streaming");
 }
 
+/// P43: a connection is judged by its own frames, and only while somebody is subscribed.
+#[test]
+fn p43_silence_before_a_connection_or_without_subscribers_is_no_fault() {
+    let mut world = World::with(KeepAlive::ReadTimeout, at(9, 30));
+    world.login("l");
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    assert!(world.push(&frame("7203", 1_000, 100)));
+    world.fake.pushes = false;
+    world.drop_push();
+    world.wait(secs(130));
+    world.fake.pushes = true;
+    world.wait(secs(100));
+    assert_eq!(world.state(), "Ready Streaming");
+    assert!(world.push(&frame("7203", 1_000, 100)));
+    world.unsubscribe(1, "u", "7203");
+    world.wait(secs(300));
+    assert_eq!(world.state(), "Ready Streaming");
+    // Whoever comes then waits for a first frame again.
+    world.subscribe(1, "t", "7203");
+    world.wait(secs(130));
+    assert_eq!(world.state(), "Ready Streaming");
+    assert!(world.push(&frame("7203", 1_000, 100)));
+    world.wait(secs(125));
+    assert_eq!(world.state(), "Ready Reconnecting 1");
+}
+
 /// P47: while the gateway logs everybody out nothing is shown, and what was missed is one trade.
 #[test]
 fn p47_frames_during_the_forced_logout_are_not_shown() {

@@ -350,6 +350,92 @@ fn p50_what_is_to_leave_leaves_in_the_end() {
     assert_eq!(world.fake.symbols(), [""; 0]);
 }
 
+/// A list that lacks some of ours lets the others be taken out alone, at the end.
+#[test]
+fn p50_at_the_end_only_what_the_list_has_is_taken_out_again() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "9984");
+    world.wait(secs(1));
+    assert!(!world.gateway.end(), "nothing is on its way");
+    let list = r#"{"RegistList":[{"Symbol":"9984","Exchange":1},{"Symbol":"7203","Exchange":3},{"Symbol":"8306","Exchange":1}]}"#;
+    let request = world.gateway.farewell_of_list(list).unwrap();
+    assert_eq!(request.question, Question::Unregister(vec!["9984".to_owned()]));
+    assert!(world.gateway.farewell_of_list(r#"{"RegistList":[]}"#).is_none());
+    // Nothing is begun any more.
+    world.subscribe(1, "c", "8306");
+    world.wait(secs(5));
+    assert_eq!(world.fake.symbols(), ["7203", "9984"]);
+}
+
+/// A board that was read is no registration: whoever subscribes then is answered after one.
+#[test]
+fn p51_who_subscribes_to_a_symbol_whose_board_was_read_waits_for_its_registration() {
+    let mut world = World::ready();
+    world.fake.instead.push(("/board", 400, "no such issue"));
+    world.board(1, "a", "7203");
+    world.board(2, "b", "7203");
+    world.subscribe(1, "c", "7203");
+    world.fake.deaf.insert("7203".to_owned());
+    world.wait(secs(30));
+    let heard = world.heard();
+    assert!(heard.contains(&"1 Error c gateway_error".to_owned()), "{heard:?}");
+    // One that is lost is no known one: the second client gets the gateway's answer too.
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
+    world.drop_push();
+    world.wait(secs(7));
+    world.heard();
+    world.subscribe(2, "b", "7203");
+    world.wait(secs(2));
+    assert_eq!(world.heard(), ["2 Error b register_full"]);
+}
+
+/// Whoever changes symbols all the time keeps nobody else's reads up, and a registration that pauses no other one.
+#[test]
+fn changes_and_reads_take_turns() {
+    let mut world = World::ready();
+    for number in 0..300 {
+        world.subscribe(1, &format!("s{number}"), &symbol(number % 40));
+        world.unsubscribe(1, &format!("u{number}"), &symbol(number % 40));
+        world.subscribe(1, &format!("t{number}"), &symbol(40 + number % 5));
+        world.unsubscribe(1, &format!("v{number}"), &symbol(40 + number % 5));
+        world.wait(Duration::from_millis(80));
+        if number % 30 == 0 {
+            world.positions(2, &format!("p{number}"));
+        }
+    }
+    let heard = world.heard();
+    let answered = heard.iter().filter(|told| told.starts_with("2 PositionsUpdated")).count();
+    assert!(answered >= 9, "{answered} of 10");
+    let mut world = World::ready();
+    world.fake.instead = vec![("/register", 503, "busy")];
+    world.subscribe(1, "a", "7203");
+    world.subscribe(2, "b", "9984");
+    world.wait(secs(1));
+    assert_eq!(world.heard(), ["2 Subscribed b 9984"]);
+    world.wait(secs(5));
+    assert_eq!(world.heard(), ["1 Subscribed a 7203"]);
+}
+
+/// One symbol that is refused keeps no gateway down.
+#[test]
+fn a_symbol_that_is_refused_keeps_no_gateway_down() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.fake.is_up = false;
+    world.drop_push();
+    world.wait(secs(200));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    world.fake.is_up = true;
+    world.fake.instead = vec![("/register", 400, "no such issue"); 2];
+    world.wait(secs(90));
+    assert_eq!(world.state(), "Ready Streaming");
+}
+
 /// What is given up in an outage leaves after it, also where nothing is wanted any more.
 #[test]
 fn what_is_given_up_in_an_outage_leaves_after_it() {
@@ -390,9 +476,9 @@ fn p52_what_a_killed_engine_has_registered_is_taken_out_by_the_next() {
             world.subscribe(1, &number.to_string(), &symbol(number));
         }
         world.wait(secs(2));
-        assert_eq!(world.kept.len(), REGISTER_MAX - 1);
+        assert_eq!(world.kept.1.len(), REGISTER_MAX - 1);
         world.fake.registered.push(("9984".to_owned(), 1));
-        let (kept, fake) = (world.kept, world.fake);
+        let (kept, fake) = (world.kept.1, world.fake);
         let mut world = World { fake, ..World::new() };
         world.gateway.left_over(kept);
         for number in 0..wanted {
@@ -406,7 +492,7 @@ fn p52_what_a_killed_engine_has_registered_is_taken_out_by_the_next() {
         assert_eq!(found.len(), ours + 1, "{found:?}");
         assert!(found.contains(&"9984".to_owned()));
         found.retain(|symbol| symbol != "9984");
-        assert!(found.iter().all(|symbol| world.kept.contains(symbol)), "{:?}", world.kept);
+        assert!(found.iter().all(|symbol| world.kept.1.contains(symbol)), "{:?}", world.kept);
     }
 }
 
@@ -422,7 +508,7 @@ fn what_is_wanted_again_before_it_has_left_stays() {
     world.wait(secs(1));
     world.subscribe(1, "c", "7203");
     world.wait(secs(100));
-    assert_eq!((world.fake.symbols(), world.kept.len()), (vec!["7203"], 1));
+    assert_eq!((world.fake.symbols(), world.kept.1.len()), (vec!["7203"], 1));
 }
 
 /// A gateway that is back, and full of others' symbols, is back.
@@ -441,4 +527,25 @@ fn a_gateway_that_is_back_and_full_is_ready() {
     world.wait(secs(90));
     assert_eq!(world.state(), "Ready Streaming");
     assert_eq!(world.heard(), ["* VenueReady", "1 Error register_full"]);
+}
+
+/// What is kept for the engine after this one is of the gateway's day, which goes over midnight and ends with the
+/// forced logout.
+#[test]
+fn what_is_kept_is_of_the_gateway_s_day() {
+    let mut world = World::with(KeepAlive::Ping, at(23, 50));
+    world.login("l");
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    let (day, symbols) = world.kept.clone();
+    assert_eq!((day, symbols), (at(12, 0).jst_day(), vec!["7203".to_owned()]));
+    // Ten to four hours later it is the same one, and after half past six another.
+    world.wait(secs(4 * 3_600));
+    assert_eq!(world.kept.0, day);
+    world.wait(secs(3 * 3_600));
+    assert_eq!(world.kept, (day + 1, vec!["7203".to_owned()]));
+    for (hour, minute, back) in [(0, 0, 1), (6, 29, 1), (6, 30, 0), (23, 59, 0)] {
+        let time = at(hour, minute);
+        assert_eq!(ForcedLogout::default().gateway_day(time), time.jst_day() - back);
+    }
 }
