@@ -151,6 +151,8 @@ pub struct Gateway {
     login: Option<Login>,
     renewal: Option<Renewal>,
     outage: Option<Outage>,
+    /// When the gateway answered last.
+    answered_at: Option<Duration>,
     lanes: Lanes<Job>,
     tickets: u64,
     set: RegisterSet,
@@ -193,6 +195,7 @@ impl Gateway {
             login: None,
             renewal: None,
             outage: None,
+            answered_at: None,
             lanes: Lanes::new(),
             tickets: 0,
             set: RegisterSet::default(),
@@ -312,6 +315,7 @@ impl Gateway {
             Err(NoAnswer::Unreadable(why)) => self.try_again(call, &why, now),
             Ok(answer) => {
                 self.outage = None;
+                self.answered_at = Some(now.mono);
                 match answer.status {
                     200 => self.told(call, &answer.body, now),
                     500.. => {

@@ -61,6 +61,8 @@ pub(crate) struct Call<J> {
     pub(crate) slowed: usize,
     /// Answers that could not be used.
     pub(crate) failures: u32,
+    /// When it was sent for the first time of those that nothing came of.
+    pub(crate) silent_since: Option<Duration>,
     /// Whether it was refused with a token that was renewed for it.
     pub(crate) has_new_token: bool,
     /// Not before then.
@@ -69,8 +71,15 @@ pub(crate) struct Call<J> {
 
 impl<J> Call<J> {
     pub(crate) const fn new(job: J, question: Question) -> Self {
-        let (slowed, failures, has_new_token) = (0, 0, false);
-        Self { job, question, slowed, failures, has_new_token, not_before: Duration::ZERO }
+        Self {
+            job,
+            question,
+            slowed: 0,
+            failures: 0,
+            silent_since: None,
+            has_new_token: false,
+            not_before: Duration::ZERO,
+        }
     }
 }
 

@@ -89,6 +89,12 @@ impl RegisterSet {
         self.released.keys().cloned().collect()
     }
 
+    /// Whether a symbol has its place for this client, among others or alone.
+    #[must_use]
+    pub fn holds(&self, client: u64, symbol: &str) -> bool {
+        self.entries.get(symbol).is_some_and(|entry| entry.clients.contains_key(&client))
+    }
+
     /// Who is subscribed to a symbol.
     pub fn subscribers(&self, symbol: &str) -> impl Iterator<Item = u64> {
         let clients = self.entries.get(symbol).into_iter().flat_map(|entry| &entry.clients);

@@ -25,7 +25,7 @@ pub(crate) enum Read {
     Orders(ListFilter),
     /// The positions.
     Positions,
-    /// A board, and whether its symbol was not registered before.
+    /// A board, and whether the client had no place for its symbol before.
     Board(String, bool),
 }
 
@@ -80,17 +80,15 @@ impl Gateway {
         if !self.has_room(&asked) {
             return;
         }
-        let is_new = match self.set.read_board(asked.client, &symbol) {
+        let is_new = !self.set.holds(asked.client, &symbol);
+        match self.set.read_board(asked.client, &symbol) {
             Registration::Full => {
                 let why = super::symbols::full(self.foreign);
                 return self.tell_error(&asked, error_code::REGISTER_FULL, &why);
             }
-            Registration::New => {
-                self.wanted_again(&symbol);
-                true
-            }
-            Registration::Known => false,
-        };
+            Registration::New => self.wanted_again(&symbol),
+            Registration::Known => {}
+        }
         self.enqueue(asked, Read::Board(symbol, is_new), question);
         self.drive(now);
     }
@@ -214,7 +212,7 @@ impl Gateway {
     /// A read has come to nothing: what it took is given back, where nothing else wants it.
     pub(super) fn read_failed(&mut self, client: u64, read: &Read) {
         if let Read::Board(symbol, true) = read
-            && !self.set.is_subscribed(symbol)
+            && self.set.subscribers(symbol).all(|subscribed| subscribed != client)
             && self.set.release(client, symbol)
         {
             self.no_longer_wanted(symbol);

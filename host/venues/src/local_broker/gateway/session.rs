@@ -46,7 +46,6 @@ impl Renewal {
 pub(crate) struct Outage {
     /// Tries that have failed after the first one.
     retries: u32,
-    began: Duration,
     /// When that was written down: what was sent before says nothing more.
     since: Duration,
     pub(super) next: Duration,
@@ -375,17 +374,27 @@ impl Gateway {
     }
 
     /// A request could not be made, or nothing came in time.
-    pub(super) fn unreachable(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
+    pub(super) fn unreachable(&mut self, sent: Duration, mut call: Call<Job>, why: &str, now: Now) {
         if matches!(call.job, Job::BeforeOpening) {
             // One of the stream's tries has failed, and nobody else waits for it.
             return self.stream_lost(why, now);
         }
+        let first = *call.silent_since.get_or_insert(sent);
+        // One endpoint that hangs is no gateway that is down.
+        if self.has_lived_since(sent) {
+            return self.try_again(call, why, now);
+        }
+        call.failures += 1;
+        if call.failures > RETRIES && self.has_lived_since(first) {
+            let why = format!("{why}, {} times", call.failures);
+            return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
+        }
+        self.lanes.of(&call.question).waiting.push_front(call);
         let next = now.mono + self.rules.retry_wait;
         match &mut self.outage {
             None => {
                 tracing::warn!(why, "the local broker cannot be reached; it is tried again");
-                let (began, since) = (now.mono, now.mono);
-                self.outage = Some(Outage { retries: 0, began, since, next });
+                self.outage = Some(Outage { retries: 0, since: now.mono, next });
             }
             // It says no more than what is known.
             Some(outage) if sent < outage.since => {}
@@ -393,19 +402,15 @@ impl Gateway {
                 outage.retries += 1;
                 (outage.since, outage.next) = (now.mono, next);
                 if outage.retries >= RETRIES {
-                    let began = outage.began;
-                    if self.has_heard_since(began) {
-                        // One endpoint that hangs is no gateway that is down.
-                        self.outage = None;
-                        let why = format!("{why}, {} times in a row", RETRIES + 1);
-                        return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
-                    }
-                    self.lanes.of(&call.question).waiting.push_front(call);
-                    return self.app_down(why, false, now);
+                    self.app_down(why, false, now);
                 }
             }
         }
-        self.lanes.of(&call.question).waiting.push_front(call);
+    }
+
+    /// Whether the gateway has answered something since then, or its stream shows that it lives.
+    fn has_lived_since(&self, then: Duration) -> bool {
+        self.answered_at.is_some_and(|at| at > then) || self.has_heard_since(then)
     }
 
     pub(super) fn tick_session(&mut self, now: Now) {

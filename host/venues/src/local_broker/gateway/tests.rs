@@ -87,6 +87,8 @@ struct Fake {
     is_logged_in: bool,
     /// It takes requests, and never answers.
     is_mute: bool,
+    /// The same of some paths.
+    mute: Vec<&'static str>,
     /// Reading a board registers its symbol.
     board_registers: bool,
     tokens: u32,
@@ -108,7 +110,7 @@ impl Fake {
         if !self.is_up {
             return Err(NoAnswer::Unreachable("the server refuses the connection".to_owned()));
         }
-        if self.is_mute {
+        if self.is_mute || self.mute.iter().any(|of| path.starts_with(of)) {
             return Err(NoAnswer::Unreachable("nothing came in time".to_owned()));
         }
         let say = |status, body: String| Ok(Answer { status, body: body.into() });
@@ -252,6 +254,7 @@ impl World {
                 pushes: true,
                 is_logged_in: true,
                 is_mute: false,
+                mute: Vec::new(),
                 board_registers: false,
                 tokens: 0,
                 token: None,

@@ -93,3 +93,34 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
         assert_eq!(error.code, "validation_error");
     }
 }
+
+/// A board that cannot be read leaves no place taken, whoever else has tried it too.
+#[test]
+fn a_board_that_is_refused_takes_no_place() {
+    let mut world = World::ready();
+    world.fake.instead = vec![("/board", 400, "no such issue"); 2];
+    world.board(1, "a", "7203");
+    world.board(2, "b", "7203");
+    world.wait(secs(2));
+    assert_eq!(world.heard(), ["1 Error a gateway_error", "2 Error b gateway_error"]);
+    assert_eq!(world.gateway.symbols(), [""; 0]);
+}
+
+/// A request that nothing comes of is answered in the end, also where others are answered meanwhile.
+#[test]
+fn a_request_that_hangs_is_answered_in_the_end() {
+    let mut world = World::ready();
+    world.fake.mute.push("/positions");
+    world.positions(1, "a");
+    for second in 0..40 {
+        world.wait(secs(1));
+        world.subscribe(2, &format!("s{second}"), &(1_000 + second).to_string());
+    }
+    let heard = world.heard();
+    assert!(heard.contains(&"1 Error a gateway_error".to_owned()), "{heard:?}");
+    assert!(
+        heard.iter().filter(|told| told.starts_with("2 Subscribed")).count() >= 38,
+        "{heard:?}"
+    );
+    assert_eq!(world.state(), "Ready Streaming");
+}
