@@ -166,6 +166,10 @@ pub struct Gateway {
     is_ending: bool,
     /// The last request of the class of information was a registration, and no read.
     changed_last: bool,
+    /// Symbols of requests that nothing came of, and until when the gateway may still register them.
+    in_doubt: BTreeMap<String, Duration>,
+    /// When the gateway's list is looked at for that.
+    look_again: Option<Duration>,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
     unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
@@ -204,6 +208,8 @@ impl Gateway {
             to_register: BTreeMap::new(),
             is_ending: false,
             changed_last: false,
+            in_doubt: BTreeMap::new(),
+            look_again: None,
             unregister_after: BTreeMap::new(),
             foreign: 0,
             names: BTreeMap::new(),
@@ -445,7 +451,8 @@ impl Gateway {
 
     /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.
     pub fn farewell(&mut self) -> Option<Request> {
-        let symbols = self.set.ours();
+        let mut symbols = self.set.ours();
+        symbols.extend(self.in_doubt.keys().filter(|symbol| !self.set.knows(symbol)).cloned());
         self.unregister(symbols)
     }
 

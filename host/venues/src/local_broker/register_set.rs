@@ -187,6 +187,12 @@ impl RegisterSet {
         self.entries.get(symbol).is_some_and(|entry| entry.is_listed)
     }
 
+    /// Whether a symbol has a place, is known to be ours, or is somebody else's.
+    #[must_use]
+    pub fn knows(&self, symbol: &str) -> bool {
+        self.contains(symbol) || self.released.contains_key(symbol) || self.is_foreign(symbol)
+    }
+
     /// Whether a client is subscribed to the symbol: only then are its frames taken.
     #[must_use]
     pub fn is_subscribed(&self, symbol: &str) -> bool {

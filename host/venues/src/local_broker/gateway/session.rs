@@ -375,6 +375,7 @@ impl Gateway {
 
     /// A request could not be made, or nothing came in time.
     pub(super) fn unreachable(&mut self, sent: Duration, mut call: Call<Job>, why: &str, now: Now) {
+        self.doubt(&call, now);
         if matches!(call.job, Job::BeforeOpening) {
             // One of the stream's tries has failed, and nobody else waits for it.
             return self.stream_lost(why, now);

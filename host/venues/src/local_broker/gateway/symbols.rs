@@ -9,13 +9,16 @@ use ipc::{
 };
 use serde::Deserialize;
 
-use super::super::keys::symbol_of;
+use super::super::keys::{TOKYO, symbol_of};
 use super::super::lanes::Call;
 use super::super::lifecycle::State;
-use super::super::limits::{REGISTER_BATCH_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX};
+use super::super::limits::{
+    LATE_MAX, REGISTER_BATCH_MAX, RELEASED_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX,
+};
 use super::super::register_set::Registration;
 use super::super::request::Question;
 use super::super::{EXCHANGE, REGISTER_MAX, VENUE};
+use super::reads::Read;
 use super::{Gateway, Job};
 use crate::{Asked, Now, Recipient};
 
@@ -258,6 +261,9 @@ impl Gateway {
             return;
         }
         let mut calls = Vec::new();
+        if self.look_again.take_if(|at| *at <= now.mono).is_some() {
+            calls.push(Call::new(Job::List, Question::Register(self.all_symbols())));
+        }
         let due = self.to_register.iter_mut().filter(|(_, due)| !due.is_sent && due.at <= now.mono);
         let (mut together, mut single) = (Vec::new(), Vec::new());
         for (symbol, due) in due {
@@ -272,6 +278,22 @@ impl Gateway {
             self.lanes.information.waiting.push_front(call);
         }
         self.unregister_due(now);
+    }
+
+    /// Nothing came of a request that may register symbols: the gateway may do it late, when nobody wants them any
+    /// more.
+    pub(super) fn doubt(&mut self, call: &Call<Job>, now: Now) {
+        let symbols: &[String] = match (&call.job, &call.question) {
+            (_, Question::Register(symbols)) => symbols,
+            (Job::Read(_, Read::Board(symbol, _)), _) => std::slice::from_ref(symbol),
+            _ => return,
+        };
+        let until = now.mono + LATE_MAX;
+        self.in_doubt.extend(symbols.iter().map(|symbol| (symbol.clone(), until)));
+        while self.in_doubt.len() > RELEASED_MAX {
+            self.in_doubt.pop_first();
+        }
+        self.look_again = Some(now.mono + LATE_MAX / 2);
     }
 
     /// Makes a request, before all others, of what is to leave.
@@ -299,6 +321,12 @@ impl Gateway {
             Question::Unregister(symbols) => symbols,
             _ => &[],
         };
+        self.in_doubt.retain(|_, until| *until > now.mono);
+        let in_doubt = list.iter().filter(|(symbol, market)| {
+            *market == TOKYO && self.in_doubt.contains_key(symbol) && !self.set.knows(symbol)
+        });
+        let in_doubt: Vec<String> = in_doubt.map(|(symbol, _)| symbol.clone()).collect();
+        self.set.left_over(in_doubt);
         let found = self.set.apply_list(&list, taken_out);
         self.foreign = found.foreign;
         self.keep(now);

@@ -188,7 +188,8 @@ impl World {
                 let first = self.answer_fault();
                 // Often the same again, for as long as a request is made again.
                 let is_one_kind = self.random.permille(300);
-                for _ in 0..=self.random.below(6) {
+                let count = self.random.below(6) + if is_one_kind { 5 } else { 1 };
+                for _ in 0..count {
                     let fault = if is_one_kind { first } else { self.answer_fault() };
                     self.model.faults.push_back(fault);
                 }

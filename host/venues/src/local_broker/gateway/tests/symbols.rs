@@ -436,6 +436,35 @@ fn a_symbol_that_is_refused_keeps_no_gateway_down() {
     assert_eq!(world.state(), "Ready Streaming");
 }
 
+/// A registration that the gateway does late, after its answer was given up and the symbol too, is taken out.
+#[test]
+fn what_is_registered_late_is_taken_out() {
+    for ends in [false, true] {
+        let mut world = World::ready();
+        world.fake.mute.push("/register");
+        world.subscribe(1, "a", "7203");
+        world.unsubscribe(1, "b", "7203");
+        world.wait(secs(1));
+        world.fake.mute.clear();
+        world.wait(secs(6));
+        // Only now.
+        world.fake.registered.push(("7203".to_owned(), 1));
+        if ends {
+            let request = world.gateway.farewell().unwrap();
+            assert_eq!(request.question, Question::Unregister(vec!["7203".to_owned()]));
+            continue;
+        }
+        world.wait(secs(40));
+        assert_eq!(world.fake.symbols(), [""; 0]);
+        // What comes later still is somebody else's.
+        world.wait(secs(60));
+        world.fake.registered.push(("7203".to_owned(), 1));
+        world.subscribe(1, "c", "9984");
+        world.wait(secs(100));
+        assert_eq!(world.fake.symbols(), ["7203", "9984"]);
+    }
+}
+
 /// What is given up in an outage leaves after it, also where nothing is wanted any more.
 #[test]
 fn what_is_given_up_in_an_outage_leaves_after_it() {
