@@ -10,17 +10,19 @@
 //! | the stream ends | opened again after 5, 10, 20, 40 and 80 s; registrations come first; then the gateway is down, and tried every 80 s (P49) |
 //! | the gateway is down and the stream opens | the venue is ready again, with the password in memory (P46) |
 
+mod farewell;
 mod reads;
 mod session;
 mod stream;
 mod symbols;
+mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
 use domain::order_mapping::MappingFault;
-use ipc::{Event, GetVenueState, VenueError, VenueState, error_code};
+use ipc::{Event, GetVenueState, VenueState, error_code};
 use secrecy::SecretString;
 
 use self::reads::Read;
@@ -30,13 +32,9 @@ use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 use super::drops::{Dropped, Report};
 use super::feed::Feed;
 use super::hidden::Hidden;
-use super::keys::TOKYO;
 use super::lanes::{Call, LANES, Lanes};
 use super::lifecycle::{Lifecycle, State};
-use super::limits::{
-    CALLS_WAITING_MAX, CLIENT_CALLS_WAITING_MAX, RATE_PAUSES, RECONNECTS, RETRIES,
-    SHORT_ANSWER_BYTES_MAX,
-};
+use super::limits::{RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX};
 use super::register_set::RegisterSet;
 use super::request::{Answer, Class, NoAnswer, Question, Request};
 use super::{NoPassword, VENUE};
@@ -220,21 +218,6 @@ impl Gateway {
             stream: Stream::default(),
             out: VecDeque::new(),
         }
-    }
-
-    /// An engine before this one has left these registered: they are ours, and to be taken out.
-    pub fn left_over(&mut self, symbols: Vec<String>) {
-        self.set.left_over(symbols);
-    }
-
-    /// Writes down what the gateway has registered for us on its day, where that has changed.
-    fn keep(&mut self, now: Now) {
-        let kept = (self.rules.forced_logout.gateway_day(now.wall), self.set.ours());
-        if kept != self.kept && (kept.1.len(), self.kept.1.len()) != (0, 0) {
-            let (gateway_day, symbols) = kept.clone();
-            self.out.push_back(Out::Keep { gateway_day, symbols });
-        }
-        self.kept = kept;
     }
 
     /// What is to be done, since this was asked last.
@@ -438,121 +421,6 @@ impl Gateway {
             since_ms: self.life.since_ms(),
         });
         self.tell(Recipient::Client(client), event);
-    }
-
-    /// The program ends. Says whether a request is on its way that may register something: before its answer
-    /// nothing can be taken out for good.
-    pub fn end(&mut self) -> bool {
-        self.is_ending = true;
-        let registers =
-            |question: &Question| matches!(question, Question::Register(_) | Question::Board(_));
-        self.lanes.information.sent.as_ref().is_some_and(|sent| registers(&sent.call.question))
-    }
-
-    /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.
-    pub fn farewell(&mut self) -> Option<Request> {
-        let mut symbols = self.set.ours();
-        symbols.extend(self.in_doubt.keys().filter(|symbol| !self.set.knows(symbol)).cloned());
-        self.unregister(symbols)
-    }
-
-    /// Asks for the gateway's list, where it has refused that: some of them may be there no longer.
-    pub fn farewell_list(&mut self) -> Option<Request> {
-        let secret = self.token.clone()?;
-        Some(Request { question: Question::Register(Vec::new()), secret })
-    }
-
-    /// Takes out what the list still has of ours.
-    pub fn farewell_of_list(&mut self, list: &str) -> Option<Request> {
-        let listed = symbols::read_list(list).ok()?;
-        let mut symbols = self.set.ours();
-        symbols
-            .retain(|symbol| listed.iter().any(|(one, market)| one == symbol && *market == TOKYO));
-        self.unregister(symbols)
-    }
-
-    fn unregister(&self, symbols: Vec<String>) -> Option<Request> {
-        let secret = self.token.clone().filter(|_| !symbols.is_empty())?;
-        Some(Request { question: Question::Unregister(symbols), secret })
-    }
-
-    fn tell(&mut self, to: Recipient, event: Event<'static>) {
-        self.out.push_back(Out::Tell(to, Box::new(event)));
-    }
-
-    /// Tells a client that its command failed.
-    fn tell_error(&mut self, asked: &Asked, code: &'static str, message: &str) {
-        self.tell_error_of(asked.client, Some(&asked.request_id), code, message);
-    }
-
-    /// Tells a client what went wrong; with its command, where it is one's.
-    fn tell_error_of(
-        &mut self,
-        client: u64,
-        request: Option<&str>,
-        code: &'static str,
-        message: &str,
-    ) {
-        let error = ipc::Error {
-            request_id: request.map(|id| id.to_owned().into()),
-            code: code.into(),
-            message: message.to_owned().into(),
-            venue_order_id: None,
-        };
-        self.tell(Recipient::Client(client), Event::Error(error));
-    }
-
-    /// Tells everybody that the venue cannot be used (specification 1, "Events").
-    fn venue_error(&mut self, code: &'static str, message: String, now: Now) {
-        self.life.fail(code);
-        // The gateway logs everybody out then: whoever asks is told that it is down, or that nobody is
-        // logged in.
-        let is_of_logout = [error_code::LOCAL_APP_DOWN, error_code::TOKEN_EXPIRED].contains(&code);
-        let is_expected = is_of_logout && self.rules.forced_logout.contains(now.wall);
-        if is_expected {
-            tracing::info!(code, message, "the local broker");
-        } else {
-            tracing::error!(code, message, "the local broker");
-        }
-        let event = VenueError { venue: VENUE.into(), code: code.into(), message: message.into() };
-        self.tell(Recipient::All, Event::VenueError(event));
-    }
-
-    /// Why a client's command cannot be done in the present state.
-    fn why_not_ready(&self) -> Option<(&'static str, String)> {
-        let place = &self.rules.place;
-        match self.state() {
-            State::Ready(_) => None,
-            State::AppDown => Some((
-                error_code::LOCAL_APP_DOWN,
-                format!("the gateway at {place} cannot be reached; start it and log in there"),
-            )),
-            State::LoggingIn(_) => Some((
-                error_code::TOKEN_EXPIRED,
-                "the login at the gateway is under way; wait for VenueReady".to_owned(),
-            )),
-            State::Disconnected | State::TokenExpired => Some((
-                error_code::TOKEN_EXPIRED,
-                "nobody is logged in at the gateway; send RequestVenueLogin".to_owned(),
-            )),
-        }
-    }
-
-    /// Whether one more request of a client may wait; tells it else.
-    fn has_room(&mut self, asked: &Asked) -> bool {
-        let all = self.lanes.waiting().count();
-        let is_own = |call: &&Call<Job>| call.job.client() == Some(asked.client);
-        let own = self.lanes.waiting().filter(is_own).count();
-        let whose = if own >= CLIENT_CALLS_WAITING_MAX {
-            format!("{own} requests of this client")
-        } else if all >= CALLS_WAITING_MAX {
-            format!("{all} requests")
-        } else {
-            return true;
-        };
-        let why = format!("{whose} wait for the gateway already; wait for their answers");
-        self.tell_error(asked, error_code::RATE_LIMITED, &why);
-        false
     }
 
     /// Somebody asks for the password, or gave none.

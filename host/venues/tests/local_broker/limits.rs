@@ -35,7 +35,8 @@ fn frame_received_bytes_max_is_the_longest_frame_of_a_connection_that_stays() {
     push(&mut first, board(100).to_string());
     venue.until("Market");
     assert!(server.streams.try_recv().is_err(), "the first connection stays");
-    push(&mut first, " ".repeat(FRAME_RECEIVED_BYTES_MAX + 1));
+    // The venue may end the connection while the last bytes are on their way.
+    let _ = first.send(Message::text(" ".repeat(FRAME_RECEIVED_BYTES_MAX + 1)));
     let mut second = server.streams.recv_timeout(PATIENCE).unwrap();
     venue.until_push("Streaming");
     push(&mut second, board(200).to_string());

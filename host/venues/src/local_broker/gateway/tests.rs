@@ -2,6 +2,7 @@
 
 mod life;
 mod limits;
+mod places;
 mod push;
 mod reads;
 mod symbols;
@@ -446,6 +447,14 @@ impl World {
         let (connection, now) = (self.connection.take().unwrap(), self.now());
         self.gateway.push_closed(connection, "the gateway ended the stream", now);
         self.settle();
+    }
+
+    /// The gateway goes away, for longer than is tried.
+    fn goes_down(&mut self) {
+        self.fake.is_up = false;
+        self.drop_push();
+        self.wait(secs(200));
+        assert_eq!(self.state(), "AppDown (local_app_down)");
     }
 
     /// Where the venue stands, as clients are told.

@@ -1,0 +1,309 @@
+//! Places in the gateway's list that must not stay taken, and symbols that must not be lost.
+
+use super::*;
+use crate::local_broker::REGISTER_MAX;
+
+fn symbol(number: usize) -> String {
+    (1_000 + number).to_string()
+}
+
+/// P51, P59: a board that is read for somebody who has given its symbol up leaves nothing behind, whichever of
+/// the requests registers it.
+#[test]
+fn p59_a_board_of_one_who_is_gone_leaves_nothing_registered() {
+    for board_read_registers in [true, false] {
+        for leaves in [true, false] {
+            let mut world = World::dialect(board_read_registers);
+            world.login("l");
+            world.wait(secs(1));
+            world.board(1, "a", "7203");
+            world.board(1, "b", "9984");
+            world.board(2, "c", "8306");
+            if leaves {
+                world.left(1);
+            } else {
+                world.unsubscribe(1, "d", "9984");
+            }
+            world.wait(secs(2));
+            let left: &[&str] = if leaves { &["8306"] } else { &["7203", "8306"] };
+            assert_eq!(world.fake.symbols(), left, "{board_read_registers} {leaves}");
+        }
+    }
+}
+
+/// P52: whoever is subscribed is told once that a registration is refused that was there before, and it is
+/// made as soon as there is room.
+#[test]
+fn p52_a_registration_that_is_lost_is_told_once_and_tried_again() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(2, "b", "7203");
+    world.wait(secs(1));
+    world.heard();
+    world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
+    world.drop_push();
+    world.wait(secs(7));
+    assert!(world.words().contains("no frames of it come (HTTP status 400: full)"));
+    assert_eq!(world.heard(), ["1 Error register_full", "2 Error register_full"]);
+    world.wait(secs(200));
+    assert_eq!(world.heard(), Vec::<String>::new(), "once");
+    world.fake.registered.clear();
+    world.wait(secs(90));
+    assert_eq!(world.fake.symbols(), ["7203"]);
+    assert_eq!(world.state(), "Ready Streaming");
+    // Remembered before a login, and refused then: told too.
+    let mut world = World::new();
+    world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
+    world.subscribe(1, "a", "7203");
+    world.login("l");
+    world.wait(secs(2));
+    let heard = world.heard();
+    assert_eq!(heard.last().map(String::as_str), Some("1 Error register_full"), "{heard:?}");
+}
+
+/// P50, P52: what is to leave leaves, however often that is refused, and at the end also where the stream is
+/// lost.
+#[test]
+fn p50_what_is_to_leave_leaves_in_the_end() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "9984");
+    world.wait(secs(1));
+    world.fake.instead.push(("/unregister", 400, "not all of them"));
+    world.unsubscribe(1, "c", "7203");
+    world.wait(secs(1));
+    assert_eq!(world.fake.symbols(), ["7203", "9984"]);
+    world.wait(secs(90));
+    assert_eq!(world.fake.symbols(), ["9984"]);
+    world.fake.pushes = false;
+    world.drop_push();
+    world.wait(secs(400));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    let request = world.gateway.farewell().unwrap();
+    assert_eq!(request.question, Question::Unregister(vec!["9984".to_owned()]));
+    world.fake.answer(&request.question, &request.secret).unwrap();
+    assert_eq!(world.fake.symbols(), [""; 0]);
+}
+
+/// A list that lacks some of ours lets the others be taken out alone, at the end.
+#[test]
+fn p50_at_the_end_only_what_the_list_has_is_taken_out_again() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "9984");
+    world.wait(secs(1));
+    assert!(!world.gateway.end(), "nothing is on its way");
+    let list = r#"{"RegistList":[{"Symbol":"9984","Exchange":1},{"Symbol":"7203","Exchange":3},{"Symbol":"8306","Exchange":1}]}"#;
+    let request = world.gateway.farewell_of_list(list).unwrap();
+    assert_eq!(request.question, Question::Unregister(vec!["9984".to_owned()]));
+    assert!(world.gateway.farewell_of_list(r#"{"RegistList":[]}"#).is_none());
+    // Nothing is begun any more.
+    world.subscribe(1, "c", "8306");
+    world.wait(secs(5));
+    assert_eq!(world.fake.symbols(), ["7203", "9984"]);
+}
+
+/// A board that was read is no registration: whoever subscribes then is answered after one.
+#[test]
+fn p51_who_subscribes_to_a_symbol_whose_board_was_read_waits_for_its_registration() {
+    let mut world = World::ready();
+    world.fake.instead.push(("/board", 400, "no such issue"));
+    world.board(1, "a", "7203");
+    world.board(2, "b", "7203");
+    world.subscribe(1, "c", "7203");
+    world.fake.deaf.insert("7203".to_owned());
+    world.wait(secs(30));
+    let heard = world.heard();
+    assert!(heard.contains(&"1 Error c gateway_error".to_owned()), "{heard:?}");
+    // One that is lost is no known one: the second client gets the gateway's answer too.
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
+    world.drop_push();
+    world.wait(secs(7));
+    world.heard();
+    world.subscribe(2, "b", "7203");
+    world.wait(secs(2));
+    assert_eq!(world.heard(), ["2 Error b register_full"]);
+}
+
+/// Whoever changes symbols all the time keeps nobody else's reads up, and a registration that pauses no other one.
+#[test]
+fn changes_and_reads_take_turns() {
+    let mut world = World::ready();
+    for number in 0..300 {
+        world.subscribe(1, &format!("s{number}"), &symbol(number % 40));
+        world.unsubscribe(1, &format!("u{number}"), &symbol(number % 40));
+        world.subscribe(1, &format!("t{number}"), &symbol(40 + number % 5));
+        world.unsubscribe(1, &format!("v{number}"), &symbol(40 + number % 5));
+        world.wait(Duration::from_millis(80));
+        if number % 30 == 0 {
+            world.positions(2, &format!("p{number}"));
+        }
+    }
+    let heard = world.heard();
+    let answered = heard.iter().filter(|told| told.starts_with("2 PositionsUpdated")).count();
+    assert!(answered >= 9, "{answered} of 10");
+    let mut world = World::ready();
+    world.fake.instead = vec![("/register", 503, "busy")];
+    world.subscribe(1, "a", "7203");
+    world.subscribe(2, "b", "9984");
+    world.wait(secs(1));
+    assert_eq!(world.heard(), ["2 Subscribed b 9984"]);
+    world.wait(secs(5));
+    assert_eq!(world.heard(), ["1 Subscribed a 7203"]);
+}
+
+/// One symbol that is refused keeps no gateway down.
+#[test]
+fn a_symbol_that_is_refused_keeps_no_gateway_down() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.goes_down();
+    world.fake.is_up = true;
+    world.fake.instead = vec![("/register", 400, "no such issue"); 2];
+    world.wait(secs(90));
+    assert_eq!(world.state(), "Ready Streaming");
+}
+
+/// A registration that the gateway does late, after its answer was given up and the symbol too, is taken out.
+#[test]
+fn what_is_registered_late_is_taken_out() {
+    for ends in [false, true] {
+        let mut world = World::ready();
+        world.fake.mute.push("/register");
+        world.subscribe(1, "a", "7203");
+        world.unsubscribe(1, "b", "7203");
+        world.wait(secs(1));
+        world.fake.mute.clear();
+        world.wait(secs(6));
+        // Only now.
+        world.fake.registered.push(("7203".to_owned(), 1));
+        if ends {
+            let request = world.gateway.farewell().unwrap();
+            assert_eq!(request.question, Question::Unregister(vec!["7203".to_owned()]));
+            continue;
+        }
+        world.wait(secs(40));
+        assert_eq!(world.fake.symbols(), [""; 0]);
+        // What comes later still is somebody else's.
+        world.wait(secs(60));
+        world.fake.registered.push(("7203".to_owned(), 1));
+        world.subscribe(1, "c", "9984");
+        world.wait(secs(100));
+        assert_eq!(world.fake.symbols(), ["7203", "9984"]);
+    }
+}
+
+/// What is given up in an outage leaves after it, also where nothing is wanted any more.
+#[test]
+fn what_is_given_up_in_an_outage_leaves_after_it() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.fake.is_up = false;
+    world.drop_push();
+    world.unsubscribe(1, "b", "7203");
+    world.wait(secs(60));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    world.fake.is_up = true;
+    world.wait(secs(90));
+    assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", Vec::new()));
+}
+
+/// The limit of commands that wait for one registration, by its name.
+#[test]
+fn subscribers_waiting_max_is_the_limit_of_those_who_wait_for_one_symbol() {
+    use crate::local_broker::limits::SUBSCRIBERS_WAITING_MAX;
+    let mut world = World::ready();
+    world.fake.is_up = false;
+    for number in 0..SUBSCRIBERS_WAITING_MAX + 3 {
+        world.subscribe(1, &number.to_string(), "7203");
+    }
+    let heard = world.heard();
+    assert_eq!(heard.len(), 3, "{heard:?}");
+    assert!(heard.iter().all(|told| told.ends_with("rate_limited")));
+}
+
+/// P52: an engine that was killed leaves its symbols registered; the one after it takes them out, but for those
+/// that are wanted again, and leaves what others have registered.
+#[test]
+fn p52_what_a_killed_engine_has_registered_is_taken_out_by_the_next() {
+    for wanted in [0, 1, REGISTER_MAX] {
+        let mut world = World::ready();
+        for number in 0..REGISTER_MAX - 1 {
+            world.subscribe(1, &number.to_string(), &symbol(number));
+        }
+        world.wait(secs(2));
+        assert_eq!(world.kept.1.len(), REGISTER_MAX - 1);
+        world.fake.registered.push(("9984".to_owned(), 1));
+        let (kept, fake) = (world.kept.1, world.fake);
+        let mut world = World { fake, ..World::new() };
+        world.gateway.left_over(kept);
+        for number in 0..wanted {
+            world.subscribe(1, &number.to_string(), &symbol(40 + number));
+        }
+        world.login("l");
+        world.wait(secs(10));
+        // One place is the other program's.
+        let ours = wanted.min(REGISTER_MAX - 1);
+        let mut found: Vec<String> = world.fake.symbols().into_iter().map(str::to_owned).collect();
+        assert_eq!(found.len(), ours + 1, "{found:?}");
+        assert!(found.contains(&"9984".to_owned()));
+        found.retain(|symbol| symbol != "9984");
+        assert!(found.iter().all(|symbol| world.kept.1.contains(symbol)), "{:?}", world.kept);
+    }
+}
+
+/// A symbol that is subscribed again before it was taken out stays.
+#[test]
+fn what_is_wanted_again_before_it_has_left_stays() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    // Three times, 5 s each, it is tried again.
+    world.fake.instead = vec![("/unregister", 503, "busy"); 2];
+    world.unsubscribe(1, "b", "7203");
+    world.wait(secs(1));
+    world.subscribe(1, "c", "7203");
+    world.wait(secs(100));
+    assert_eq!((world.fake.symbols(), world.kept.1.len()), (vec!["7203"], 1));
+}
+
+/// A gateway that is back, and full of others' symbols, is back.
+#[test]
+fn a_gateway_that_is_back_and_full_is_ready() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.goes_down();
+    world.heard();
+    world.fake.is_up = true;
+    world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
+    world.wait(secs(90));
+    assert_eq!(world.state(), "Ready Streaming");
+    assert_eq!(world.heard(), ["* VenueReady", "1 Error register_full"]);
+}
+
+/// What is kept for the engine after this one is of the gateway's day, which goes over midnight and ends with the
+/// forced logout.
+#[test]
+fn what_is_kept_is_of_the_gateway_s_day() {
+    let mut world = World::with(KeepAlive::Ping, at(23, 50));
+    world.login("l");
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    let (day, symbols) = world.kept.clone();
+    assert_eq!((day, symbols), (at(12, 0).jst_day(), vec!["7203".to_owned()]));
+    // Ten to four hours later it is the same one, and after half past six another.
+    world.wait(secs(4 * 3_600));
+    assert_eq!(world.kept.0, day);
+    world.wait(secs(3 * 3_600));
+    assert_eq!(world.kept, (day + 1, vec!["7203".to_owned()]));
+    for (hour, minute, back) in [(0, 0, 1), (6, 29, 1), (6, 30, 0), (23, 59, 0)] {
+        let time = at(hour, minute);
+        assert_eq!(ForcedLogout::default().gateway_day(time), time.jst_day() - back);
+    }
+}
