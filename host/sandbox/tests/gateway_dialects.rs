@@ -232,7 +232,7 @@ fn body(code: i64) -> String {
 
 /// P59: what the two tables disagree about.
 #[test]
-fn each_dialect_has_its_own_table_of_errors() {
+fn p59_each_dialect_has_its_own_table_of_errors() {
     let (mut spec, mut vendors) = (load("dialects", BOTH[0]), load("dialects", BOTH[1]));
     for (status, code, in_spec, in_vendors) in [
         (401, 4_001_001, Kind::TokenExpired, Kind::Other),

@@ -28,7 +28,7 @@ fn every_row_of_the_table() {
 
 /// P59: the code decides where the table knows it, else the status.
 #[test]
-fn the_code_decides_before_the_status() {
+fn p59_the_code_decides_before_the_status() {
     assert_eq!(coded(400, 4_001_005), ErrorKind::TokenExpired);
     assert_eq!(coded(429, 4_001_001), ErrorKind::TokenExpired);
     assert_eq!(coded(429, 4_001_003), ErrorKind::Other);
