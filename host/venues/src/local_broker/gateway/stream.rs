@@ -59,6 +59,10 @@ impl Gateway {
     pub(super) fn begin_stream(&mut self, now: Now) {
         self.close_stream();
         self.stream.attempt = 0;
+        // What the list has before we ask for anything is somebody else's, whoever wants it here (P52).
+        let call = Call::new(Job::List, Question::Register(Vec::new()));
+        self.lanes.information.waiting.push_back(call);
+        self.drive(now);
         self.open_stream(now);
     }
 

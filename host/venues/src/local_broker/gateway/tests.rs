@@ -293,6 +293,8 @@ impl World {
         let mut world = Self::new();
         world.login("l");
         assert_eq!(world.state(), "Ready Streaming");
+        // The next request may leave at once.
+        world.wait(secs(1));
         world.told.clear();
         world.fake.asked.clear();
         world

@@ -31,6 +31,7 @@ fn token_chars_max_is_the_longest_token() {
         let mut world = World::new();
         let body = json!({ "ResultCode": 0, "Token": "t".repeat(chars) }).to_string().leak();
         world.fake.instead = vec![("/token", 200, body); 4];
+        world.fake.token = Some("t".repeat(chars));
         world.login("a");
         world.wait(secs(16));
         assert_eq!(world.state(), state, "{chars} characters");

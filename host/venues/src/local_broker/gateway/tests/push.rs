@@ -145,7 +145,8 @@ fn p46_a_gateway_that_is_down_and_restarts_heals_with_the_password_in_memory() {
 
 #[test]
 fn a_stream_is_pinged_and_ends_where_nothing_answers() {
-    let mut world = World::ready();
+    let mut world = World::new();
+    world.login("l");
     world.wait(secs(200));
     assert_eq!(world.pings, 10);
     assert_eq!(world.state(), "Ready Streaming");

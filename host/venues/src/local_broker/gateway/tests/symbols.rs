@@ -20,7 +20,8 @@ fn p52_what_is_wanted_together_is_registered_together() {
     world.login("l");
     world.wait(secs(2));
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
-    assert_eq!(world.fake.took("/register"), 2, "before the stream is opened, and after");
+    let why = "to see what others have, before the stream is opened, and after";
+    assert_eq!(world.fake.took("/register"), 3, "{why}");
 }
 
 #[test]
@@ -46,6 +47,22 @@ fn p51_a_subscription_that_is_taken_back_while_it_waits_is_answered() {
     world.wait(secs(2));
     assert_eq!(world.fake.symbols(), ["7203"]);
     assert_eq!(world.heard(), Vec::<String>::new());
+}
+
+/// P52: what somebody else has registered before our login stays theirs, whoever wanted it here before.
+#[test]
+fn p52_what_others_have_registered_before_the_login_stays() {
+    let mut world = World::new();
+    world.fake.registered = vec![("7203".to_owned(), 1), ("9984".to_owned(), 1)];
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "8306");
+    world.login("l");
+    world.wait(secs(2));
+    assert_eq!(world.fake.symbols(), ["7203", "9984", "8306"]);
+    world.unsubscribe(1, "c", "7203");
+    world.unsubscribe(1, "d", "8306");
+    world.wait(secs(2));
+    assert_eq!(world.fake.symbols(), ["7203", "9984"]);
 }
 
 /// P51: counted by clients, and released with them.
