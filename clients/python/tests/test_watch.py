@@ -161,17 +161,23 @@ def test_a_signal_ends_a_login(tmp_path, name, more):
     assert watch.returncode == 130
 
 
+def take_the_terminal():
+    import fcntl
+    import termios
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
     """`kumiki watch` at a terminal."""
 
-    def __init__(self, engine, *arguments):
+    def __init__(self, engine, *arguments, **how):
         import termios
         self.termios = termios
         self.ours, theirs = os.openpty()
         termios.tcsetwinsize(theirs, (24, 80))
         self.before = termios.tcgetattr(theirs)
         self.theirs, self.shown = theirs, b""
-        self.process = watching(engine, *arguments, stdin=theirs, stdout=theirs, stderr=theirs, text=False)
+        self.process = watching(engine, *arguments, stdin=theirs, stdout=theirs, stderr=theirs, text=False, **how)
 
     def until(self, text):
         deadline = time.monotonic() + PATIENCE
@@ -191,10 +197,15 @@ class Terminal:
             code = self.process.poll()
         return code, self.termios.tcgetattr(self.theirs) == self.before
 
+    def vanish(self):
+        os.close(self.ours)
+        self.ours = None
+
     def close(self):
         self.process.kill()
         self.process.wait()
-        os.close(self.ours)
+        if self.ours is not None:
+            os.close(self.ours)
         os.close(self.theirs)
 
 
@@ -228,6 +239,29 @@ def test_a_board_is_left_at_the_terminal(tmp_path, how):
             terminal.until(b"2,850")
             terminal.process.send_signal(signal.SIGTERM) if how == "SIGTERM" else os.write(terminal.ours, how.encode())
             assert terminal.ended() == (0, True), terminal.shown
+        finally:
+            terminal.close()
+
+
+@NEEDS_UNIX
+@pytest.mark.parametrize("is_own", [True, False], ids=["own", "another's"])
+@pytest.mark.parametrize("state", ["Ready", "Disconnected"])
+def test_a_terminal_that_goes_away_ends_it(tmp_path, state, is_own):
+    """A closed window or a lost line: with a signal where the terminal is its own, and without one."""
+    def script(engine, command):
+        if command["op"] == "Subscribe":
+            engine.subscribed(command)
+            engine.depth("7203", 1)
+        else:
+            asks_for_ever(engine, command)
+
+    how = {"start_new_session": True, "preexec_fn": take_the_terminal} if is_own else {}
+    with Played(tmp_path, script, state=state) as engine:
+        terminal = Terminal(engine, "7203", "--login", **how)
+        try:
+            terminal.until(b"2,850" if state == "Ready" else b"a login is under way")
+            terminal.vanish()
+            assert terminal.process.wait(PATIENCE) == 130
         finally:
             terminal.close()
 

@@ -2,6 +2,7 @@
 //! through the engine that runs (specification 1, "Events"; specification 4, P45, P51, P53).
 
 mod book;
+mod keys;
 mod note;
 mod picture;
 mod screen;
@@ -155,7 +156,10 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
     let tickers: Vec<String> = watch.books.iter().map(|book| book.ticker.clone()).collect();
     let mut picture = Picture::open(watch, &interrupt)?;
     let answer = match begin(&mut desk, &mut picture, state, &tickers)? {
-        None => return follow(&mut desk, &mut picture),
+        None => {
+            let ending = follow(&mut desk, &mut picture)?;
+            return Ok(if keys::has_terminal() { ending } else { Ending::Interrupted });
+        }
         Some(answer) => answer,
     };
     // The terminal is as it was before anything is told.
