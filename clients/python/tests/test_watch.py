@@ -283,3 +283,37 @@ def test_more_tickers_than_the_gateway_pushes(tmp_path):
     command = [program(), "watch", "--config-dir", tmp_path, *(str(1_301 + one) for one in range(51))]
     ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == 2 and "51 tickers; the gateway pushes 50 symbols at most" in ended.stderr, ended
+
+
+@pytest.mark.parametrize("wrong", ["abc", "7203.OSE", "7203@1"])
+def test_a_ticker_that_is_none(tmp_path, wrong):
+    """It is a wrong argument, whatever the engine says."""
+    command = [program(), "watch", "--config-dir", str(tmp_path), "7203", wrong]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 2 and f"`{wrong}` is no ticker" in ended.stderr, ended
+
+
+@pytest.mark.parametrize("more", [("--format", "json"), ("--once",)])
+def test_a_full_register_set_tells_what_its_user_can_do(tmp_path, more):
+    def script(engine, command):
+        engine.tell("Error", request_id=command["request_id"], code="register_full", message="the words of the gateway")
+
+    with Played(tmp_path, script) as engine:
+        watch = watching(engine, "7203", *more, stdout=subprocess.PIPE)
+        _, errors = watch.communicate(timeout=PATIENCE)
+    assert watch.returncode == 1, errors
+    assert "register_full: the words of the gateway" in errors and "end another `kumiki watch`" in errors, errors
+
+
+@NEEDS_UNIX
+def test_a_full_register_set_at_the_terminal(tmp_path):
+    def script(engine, command):
+        engine.tell("Error", request_id=command["request_id"], code="register_full", message="the words of the gateway")
+
+    with Played(tmp_path, script) as engine:
+        terminal = Terminal(engine, "7203")
+        try:
+            assert terminal.ended() == (1, True), terminal.shown
+            terminal.until(b"end another `kumiki watch`")
+        finally:
+            terminal.close()
