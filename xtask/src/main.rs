@@ -160,6 +160,14 @@ enum Task {
     Doctor,
 }
 
+impl Task {
+    /// Whether engines and simulated brokers run, of which one with a wrong setting could reach a real gateway.
+    /// `test` holds the port of that by itself, around its steps.
+    fn may_reach_a_gateway(&self) -> bool {
+        matches!(self, Self::Bench { .. } | Self::Soak { .. })
+    }
+}
+
 fn main() -> ExitCode {
     // Before arguments are read: they are cargo's then.
     let ended = match dist::stands_in() {
@@ -177,18 +185,25 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     let project = Project::find(arguments.root.as_deref())?;
-    match arguments.task {
-        Task::Demo { no_open } => demo::run(&project, no_open),
-        Task::Test { no_lint } => test::run(&project, no_lint),
-        Task::Guests { languages: true, .. } => languages::build(&project),
-        Task::Guests { check_sdk, .. } => guests::run(&project, check_sdk),
-        Task::Bench { name, arguments } => bench::run(&project, &name, &arguments),
-        Task::Dist { only, check } => dist::run(&project, &only, check),
-        Task::Schemas => schemas::write(&project),
+    if arguments.task.may_reach_a_gateway() {
+        return production_port::held(|| perform(&project, arguments.task));
+    }
+    perform(&project, arguments.task)
+}
+
+fn perform(project: &Project, task: Task) -> anyhow::Result<()> {
+    match task {
+        Task::Demo { no_open } => demo::run(project, no_open),
+        Task::Test { no_lint } => test::run(project, no_lint),
+        Task::Guests { languages: true, .. } => languages::build(project),
+        Task::Guests { check_sdk, .. } => guests::run(project, check_sdk),
+        Task::Bench { name, arguments } => bench::run(project, &name, &arguments),
+        Task::Dist { only, check } => dist::run(project, &only, check),
+        Task::Schemas => schemas::write(project),
         Task::Soak { sessions, engine_sessions, order_seeds, mutations } => {
-            soak::run(&project, sessions, engine_sessions, order_seeds, mutations)
+            soak::run(project, sessions, engine_sessions, order_seeds, mutations)
         }
-        Task::Doctor => doctor::run(&project),
+        Task::Doctor => doctor::run(project),
     }
 }
 
@@ -200,6 +215,15 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_may_reach_a_gateway_holds_its_port() {
+        for (line, may) in [("soak", true), ("bench ipc", true), ("schemas", false)] {
+            let words = std::iter::once("xtask").chain(line.split(' '));
+            let Ok(parsed) = Arguments::try_parse_from(words) else { panic!("{line}") };
+            assert_eq!(parsed.task.may_reach_a_gateway(), may, "{line}");
+        }
     }
 
     #[test]

@@ -15,6 +15,19 @@ const PORT: u16 = 18_080;
 /// How long a look for a connection may be late.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// Holds the port while something is done that must not reach a real gateway.
+///
+/// # Errors
+/// Somebody has the port or connected to it, or the work failed.
+pub(crate) fn held(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    held_at(PORT, work)
+}
+
+fn held_at(port: u16, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    let guard = Guard::hold_at(port)?;
+    work().and_then(|()| guard.release())
+}
+
 /// Holds the port.
 pub(crate) struct Guard {
     ended: Arc<AtomicBool>,
@@ -47,7 +60,7 @@ impl Guard {
                     return Err(error).with_context(|| {
                         format!(
                             "{address} is the port of a production gateway, and somebody has it; end \
-                             that program before the tests, which must not reach it"
+                             that program before tests and benches, which must not reach it"
                         )
                     });
                 }
@@ -85,8 +98,8 @@ impl Guard {
         let connections = self.connections.load(Ordering::Relaxed);
         ensure!(
             connections == 0,
-            "a test has connected to port {PORT}, the production gateway's, {connections} times; \
-             tests use a simulated one on a port of its own"
+            "a test or bench has connected to port {PORT}, the production gateway's, {connections} \
+             times; they use a simulated one on a port of its own"
         );
         Ok(())
     }
@@ -152,6 +165,26 @@ mod tests {
         assert!(why.contains("somebody has it"), "{why}");
         drop(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap());
         assert!(guard.release().unwrap_err().to_string().contains("1 times"));
+    }
+
+    #[test]
+    fn work_is_done_while_the_port_is_held() {
+        let port = free();
+        let mut was_held = false;
+        let work = || {
+            was_held = Guard::hold_at(port).is_err();
+            Ok(())
+        };
+        held_at(port, work).unwrap();
+        assert!(was_held);
+        let connects = || {
+            drop(TcpStream::connect((Ipv4Addr::LOCALHOST, port))?);
+            Ok(())
+        };
+        let told = held_at(port, connects).unwrap_err().to_string();
+        assert!(told.contains("1 times"), "{told}");
+        let told = held_at(port, || anyhow::bail!("its own")).unwrap_err().to_string();
+        assert_eq!(told, "its own");
     }
 
     /// The engine takes each of these addresses for a gateway's.

@@ -161,17 +161,23 @@ def test_a_signal_ends_a_login(tmp_path, name, more):
     assert watch.returncode == 130
 
 
+def take_the_terminal():
+    import fcntl
+    import termios
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
     """`kumiki watch` at a terminal."""
 
-    def __init__(self, engine, *arguments):
+    def __init__(self, engine, *arguments, **how):
         import termios
         self.termios = termios
         self.ours, theirs = os.openpty()
         termios.tcsetwinsize(theirs, (24, 80))
         self.before = termios.tcgetattr(theirs)
         self.theirs, self.shown = theirs, b""
-        self.process = watching(engine, *arguments, stdin=theirs, stdout=theirs, stderr=theirs, text=False)
+        self.process = watching(engine, *arguments, stdin=theirs, stdout=theirs, stderr=theirs, text=False, **how)
 
     def until(self, text):
         deadline = time.monotonic() + PATIENCE
@@ -191,10 +197,15 @@ class Terminal:
             code = self.process.poll()
         return code, self.termios.tcgetattr(self.theirs) == self.before
 
+    def vanish(self):
+        os.close(self.ours)
+        self.ours = None
+
     def close(self):
         self.process.kill()
         self.process.wait()
-        os.close(self.ours)
+        if self.ours is not None:
+            os.close(self.ours)
         os.close(self.theirs)
 
 
@@ -232,6 +243,29 @@ def test_a_board_is_left_at_the_terminal(tmp_path, how):
             terminal.close()
 
 
+@NEEDS_UNIX
+@pytest.mark.parametrize("is_own", [True, False], ids=["own", "another's"])
+@pytest.mark.parametrize("state", ["Ready", "Disconnected"])
+def test_a_terminal_that_goes_away_ends_it(tmp_path, state, is_own):
+    """A closed window or a lost line: with a signal where the terminal is its own, and without one."""
+    def script(engine, command):
+        if command["op"] == "Subscribe":
+            engine.subscribed(command)
+            engine.depth("7203", 1)
+        else:
+            asks_for_ever(engine, command)
+
+    how = {"start_new_session": True, "preexec_fn": take_the_terminal} if is_own else {}
+    with Played(tmp_path, script, state=state) as engine:
+        terminal = Terminal(engine, "7203", "--login", **how)
+        try:
+            terminal.until(b"2,850" if state == "Ready" else b"a login is under way")
+            terminal.vanish()
+            assert terminal.process.wait(PATIENCE) == 130
+        finally:
+            terminal.close()
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that takes nothing")
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_lines_that_cannot_be_written_end_it(tmp_path, form):
@@ -249,3 +283,37 @@ def test_more_tickers_than_the_gateway_pushes(tmp_path):
     command = [program(), "watch", "--config-dir", tmp_path, *(str(1_301 + one) for one in range(51))]
     ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == 2 and "51 tickers; the gateway pushes 50 symbols at most" in ended.stderr, ended
+
+
+@pytest.mark.parametrize("wrong", ["abc", "7203.OSE", "7203@1"])
+def test_a_ticker_that_is_none(tmp_path, wrong):
+    """It is a wrong argument, whatever the engine says."""
+    command = [program(), "watch", "--config-dir", str(tmp_path), "7203", wrong]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 2 and f"`{wrong}` is no ticker" in ended.stderr, ended
+
+
+@pytest.mark.parametrize("more", [("--format", "json"), ("--once",)])
+def test_a_full_register_set_tells_what_its_user_can_do(tmp_path, more):
+    def script(engine, command):
+        engine.tell("Error", request_id=command["request_id"], code="register_full", message="the words of the gateway")
+
+    with Played(tmp_path, script) as engine:
+        watch = watching(engine, "7203", *more, stdout=subprocess.PIPE)
+        _, errors = watch.communicate(timeout=PATIENCE)
+    assert watch.returncode == 1, errors
+    assert "register_full: the words of the gateway" in errors and "end another `kumiki watch`" in errors, errors
+
+
+@NEEDS_UNIX
+def test_a_full_register_set_at_the_terminal(tmp_path):
+    def script(engine, command):
+        engine.tell("Error", request_id=command["request_id"], code="register_full", message="the words of the gateway")
+
+    with Played(tmp_path, script) as engine:
+        terminal = Terminal(engine, "7203")
+        try:
+            assert terminal.ended() == (1, True), terminal.shown
+            terminal.until(b"end another `kumiki watch`")
+        finally:
+            terminal.close()

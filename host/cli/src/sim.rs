@@ -4,8 +4,10 @@ use std::io::{self, Read as _};
 use std::sync::mpsc;
 
 use anyhow::{Context as _, Result};
+use domain::JstDate;
 
 use crate::interrupt::Interrupt;
+use crate::wrong_arguments;
 
 /// The wish to end: Ctrl-C, or standard input that closes.
 pub(crate) struct End {
@@ -38,5 +40,19 @@ impl End {
         }
         // Without that the sender lives in the handler of Ctrl-C.
         ended.recv().context("nobody is left to end it")
+    }
+}
+
+/// First and last date of the files: one date, or a range.
+pub(crate) fn dates(
+    date: Option<JstDate>,
+    from: Option<JstDate>,
+    to: Option<JstDate>,
+) -> Result<(Option<JstDate>, Option<JstDate>)> {
+    match (from, to) {
+        (Some(from), Some(to)) if from > to => {
+            Err(wrong_arguments(format!("--from {from} is after --to {to}")))
+        }
+        _ => Ok((date.or(from), date.or(to))),
     }
 }

@@ -2,16 +2,16 @@
 
 use anyhow::{Context, Result};
 use domain::{Price, Quantity, TickTable};
-use sim::local_broker::{Config, Issue, SecretString, Server, Source};
+use sim::local_broker::{Config, Issue, SecretString, Server, ServerError, Source};
 
 use crate::args::{LocalBrokerArgs, Traded};
-use crate::sim::End;
+use crate::sim::{End, dates};
 use crate::{Ending, paths, wrong_arguments};
 
 /// Runs the command.
 pub(crate) fn run(args: &LocalBrokerArgs) -> Result<Ending> {
     let end = End::listen()?;
-    let server = Server::start(config(args)?)?;
+    let server = start(args)?;
     println!(
         "{{\"listening\": {}, \"base_url\": \"{}\", \"push_url\": \"{}\"}}",
         server.address.port(),
@@ -21,6 +21,15 @@ pub(crate) fn run(args: &LocalBrokerArgs) -> Result<Ending> {
     end.wait(args.until_stdin_closes)?;
     server.stop();
     Ok(Ending::Done)
+}
+
+fn start(args: &LocalBrokerArgs) -> Result<Server> {
+    Server::start(config(args)?).map_err(|error| match error {
+        ServerError::Config(why) => wrong_arguments(why),
+        // It knows itself whether the arguments are wrong.
+        ServerError::Data(error) => anyhow::Error::from(*error),
+        other => anyhow::Error::from(other),
+    })
 }
 
 fn config(args: &LocalBrokerArgs) -> Result<Config> {
@@ -58,12 +67,13 @@ fn config(args: &LocalBrokerArgs) -> Result<Config> {
 fn source(args: &LocalBrokerArgs) -> Result<Source> {
     if let Some(folder) = &args.data {
         let cache = args.cache.clone().or_else(paths::system_cache);
+        let (start, end) = dates(args.date, args.from, args.to)?;
         return Ok(Source::Files {
             folder: folder.clone(),
             cache: cache
                 .context("this system names no folder for caches; give one with --cache DIR")?,
-            start: args.date.or(args.from),
-            end: args.date.or(args.to),
+            start,
+            end,
         });
     }
     if args.still {
@@ -92,4 +102,48 @@ fn issue(traded: &Traded, has_data: bool, usual: &Config) -> Result<Issue> {
         base,
     });
     Ok(Issue { base, ..issue })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command, SimCommand};
+
+    fn started(line: &str) -> Result<Server> {
+        let words = ["kumiki", "sim", "local-broker", "--port", "0"].into_iter();
+        let cli = Cli::try_parse_from(words.chain(line.split_whitespace()));
+        let Command::Sim(SimCommand::LocalBroker(args)) = cli.unwrap().command else {
+            panic!("{line}")
+        };
+        start(&args)
+    }
+
+    #[test]
+    fn what_cannot_be_started_is_a_wrong_argument() {
+        let many: String =
+            (1_301..1_352).map(|code: u32| format!("--registered {code} ")).collect();
+        for (line, why) in [
+            ("--days 0", "0 days: it must be 1 to"),
+            ("--instrument 7203=0", "7203: a lot has at least one share, a price is above 0"),
+            ("--instrument 7203 --instrument 7203=100", "7203: it is named twice"),
+            ("--registered 7203@99", "7203@99 cannot be registered"),
+            (&many, "1351@1 cannot be registered"),
+            ("--first-day 1900-01-01", "1900-01-01 is no day of the years 1990 to 2200"),
+            ("--cash=-1", "must be 0 or above"),
+            (
+                "--data . --cache . --from 2026-02-01 --to 2026-01-01",
+                "--from 2026-02-01 is after --to 2026-01-01",
+            ),
+            ("--data . --cache . --instrument 7203 --instrument 7203.TSE", "7203.TSE"),
+        ] {
+            let error = started(line).unwrap_err();
+            assert!(crate::is_wrong_arguments(&error), "{line}: {error:#}");
+            assert!(error.to_string().contains(why), "{line}: {error:#}");
+        }
+        started("--still --instrument 7203=100 --first-day 2026-05-11").unwrap().stop();
+        let nowhere = started("--data /nowhere --cache /nowhere").unwrap_err();
+        assert!(!crate::is_wrong_arguments(&nowhere), "{nowhere:#}");
+    }
 }

@@ -7,7 +7,7 @@ use domain::Price;
 use sim::web_broker::{Config, Issue, MarketData, SecretString, Server};
 
 use crate::args::{TaxAccount, WebBrokerArgs};
-use crate::sim::End;
+use crate::sim::{End, dates};
 use crate::{Ending, paths, wrong_arguments};
 
 /// Runs the command.
@@ -52,12 +52,13 @@ fn config(args: &WebBrokerArgs) -> Result<Config> {
 
 fn data(args: &WebBrokerArgs, folder: &Path) -> Result<MarketData> {
     let cache = args.cache.clone().or_else(paths::system_cache);
+    let (start, end) = dates(args.date, args.from, args.to)?;
     Ok(MarketData {
         folder: folder.to_path_buf(),
         cache: cache
             .context("this system names no folder for caches; give one with --cache DIR")?,
-        start: args.date.or(args.from),
-        end: args.date.or(args.to),
+        start,
+        end,
         speed: args.speed,
         begins: args.market_begins,
     })

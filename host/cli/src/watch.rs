@@ -2,9 +2,11 @@
 //! through the engine that runs (specification 1, "Events"; specification 4, P45, P51, P53).
 
 mod book;
+mod keys;
 mod note;
 mod picture;
 mod screen;
+mod tabs;
 
 use std::io::{IsTerminal, stdin, stdout};
 
@@ -22,6 +24,9 @@ use picture::Picture;
 
 /// The venue whose boards are watched.
 const VENUE: &str = "local_broker";
+
+/// What users of this command can do about a register set that is full; the engine tells what commands of clients do.
+const OF_FULL: &str = "each ticker takes one of the gateway's places: end another `kumiki watch`, or watch fewer tickers";
 
 /// What is shown.
 #[derive(Debug)]
@@ -109,7 +114,10 @@ impl Watch {
             Event::VenueError(error) if error.venue == VENUE => {
                 self.note = Some(error.message.into_owned());
             }
-            Event::Error(error) => self.note = Some(error.message.into_owned()),
+            Event::Error(error) => {
+                let advice = advice(&error).map(|advice| format!("; {advice}"));
+                self.note = Some(error.message.into_owned() + &advice.unwrap_or_default());
+            }
             Event::EngineError(error) => self.note = Some(error.message.into_owned()),
             Event::EngineBusy(busy) => self.note = Some(busy.reason.into_owned()),
             _ => {}
@@ -146,7 +154,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
         return match begin(&mut desk, &mut lines, state, &tickers)? {
             None => follow(&mut desk, &mut lines),
             Some(Answer::Interrupted) => Ok(unheard(&interrupt)),
-            Some(answer) => order::ended(&mut desk, answer, |_| String::new()),
+            Some(answer) => unanswered(&mut desk, answer),
         };
     }
     let Some(state) = standing(&mut desk, &mut Quiet(&interrupt), args.login)? else {
@@ -155,19 +163,22 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
     let tickers: Vec<String> = watch.books.iter().map(|book| book.ticker.clone()).collect();
     let mut picture = Picture::open(watch, &interrupt)?;
     let answer = match begin(&mut desk, &mut picture, state, &tickers)? {
-        None => return follow(&mut desk, &mut picture),
+        None => {
+            let ending = follow(&mut desk, &mut picture)?;
+            return Ok(if keys::has_terminal() { ending } else { Ending::Interrupted });
+        }
         Some(answer) => answer,
     };
     // The terminal is as it was before anything is told.
     drop(picture);
-    order::ended(&mut desk, answer, |_| String::new())
+    unanswered(&mut desk, answer)
 }
 
 /// The symbols of tickers, each once.
 fn tickers(given: &[String]) -> Result<Vec<String>> {
     let mut tickers: Vec<String> = Vec::new();
     for ticker in given {
-        let symbol = symbol(ticker);
+        let symbol = engine::symbol_of(ticker).map_err(|why| wrong_arguments(why.to_string()))?;
         if !tickers.iter().any(|known| known == symbol) {
             tickers.push(symbol.to_owned());
         }
@@ -188,9 +199,25 @@ fn replays(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The symbol of `7203` and of `7203.TSE`.
-fn symbol(ticker: &str) -> &str {
-    ticker.strip_suffix(".TSE").unwrap_or(ticker)
+/// What users of this command can do about an error besides.
+fn advice(error: &ipc::Error<'_>) -> Option<&'static str> {
+    (error.code == ipc::error_code::REGISTER_FULL).then_some(OF_FULL)
+}
+
+/// Tells of an answer that is not the one that was hoped for.
+fn unanswered(desk: &mut Desk, answer: Answer) -> Result<Ending> {
+    let advice = match &answer {
+        Answer::Refused(received) => match &received.event {
+            Event::Error(error) => advice(error),
+            _ => None,
+        },
+        _ => None,
+    };
+    let ending = order::ended(desk, answer, |_| String::new())?;
+    if let Some(advice) = advice {
+        eprintln!("{advice}");
+    }
+    Ok(ending)
 }
 
 /// Where the venue stands, where it can be used or may be logged in at; none: the user does not wait for it.
@@ -266,7 +293,7 @@ fn once(desk: &mut Desk, mut watch: Watch, interrupt: &Interrupt, login: bool) -
         return Ok(Ending::Interrupted);
     };
     if let Some(answer) = begin(desk, &mut quiet, state, &[])? {
-        return order::ended(desk, answer, |_| String::new());
+        return unanswered(desk, answer);
     }
     for index in 0..watch.books.len() {
         let request_id = desk.client.request_id()?;
@@ -276,7 +303,7 @@ fn once(desk: &mut Desk, mut watch: Watch, interrupt: &Interrupt, login: bool) -
             is_ours && matches!(event, Event::DepthSnapshot(_))
         })?;
         let Answer::Done(received) = answer else {
-            return order::ended(desk, answer, |_| String::new());
+            return unanswered(desk, answer);
         };
         if desk.format == Format::Json {
             println!("{}", received.text);
@@ -348,6 +375,15 @@ mod tests {
     fn a_ticker_is_watched_once() {
         let known = given(&["7203", "9984.TSE", "7203.TSE", "9984", "130A"]).unwrap();
         assert_eq!(known, ["7203", "9984", "130A"]);
+    }
+
+    #[test]
+    fn what_names_no_issue_is_a_wrong_argument() {
+        for wrong in ["abc", "7203.OSE", "", "7203@1", "1234567890", ".TSE"] {
+            let told = given(&["7203", wrong]).unwrap_err();
+            assert!(crate::is_wrong_arguments(&told), "{wrong}: {told}");
+            assert!(told.to_string().contains("is no ticker; it is like 7203"), "{told}");
+        }
     }
 
     #[test]

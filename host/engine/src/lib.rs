@@ -36,6 +36,7 @@ pub use live::{LocalBroker, WebBroker};
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;
+pub use venues::local_broker::keys::{BadTicker, symbol_of};
 pub use venues::local_broker::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 pub use venues::web_broker::{Environment, WebBrokerConfig};
 

@@ -265,7 +265,9 @@ impl Inner {
             Ok(password) => Ok(password),
             Err(NoPin::Cancelled) => Err(NoAnswer::Cancelled),
             Err(NoPin::Late) => Err(NoAnswer::Late(self.time)),
-            Err(NoPin::Refused(said)) => return Err(format!("{name} refuses: {said}")),
+            Err(NoPin::Refused(code)) => {
+                return Err(format!("{name} refuses, with code {code} of libgpg-error"));
+            }
             Err(NoPin::Ended) => return Err(format!("{name} ended before it had an answer")),
             // What it said may hold what was typed.
             Err(NoPin::Garbage) => {

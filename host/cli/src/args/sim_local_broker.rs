@@ -139,7 +139,7 @@ pub(crate) struct LocalBrokerArgs {
     #[arg(long)]
     pub(crate) hold_each_day: bool,
 
-    /// The first day: today (or the business day that follows), of-files, or a date.
+    /// The first day: today (or the business day that follows), of-files, or a date of 1990 to 2200.
     #[arg(long, value_name = "WHEN", default_value = "today")]
     pub(crate) first_day: local_broker::FirstDay,
 

@@ -35,7 +35,8 @@ Exit codes:
   0    done
   1    refused: nobody is logged in, the register set is full, or there is no engine
   2    the engine is busy, or the arguments are wrong
-  130  ended by q, Ctrl-C or a signal before all tickers were subscribed";
+  130  ended by q, Ctrl-C or a signal before all tickers were subscribed; or its terminal
+       went away";
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {

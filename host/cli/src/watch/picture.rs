@@ -1,6 +1,7 @@
 //! The board in the terminal, while events come and keys are pressed.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -8,8 +9,9 @@ use domain::clock::Stopwatch;
 use engine::client::{Client, Received};
 use ipc::{Command, GetVenueState, RequestVenueLogin};
 use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self as keys, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 
+use super::keys::{Keys, has_terminal};
 use super::{VENUE, Watch, screen};
 use crate::interrupt::Interrupt;
 use crate::order::asked::Attendant;
@@ -19,22 +21,25 @@ const TURN_EVERY: Duration = Duration::from_millis(50);
 /// How often it is asked where the venue stands.
 const STATE_EVERY: Duration = Duration::from_secs(2);
 
-/// The terminal while it shows the board; however that ends, it is as it was.
-struct Screen(DefaultTerminal);
+/// The terminal while it shows the board; however that ends, it is as it was. Not dropped by itself: it would tell
+/// on standard error that it cannot show its cursor, and panic where that is the terminal that went away.
+struct Screen(ManuallyDrop<DefaultTerminal>);
 
 impl Screen {
     fn open() -> Result<Self> {
         // It is given back when the program panics, too.
-        Ok(Self(
-            ratatui::try_init()
-                .context("the terminal cannot show the board; give --format json")?,
-        ))
+        let terminal = ratatui::try_init();
+        let terminal =
+            terminal.context("the terminal cannot show the board; give --format json")?;
+        Ok(Self(ManuallyDrop::new(terminal)))
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        // Of one that went away nothing is left to give back; `restore` would tell that there, and panic, too.
+        let _ = self.0.show_cursor();
+        let _ = ratatui::try_restore();
     }
 }
 
@@ -58,10 +63,11 @@ fn wish(code: KeyCode, modifiers: KeyModifiers) -> Option<Wish> {
     })
 }
 
-/// Shows the board until q or Ctrl-C.
+/// Shows the board until q or Ctrl-C, or until its terminal goes away.
 pub(super) struct Picture<'a> {
     watch: Watch,
     screen: Screen,
+    keys: Keys,
     interrupt: &'a Interrupt,
     clock: Stopwatch,
     /// When keys were looked at and the picture was drawn, since it is shown.
@@ -80,14 +86,15 @@ impl<'a> Picture<'a> {
     /// Takes the terminal.
     pub(super) fn open(watch: Watch, interrupt: &'a Interrupt) -> Result<Self> {
         let screen = Screen::open()?;
-        Ok(Self { watch, screen, interrupt, clock: Stopwatch::start(), turned: None, asked: None })
+        let (keys, clock) = (Keys::of_terminal()?, Stopwatch::start());
+        Ok(Self { watch, screen, keys, interrupt, clock, turned: None, asked: None })
     }
 
     /// Does what keys ask for; false: the user has enough.
     fn keys(&mut self, client: &mut Client) -> Result<bool> {
         let watch = &mut self.watch;
-        while keys::poll(Duration::ZERO)? {
-            let keys::Event::Key(key) = keys::read()? else { continue };
+        while let Some(event) = self.keys.next()? {
+            let Event::Key(key) = event else { continue };
             if key.kind != KeyEventKind::Press {
                 continue;
             }
@@ -104,6 +111,16 @@ impl<'a> Picture<'a> {
                 None => {}
             }
         }
+        Ok(true)
+    }
+
+    /// Does what keys ask for and draws the picture; false: the user has enough.
+    fn turn(&mut self, client: &mut Client) -> Result<bool> {
+        if !self.keys(client)? {
+            return Ok(false);
+        }
+        let watch = &self.watch;
+        self.screen.0.draw(|frame| screen::draw(watch, frame))?;
         Ok(true)
     }
 }
@@ -129,12 +146,12 @@ impl Attendant for Picture<'_> {
             client.send(&Command::GetVenueState(GetVenueState { request_id, venue }))?;
             self.asked = Some(now);
         }
-        if !self.keys(client)? {
+        if !has_terminal() {
             return Ok(false);
         }
-        let watch = &self.watch;
-        self.screen.0.draw(|frame| screen::draw(watch, frame))?;
-        Ok(true)
+        let turned = self.turn(client);
+        // It may go away at any time: that is no error of the keys or of the picture.
+        if turned.is_err() && !has_terminal() { Ok(false) } else { turned }
     }
 }
 

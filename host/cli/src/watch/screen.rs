@@ -14,6 +14,7 @@ use ratatui::widgets::Widget;
 use super::Watch;
 use super::book::Book;
 use super::note::{NOTE_LINES_MAX, wrapped};
+use super::tabs;
 use crate::terminal::grouped;
 
 /// Columns of the board: quantity, price, quantity.
@@ -52,7 +53,7 @@ fn render(watch: &Watch, area: Rect, buffer: &mut Buffer) {
     ])
     .areas(area);
     head(watch, book).render(title, buffer);
-    names(watch).render(tabs, buffer);
+    names(watch, usize::from(tabs.width)).render(tabs, buffer);
     let [board, _, side] = Layout::horizontal([
         Constraint::Length(BOARD_WIDTH),
         Constraint::Length(2),
@@ -119,10 +120,19 @@ fn head(watch: &Watch, book: &Book) -> Line<'static> {
 }
 
 /// The tickers, and where the venue stands.
-fn names(watch: &Watch) -> Line<'static> {
-    let mut spans = Vec::new();
-    for (index, book) in watch.books.iter().enumerate() {
-        let name = safe(&book.ticker);
+fn names(watch: &Watch, width: usize) -> Line<'static> {
+    let style = match watch.state {
+        Some(VenueLifecycle::Ready) => Style::new().fg(Color::Green),
+        _ => Style::new().fg(Color::Yellow),
+    };
+    let standing = [Span::raw("  "), Span::styled(safe(&watch.standing()), style)];
+    let names: Vec<String> = watch.books.iter().map(|book| safe(&book.ticker)).collect();
+    let room = width.saturating_sub(standing.iter().map(Span::width).sum());
+    let shown = tabs::shown(&names, watch.shown, room);
+    let more = |is_more: bool| is_more.then(|| dim(tabs::MORE));
+    let mut spans = Vec::from_iter(more(shown.start > 0));
+    for index in shown.clone() {
+        let name = &names[index];
         if index == watch.shown {
             let style = Style::new().add_modifier(Modifier::REVERSED);
             spans.push(Span::styled(format!("[{name}]"), style));
@@ -130,12 +140,8 @@ fn names(watch: &Watch) -> Line<'static> {
             spans.push(dim(format!(" {name} ")));
         }
     }
-    let style = match watch.state {
-        Some(VenueLifecycle::Ready) => Style::new().fg(Color::Green),
-        _ => Style::new().fg(Color::Yellow),
-    };
-    spans.push(Span::raw("  "));
-    spans.push(Span::styled(safe(&watch.standing()), style));
+    spans.extend(more(shown.end < names.len()));
+    spans.extend(standing);
     Line::from(spans)
 }
 
@@ -330,6 +336,22 @@ mod tests {
         let text = drawn(&one, 84, 24);
         assert!(text.contains("the gateway is away") && !text.contains('\u{1b}'), "{text}");
         assert!(text.contains("the real market"), "{text}");
+    }
+
+    #[test]
+    fn the_selected_ticker_and_the_venue_are_seen_among_many() {
+        let tickers: Vec<String> = (1_301..=1_350).map(|one: u32| one.to_string()).collect();
+        let mut many = watch(&tickers.iter().map(String::as_str).collect::<Vec<_>>());
+        for (shown, ticker) in tickers.iter().enumerate() {
+            assert_eq!(many.shown, shown);
+            let text = drawn(&many, 80, 24);
+            let line = text.lines().nth(1).unwrap_or_default();
+            assert!(line.contains(&format!("[{ticker}]")), "{line}");
+            assert!(line.ends_with("  local_broker Ready, push Streaming"), "{line}");
+            assert_eq!(line.starts_with('…'), shown >= 7, "{line}");
+            assert_eq!(line.contains("…  "), shown < 49, "{line}");
+            many.select(1);
+        }
     }
 
     #[test]

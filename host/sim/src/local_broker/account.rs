@@ -5,6 +5,7 @@ use domain::Money;
 use serde_json::{Map, Value, json};
 
 use super::board_text::{Decimal, number};
+use super::limits::ACCOUNT_ROWS_MAX;
 use super::refusal::Refusal;
 use super::rest::Query;
 
@@ -64,6 +65,33 @@ const PRODUCTS: [&str; 5] = ["0", "1", "2", "3", "4"];
 const SIDES: [&str; 2] = ["1", "2"];
 
 impl Account {
+    /// An account.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn new(
+        cash: Money,
+        margin: Money,
+        orders: Vec<Value>,
+        positions: Vec<Value>,
+    ) -> Result<Self, String> {
+        if cash < Money::ZERO || margin < Money::ZERO {
+            return Err(format!("cash {cash} and margin {margin} must be 0 or above"));
+        }
+        for (name, rows) in [("orders", &orders), ("positions", &positions)] {
+            let count = rows.len();
+            if count > ACCOUNT_ROWS_MAX {
+                return Err(format!(
+                    "{count} rows of {name} are more than ACCOUNT_ROWS_MAX ({ACCOUNT_ROWS_MAX})"
+                ));
+            }
+            if let Some(place) = rows.iter().position(|row| !row.is_object()) {
+                return Err(format!("row {} of {name} is no JSON object", place + 1));
+            }
+        }
+        Ok(Self { cash, margin, orders, positions })
+    }
+
     /// `GET /wallet/cash`.
     pub(crate) fn wallet_cash(&self) -> String {
         let cash = number(Decimal::of_money(self.cash));

@@ -37,11 +37,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
+use super::account::Account;
 use super::board::{Board, Stretch};
 use super::config::{Listed, Source};
 use super::faults::{FaultKind, FaultSetting};
-use super::gateway::{Counts, Effect, Gateway};
-use super::limits::{COMMANDS_MAX, DELAY_MAX, TRADES_POSTED_MAX};
+use super::gateway::{Counts, Effect, Gateway, check_day};
+use super::limits::{COMMANDS_MAX, DELAY_MAX, TRADE_SHARES_MAX, TRADES_POSTED_MAX, VOLUME_MAX};
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
@@ -153,9 +154,17 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
             let price: Price = price.parse().map_err(|error| format!("`{price}`: {error}"))?;
             let count = count.unwrap_or(1);
             let fits = (1..=TRADES_POSTED_MAX).contains(&count);
-            if price <= Price::default() || quantity == 0 || !fits {
+            if price <= Price::default() || !(1..=TRADE_SHARES_MAX).contains(&quantity) || !fits {
                 return Err(format!(
-                    "price and quantity are above 0, count is 1 to {TRADES_POSTED_MAX}"
+                    "price is above 0, quantity is 1 to {TRADE_SHARES_MAX}, count is 1 to \
+                     {TRADES_POSTED_MAX}"
+                ));
+            }
+            let traded = gateway.boards[place].truth.volume;
+            if traded.saturating_add(quantity * u64::from(count)) > VOLUME_MAX {
+                return Err(format!(
+                    "{traded} shares of {symbol} were traded, and with these it would be more than \
+                     VOLUME_MAX ({VOLUME_MAX})"
                 ));
             }
             let at = match time {
@@ -237,6 +246,7 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
                 return Err("trade files bring their own days".to_owned());
             }
             let date = date.unwrap_or_else(|| gateway.next_business_day());
+            check_day(date)?;
             if date <= gateway.day {
                 return Err(format!("{date} is not after {}", gateway.day));
             }
@@ -257,9 +267,13 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
                 None => Ok(before),
                 Some(text) => text.parse().map_err(|error| format!("`{text}`: {error}")),
             };
-            gateway.account.cash = money(cash, gateway.account.cash)?;
-            gateway.account.margin = money(margin, gateway.account.margin)?;
-            gateway.set_rows(orders, positions)?;
+            let before = &gateway.account;
+            gateway.account = Account::new(
+                money(cash, before.cash)?,
+                money(margin, before.margin)?,
+                orders.unwrap_or_else(|| before.orders.clone()),
+                positions.unwrap_or_else(|| before.positions.clone()),
+            )?;
         }
         Command::Market { run } => gateway.market_runs = run,
         Command::ForgetRequests {} => {

@@ -207,6 +207,9 @@ impl FaultSetting {
         if name.hits() == Hits::Gateway && times.is_some() {
             return Err(format!("{shown}: it stands until it is cleared"));
         }
+        if times == Some(0) {
+            return Err(format!("{shown}*0: a fault happens once at least"));
+        }
         Ok(Self { name, value, call, times })
     }
 
@@ -260,9 +263,7 @@ impl Faults {
         if self.all.len() >= FAULTS_MAX {
             return Err("more faults than FAULTS_MAX".to_owned());
         }
-        if fault.times != Some(0) {
-            self.all.push_back(fault);
-        }
+        self.all.push_back(fault);
         Ok(())
     }
 
@@ -337,6 +338,7 @@ mod tests {
             "too-many@balance",
             "giant-frames=99999999999",
             "server-error=200",
+            "garbage@token=1*0",
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

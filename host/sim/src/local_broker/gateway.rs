@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use chrono::Datelike as _;
 use domain::clock::{self, Stopwatch};
 use domain::session::{MORNING_OPEN, TradingHours};
 use domain::{ExchangeCalendar, JstDate, Price, Random, TsNanos};
 use secrecy::ExposeSecret as _;
-use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use super::board::Board;
 use super::config::{Config, Dialect, FeedStart, FirstDay, Source};
 use super::faults::{FaultKind, Faults};
 use super::limits::{
-    ACCOUNT_ROWS_MAX, DEAD_TOKENS_KEPT_MAX, QUEUE_FRAMES_MAX, REGISTERED_MAX, REQUESTS_KEPT_MAX,
+    DEAD_TOKENS_KEPT_MAX, QUEUE_FRAMES_MAX, REGISTERED_MAX, REQUESTS_KEPT_MAX, YEAR_MAX, YEAR_MIN,
 };
 use super::rates::Rates;
 use super::refusal::Refusal;
@@ -145,6 +145,9 @@ impl Gateway {
             (FirstDay::On(date), _) | (FirstDay::OfFiles, Some(date)) => date,
             _ => clock::wall_now().jst_date(),
         };
+        if let FirstDay::On(date) = config.first_day {
+            check_day(date).map_err(ServerError::Config)?;
+        }
         let is_given = config.first_day != FirstDay::Today;
         let day = if is_given { wanted } else { business_day_from(&calendar, wanted) };
         let start = TradingHours::of(day).start;
@@ -157,17 +160,9 @@ impl Gateway {
         for fault in &config.faults {
             faults.add(fault.clone()).map_err(ServerError::Config)?;
         }
-        let account = Account {
-            cash: config.cash,
-            margin: config.margin,
-            orders: config.orders.clone(),
-            positions: config.positions.clone(),
-        };
-        if account.orders.len().max(account.positions.len()) > ACCOUNT_ROWS_MAX {
-            return Err(ServerError::Config(format!(
-                "more than {ACCOUNT_ROWS_MAX} rows of the account"
-            )));
-        }
+        let (orders, positions) = (config.orders.clone(), config.positions.clone());
+        let account = Account::new(config.cash, config.margin, orders, positions);
+        let account = account.map_err(ServerError::Config)?;
         let mut gateway = Self {
             dialect,
             calendar,
@@ -211,7 +206,8 @@ impl Gateway {
         for listed in self.config.registered.clone() {
             self.register(std::slice::from_ref(&listed), true).map_err(|_| {
                 ServerError::Config(format!(
-                    "{}@{} cannot be registered: it is no issue, or {REGISTERED_MAX} are",
+                    "{}@{} cannot be registered: it is no issue at an exchange of the gateway, or \
+                     {REGISTERED_MAX} are",
                     listed.symbol, listed.exchange
                 ))
             })?;
@@ -390,21 +386,13 @@ impl Gateway {
         }
         self.seen.push_back(seen);
     }
+}
 
-    /// The rows of the account that a command sets.
-    pub(crate) fn set_rows(
-        &mut self,
-        orders: Option<Vec<Value>>,
-        positions: Option<Vec<Value>>,
-    ) -> Result<(), String> {
-        for rows in [&orders, &positions].into_iter().flatten() {
-            if rows.len() > ACCOUNT_ROWS_MAX {
-                return Err(format!("{} rows are more than ACCOUNT_ROWS_MAX", rows.len()));
-            }
-        }
-        self.account.orders = orders.unwrap_or(std::mem::take(&mut self.account.orders));
-        self.account.positions = positions.unwrap_or(std::mem::take(&mut self.account.positions));
-        Ok(())
+/// Refuses a day whose times make no sense.
+pub(crate) fn check_day(date: JstDate) -> Result<(), String> {
+    match date.year() {
+        YEAR_MIN..=YEAR_MAX => Ok(()),
+        _ => Err(format!("{date} is no day of the years {YEAR_MIN} to {YEAR_MAX}")),
     }
 }
 

@@ -47,5 +47,14 @@ pub const DEAD_TOKENS_KEPT_MAX: usize = 1_000;
 pub const STRETCHES_KEPT_MAX: usize = 1_000;
 /// Trades that one control command posts.
 pub const TRADES_POSTED_MAX: u32 = 10_000;
+/// Shares of one trade that a control command posts.
+pub const TRADE_SHARES_MAX: u64 = 1_000_000_000_000;
+/// Shares of an issue that are traded, of all days together, with what control commands post: clients count them in
+/// 1/10,000.
+pub const VOLUME_MAX: u64 = 900_000_000_000_000;
+/// The first year of days that are given.
+pub const YEAR_MIN: i32 = 1990;
+/// The last year of days that are given: times of a few centuries later do not fit their integers.
+pub const YEAR_MAX: i32 = 2200;
 /// Days that a walk of prices goes on for.
 pub const DAYS_MAX: u32 = 10_000;

@@ -170,6 +170,17 @@ fn the_account_can_be_set() {
     assert_eq!(client.get("/positions").json(), json!([{ "Side": "2" }]));
     let many = json!({ "do": "account", "orders": vec![json!({}); ACCOUNT_ROWS_MAX + 1] });
     assert!(server.control(&many).unwrap_err().contains("ACCOUNT_ROWS_MAX"));
+    for (wrong, why) in [
+        (json!({ "cash": "-0.0001" }), "must be 0 or above"),
+        (json!({ "cash": "7", "margin": "-5" }), "must be 0 or above"),
+        (json!({ "cash": "7", "orders": [{}, 1] }), "row 2 of orders is no JSON object"),
+        (json!({ "cash": "7", "positions": [[]] }), "row 1 of positions is no JSON object"),
+    ] {
+        let mut account = wrong;
+        account["do"] = json!("account");
+        assert!(server.control(&account).unwrap_err().contains(why), "{account}");
+    }
+    assert!(client.get("/wallet/cash").body.contains("1234.5678"), "nothing of a wrong one is set");
 }
 
 #[test]

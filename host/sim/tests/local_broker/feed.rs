@@ -146,6 +146,22 @@ fn trades_of_files_are_pushed_day_by_day() {
 }
 
 #[test]
+fn days_that_are_given_are_of_a_time_that_fits() {
+    let on =
+        |date: &str| Config { first_day: FirstDay::On(date.parse().unwrap()), ..Config::default() };
+    for wrong in ["0001-01-01", "1989-12-29", "2201-01-05", "2554-07-21", "9999-12-31"] {
+        let why = Server::start(on(wrong)).unwrap_err().to_string();
+        assert!(why.contains("is no day of the years 1990 to 2200"), "{wrong}: {why}");
+    }
+    start_with(on("1990-01-04"));
+    let last = start_with(on("2200-12-31"));
+    for command in [json!({ "do": "day" }), json!({ "do": "day", "date": "9999-12-31" })] {
+        assert!(last.control(&command).unwrap_err().contains("of the years"), "{command}");
+    }
+    assert_eq!(last.view()["day"], "2200-12-31");
+}
+
+#[test]
 fn days_can_be_those_of_the_files_and_be_held() {
     let folder = tempfile::tempdir().unwrap();
     let config = Config {

@@ -4,7 +4,8 @@ use std::io::Read as _;
 
 use serde_json::{Value, json};
 use sim::local_broker::limits::{
-    CLIENT_FRAME_BYTES_MAX, QUEUE_FRAMES_MAX, STRETCHES_KEPT_MAX, TRADES_POSTED_MAX,
+    CLIENT_FRAME_BYTES_MAX, QUEUE_FRAMES_MAX, STRETCHES_KEPT_MAX, TRADE_SHARES_MAX,
+    TRADES_POSTED_MAX, VOLUME_MAX,
 };
 use sim::local_broker::{Config, Dialect, QuoteNames, Server};
 use tokio_tungstenite::tungstenite::Message;
@@ -100,6 +101,25 @@ fn old_stretches_are_joined() {
     let symbol = &server.view()["symbols"]["7203"];
     assert_eq!(symbol["stretches"].as_array().unwrap().len(), STRETCHES_KEPT_MAX);
     assert_eq!(symbol["pushed_volume"], 100 * stretches);
+}
+
+#[test]
+fn commands_post_so_many_shares_only() {
+    let server = start(Dialect::Spec);
+    let trade = |quantity: u64, count: u64| {
+        server.control(&json!({
+            "do": "trade", "symbol": "7203", "price": "2850", "quantity": quantity, "count": count
+        }))
+    };
+    for wrong in [0, TRADE_SHARES_MAX + 1, u64::MAX] {
+        assert!(trade(wrong, 1).unwrap_err().contains("quantity is 1 to"), "{wrong}");
+    }
+    let most = VOLUME_MAX / TRADE_SHARES_MAX;
+    assert!(trade(TRADE_SHARES_MAX, most + 1).unwrap_err().contains("VOLUME_MAX"));
+    assert_eq!(server.view()["symbols"]["7203"]["trades"], 0, "none of too many is made");
+    trade(TRADE_SHARES_MAX, most).unwrap();
+    assert!(trade(VOLUME_MAX % TRADE_SHARES_MAX + 1, 1).unwrap_err().contains("VOLUME_MAX"));
+    assert_eq!(server.view()["symbols"]["7203"]["volume"], most * TRADE_SHARES_MAX);
 }
 
 #[test]
@@ -249,7 +269,8 @@ fn books_can_be_as_they_should_not() {
     assert!(buy(8) < buy(9) && buy(8) == buy(10));
     let nulls = told("null-levels*1");
     assert!(nulls["Sell1"]["Price"].is_null() && nulls["Sell2"].is_null());
-    assert_eq!(told("lost-frames*0")["TradingVolume"], 500.0);
+    trade(&server, "7203", "2850", 100);
+    assert_eq!(push.frame()["TradingVolume"], 500.0);
 }
 
 #[test]
