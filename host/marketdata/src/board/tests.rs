@@ -22,7 +22,8 @@ use super::trades_file::{is_up_to_date, make_trades_file};
 use super::writer::{Pace, RecorderError, RecorderEvent, Writer};
 use crate::limits::{
     BOARD_GROUP_ROWS, BOARD_LEVELS_MAX, BOARD_VALUE_MAX, DAY_SEGMENTS_MAX, JOURNAL_BLOCK_BYTES_MAX,
-    RECORDED_DAYS_MAX, RECORDER_ROOM_BYTES, SESSION_ID_BYTES_MAX, SYNC_ROWS, SYNC_TIME,
+    JOURNAL_TIME_MAX, RECORDED_DAYS_MAX, RECORDER_ROOM_BYTES, SESSION_ID_BYTES_MAX, SYNC_ROWS,
+    SYNC_TIME,
 };
 use crate::parquet::ParquetError;
 use crate::{ReadOptions, Selection, TradeFile, TradeRow, read_trades};
@@ -118,6 +119,20 @@ fn record(folder: &Path, rows: impl IntoIterator<Item = BoardRow>) {
         writer.push(&row, Duration::ZERO, &mut no_events).unwrap();
     }
     writer.finish(&mut no_events).unwrap();
+}
+
+/// Trades of the finished segments of the first day.
+fn stored_trades(folder: &Path) -> usize {
+    let mut count = 0;
+    let segments = BoardFolder::new(folder).day(date()).finished().unwrap();
+    for path in segments.into_iter().filter_map(|one| one.trades) {
+        let take = |_| -> Result<(), ParquetError> {
+            count += 1;
+            Ok(())
+        };
+        read_trade_prints(&path, take).unwrap();
+    }
+    count
 }
 
 /// All rows of the finished segments of a folder, by their numbers.
@@ -238,7 +253,35 @@ fn an_old_journal_becomes_files_though_it_is_short() {
     assert_eq!(writer.due(), Some(SHORT.journal_time));
     assert_eq!(stored(folder.path()).len(), 0, "an open segment is not read");
     writer.tick(SHORT.journal_time, &mut no_events).unwrap();
-    assert_eq!((stored(folder.path()).len(), writer.due()), (1, None));
+    assert_eq!(stored(folder.path()).len(), 1);
+}
+
+/// Nothing comes on a Saturday: the trades of Friday are written at its end all the same.
+#[test]
+fn the_trades_of_a_day_are_written_at_midnight_though_nothing_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = BoardFolder::new(folder.path()).trades_file(date());
+    let midnight = Duration::from_secs(15 * 3_600);
+    let print = BoardRow::Trade(trade("7203", 0, 2_000, 100));
+    let mut writer = Writer::open(folder.path()).unwrap();
+    writer.push(&print, Duration::ZERO, &mut no_events).unwrap();
+    writer.tick(JOURNAL_TIME_MAX, &mut no_events).unwrap();
+    assert_eq!(writer.due(), Some(midnight), "the segment has ended, the day has not");
+    writer.tick(midnight - Duration::from_nanos(1), &mut no_events).unwrap();
+    assert!(!path.exists());
+    writer.tick(midnight, &mut no_events).unwrap();
+    assert_eq!((vendor_rows(path.clone()).len(), writer.due()), (1, None));
+    // A row of that day that waited over midnight, and a segment that is open then.
+    let late = TsNanos::from_jst("2026-01-06".parse().unwrap(), 0).unwrap().nanos() - 5;
+    let print = TradePrint { received: TsNanos::from_nanos(late), ..trade("7203", 1, 2_001, 100) };
+    writer.push(&BoardRow::Trade(print), midnight, &mut no_events).unwrap();
+    assert_eq!(writer.due(), Some(midnight + Duration::from_nanos(5)));
+    writer.tick(midnight + Duration::from_nanos(5), &mut no_events).unwrap();
+    assert_eq!(stored_trades(folder.path()), 2);
+    // It was not made in a session, so it stands in the Parquet files alone.
+    let board = BoardFolder::new(folder.path());
+    assert!(is_up_to_date(&board, &board.day(date())).unwrap());
+    assert_eq!((vendor_rows(path).len(), writer.due()), (1, None));
 }
 
 #[test]
