@@ -402,6 +402,35 @@ fn a_damaged_block_costs_its_own_rows_only() {
     }
 }
 
+/// A flipped byte of the last block is no crash. One in its length may look like a block that was cut short,
+/// and zeros like what a power cut leaves of one.
+#[test]
+fn a_damaged_last_block_is_not_told_as_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("000001.journal");
+    let starts = three_blocks(&path);
+    let whole = fs::read(&path).unwrap();
+    let last = whole.len() as u64 - starts[2];
+    let lengths = starts[2] + 4..starts[2] + 8;
+    for place in (starts[2]..whole.len() as u64).filter(|place| !lengths.contains(place)) {
+        let mut damaged = whole.clone();
+        damaged[place as usize] ^= 0x10;
+        fs::write(&path, &damaged).unwrap();
+        let (found, summary) = numbers(&path);
+        assert_eq!(found, [1, 2], "{place}");
+        assert_eq!((summary.damaged_bytes, summary.torn_bytes), (last, 0), "{place}");
+    }
+    let mut shorter = whole.clone();
+    shorter[starts[2] as usize + 4] ^= 1 << whole[starts[2] as usize + 4].trailing_zeros();
+    fs::write(&path, &shorter).unwrap();
+    assert_eq!(numbers(&path).1.damaged_bytes, last, "a block that says less than is there");
+    for zeros in [1, 12, 100_000] {
+        fs::write(&path, [&*whole, &*vec![0; zeros]].concat()).unwrap();
+        let summary = numbers(&path).1;
+        assert_eq!((summary.damaged_bytes, summary.torn_bytes), (0, zeros as u64));
+    }
+}
+
 #[test]
 fn a_killed_sealing_is_done_again_from_any_step() {
     let folder = tempfile::tempdir().unwrap();
