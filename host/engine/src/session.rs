@@ -200,6 +200,11 @@ impl Core {
         self.lasting.push_back(error);
     }
 
+    /// Tells every client that is there what went wrong.
+    pub(crate) fn tell_error(&mut self, error: EngineError<'static>) {
+        self.hub.tell_all(&Event::EngineError(error));
+    }
+
     /// The session's state as clients see it.
     pub(crate) const fn state(&self) -> SessionState {
         self.state

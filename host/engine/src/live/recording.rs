@@ -1,5 +1,5 @@
 //! Boards and trades of the local broker on their way to the recorder. Nobody waits for the disk: what the
-//! recorder cannot take is counted and told in the log by it.
+//! recorder cannot take is counted, and told by it to the log and to clients.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -35,12 +35,14 @@ impl Recording {
         let recorder = Recorder::start(folder, move |event| {
             let Some((code, message)) = error_of(&event) else { return };
             let Some(shared) = clients.upgrade() else { return };
-            shared.lock().tell_lasting(EngineError {
-                request_id: None,
-                code: code.into(),
-                message: Text::Owned(message),
-                strategy_id: None,
-            });
+            let message = Text::Owned(message);
+            let code = code.into();
+            let error = EngineError { request_id: None, code, message, strategy_id: None };
+            match event {
+                // What comes after them is kept.
+                RecorderEvent::Dropped { .. } => shared.lock().tell_error(error),
+                _ => shared.lock().tell_lasting(error),
+            }
         });
         let recorder = recorder.map_err(|error| StartError::Recorder {
             folder: folder.to_owned(),
@@ -81,10 +83,16 @@ fn error_of(event: &RecorderEvent) -> Option<(&'static str, String)> {
             );
             Some((error_code::RECORDING_INCOMPLETE, message))
         }
-        RecorderEvent::Recovered(_)
-        | RecorderEvent::SetAside { .. }
-        | RecorderEvent::Sealed(_)
-        | RecorderEvent::Dropped { .. } => None,
+        RecorderEvent::Dropped { rows } => {
+            let message = format!(
+                "{rows} rows of boards and trades are not recorded: more came than the disk of record_dir \
+                 takes, or they are larger than can be kept; see the log, and look after the disk"
+            );
+            Some((error_code::RECORDING_INCOMPLETE, message))
+        }
+        RecorderEvent::Recovered(_) | RecorderEvent::SetAside { .. } | RecorderEvent::Sealed(_) => {
+            None
+        }
     }
 }
 
@@ -247,6 +255,36 @@ mod tests {
         let told = told(&join());
         let messages: Vec<_> = told.iter().filter_map(|event| event["message"].as_str()).collect();
         assert_eq!((messages.len(), messages[0]), (LASTING_ERRORS_MAX, "1"));
+    }
+
+    #[test]
+    fn rows_that_are_not_recorded_are_told_to_the_clients_that_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = shared();
+        let join = || {
+            let outbox = Arc::new(Outbox::default());
+            let welcome = |_| Event::ClientConnected(ClientConnected { count: 0 });
+            shared.join(&outbox, welcome).unwrap();
+            outbox
+        };
+        let before = join();
+        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        // A number that no file holds is refused as a row is that finds the queue full.
+        for _ in 0..3 {
+            let depth = depth("7203", "one", u64::MAX);
+            recording.record(&MarketData { symbol: "7203", depth: &depth, trade: None });
+        }
+        drop(recording);
+        let errors = |outbox: &Arc<Outbox>| {
+            let told = told(outbox).into_iter();
+            told.filter(|event| event["event"] == "EngineError").collect::<Vec<_>>()
+        };
+        let told = errors(&before);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0]["code"], "recording_incomplete");
+        let message = told[0]["message"].as_str().unwrap();
+        assert!(message.starts_with("3 rows of boards and trades are not recorded: "), "{message}");
+        assert!(errors(&join()).is_empty());
     }
 
     /// What has the name of a journal and is none stops nothing.

@@ -579,6 +579,14 @@ fn the_thread_keeps_what_it_takes_and_counts_the_rest() {
     let counts = recorder.stop();
     assert_eq!(counts.taken, taken.len() as u64);
     assert_eq!((counts.kept, counts.refused), (counts.taken, refused + 1));
+    let kept = counts.kept;
+    assert_eq!(
+        counts.to_string(),
+        format!(
+            "{kept} of {kept} rows that were taken are on the disk, {} were not taken",
+            refused + 1
+        )
+    );
     assert!(stored(folder.path()).into_keys().eq(taken));
     let dropped: u64 = told
         .iter()

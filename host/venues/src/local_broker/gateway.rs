@@ -443,6 +443,12 @@ impl Gateway {
         self.lanes.information.sent.as_ref().is_some_and(|sent| registers(&sent.call.question))
     }
 
+    /// What is to be told of dropped frames at the end of the program.
+    #[must_use]
+    pub fn dropped_at_the_end(&self) -> Option<String> {
+        self.dropped.at_the_end()
+    }
+
     /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.
     pub fn farewell(&mut self) -> Option<Request> {
         let symbols = self.set.ours();
