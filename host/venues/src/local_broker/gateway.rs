@@ -242,6 +242,12 @@ impl Gateway {
         self.life.state()
     }
 
+    /// What is to be told of dropped frames at the end of the program.
+    #[must_use]
+    pub fn dropped_at_the_end(&self) -> Option<String> {
+        self.dropped.at_the_end()
+    }
+
     /// The symbols that are, or are to be, registered; the one used last first.
     #[must_use]
     pub fn symbols(&self) -> Vec<String> {
@@ -441,12 +447,6 @@ impl Gateway {
         let registers =
             |question: &Question| matches!(question, Question::Register(_) | Question::Board(_));
         self.lanes.information.sent.as_ref().is_some_and(|sent| registers(&sent.call.question))
-    }
-
-    /// What is to be told of dropped frames at the end of the program.
-    #[must_use]
-    pub fn dropped_at_the_end(&self) -> Option<String> {
-        self.dropped.at_the_end()
     }
 
     /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.
