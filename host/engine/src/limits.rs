@@ -110,3 +110,5 @@ pub const TAG_CHARS_MAX: usize = 128;
 pub const PINGS_MAX: u32 = 1_000;
 /// Pings before the client's `Hello`.
 pub const EARLY_PINGS_MAX: u32 = 16;
+/// Errors that stay so until the engine ends and are told to each client that joins; the newest are.
+pub const LASTING_ERRORS_MAX: usize = 16;

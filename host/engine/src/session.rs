@@ -1,6 +1,7 @@
 //! The session: where it stands, what is loaded, and the present run. Everything that clients are told
 //! goes out under one lock, in the order in which it happened.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ use uuid::Uuid;
 use crate::ACCOUNT;
 use crate::hub::{ClientId, Hub};
 use crate::ledger::{Asked, ListFilter};
-use crate::limits::{ABANDONED_AFTER, LIST_ROWS_MAX};
+use crate::limits::{ABANDONED_AFTER, LASTING_ERRORS_MAX, LIST_ROWS_MAX};
 use crate::live::Venues;
 use crate::outbox::Outbox;
 use crate::run::Run;
@@ -104,8 +105,9 @@ pub(crate) struct Core {
     pub(crate) run: Option<Run>,
     /// What the present run takes commands from.
     pub(crate) last_run: Option<EndedRun>,
-    /// What went wrong and stays so: told to each client that joins after it was told to all.
-    lasting: Option<EngineError<'static>>,
+    /// What went wrong and stays so: told to each client that joins after it was told to all; the
+    /// newest [`LASTING_ERRORS_MAX`].
+    lasting: VecDeque<EngineError<'static>>,
 }
 
 impl Shared {
@@ -121,7 +123,7 @@ impl Shared {
             left_alone: None,
             run: None,
             last_run: None,
-            lasting: None,
+            lasting: VecDeque::new(),
         };
         Self {
             config,
@@ -151,7 +153,7 @@ impl Shared {
         let id = core.hub.join(Arc::clone(outbox));
         let ready = welcome(core.state);
         core.hub.tell(id, &ready);
-        if let Some(error) = &core.lasting {
+        for error in &core.lasting {
             core.hub.tell(id, &Event::EngineError(error.clone()));
         }
         core.tell_count();
@@ -192,7 +194,15 @@ impl Core {
     /// Tells every client what went wrong and stays so until the engine ends, also those that come later.
     pub(crate) fn tell_lasting(&mut self, error: EngineError<'static>) {
         self.hub.tell_all(&Event::EngineError(error.clone()));
-        self.lasting = Some(error);
+        if self.lasting.len() == LASTING_ERRORS_MAX {
+            self.lasting.pop_front();
+        }
+        self.lasting.push_back(error);
+    }
+
+    /// Tells every client that is there what went wrong.
+    pub(crate) fn tell_error(&mut self, error: EngineError<'static>) {
+        self.hub.tell_all(&Event::EngineError(error));
     }
 
     /// The session's state as clients see it.

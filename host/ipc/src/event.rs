@@ -247,6 +247,8 @@ pub mod error_code {
     pub const LOGIN_FAILED: &str = "login_failed";
     /// Boards are not recorded any more.
     pub const RECORDING_STOPPED: &str = "recording_stopped";
+    /// A recording lacks something, and goes on.
+    pub const RECORDING_INCOMPLETE: &str = "recording_incomplete";
     /// The client showed no right token.
     pub const AUTH_FAILED: &str = "auth_failed";
     /// The client did not say in time that it may connect.

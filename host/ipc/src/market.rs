@@ -92,6 +92,9 @@ pub struct Unsubscribed<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SubscriptionEvicted<'a> {
+    /// The id of the `EvictLru` that asked for it (specification 4, P61).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Text<'a>>,
     /// The exchange's code without a suffix, like `7203`.
     pub symbol: Text<'a>,
 }

@@ -92,5 +92,7 @@ pub const RECORDED_DAYS_MAX: usize = 2_000;
 /// How far the venue's time of a trade may be from its receipt: the clocks of two machines differ by seconds.
 /// A time further away is not that of the trade, and every later one of its symbol would be moved behind it.
 pub const TRADE_CLOCK_OFF_MAX: Duration = Duration::from_secs(5 * 60);
+/// Damaged segments of a day that are named; all are counted.
+pub const DAMAGED_NAMED_MAX: usize = 10;
 /// Symbols whose trades go into one file of the vendor's layout; a gateway pushes 50 at once.
 pub const DAY_SYMBOLS_MAX: usize = 4_096;

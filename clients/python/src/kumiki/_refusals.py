@@ -31,6 +31,7 @@ BY_CODE: dict[str, type[KumikiError]] = {
     "local_app_down": errors.LocalAppDownError,
     "register_full": errors.RegisterFullError,
     "rate_limited": errors.RateLimitedError,
+    "recording_incomplete": errors.RecordingIncompleteError,
     "recording_stopped": errors.RecordingStoppedError,
     "auth_failed": errors.AuthError,
     "handshake_timeout": errors.HandshakeTimeoutError,

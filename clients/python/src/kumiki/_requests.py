@@ -99,8 +99,8 @@ class Request:
                 self.end()
             elif event.name in ("VenueError", "VenueLoginCancelled"):
                 self.end(of_event(event))
-        elif event.name == "SubscriptionEvicted" and self.op == "EvictLru":
-            # It is told to all, and names no command.
+        elif event.name == "SubscriptionEvicted" and self.op == "EvictLru" and event.get("request_id") is None:
+            # An engine of before does not say who asked.
             self.answers.append(event)
             self.end()
         elif event.name == "EngineStopped" and self.op in _OF_ORDERS:

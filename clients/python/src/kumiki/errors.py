@@ -216,6 +216,10 @@ class RecordingStoppedError(KumikiError):
     """The engine keeps no boards any more, as where the disk is full; it goes on without."""
 
 
+class RecordingIncompleteError(KumikiError):
+    """What the engine records of boards and trades lacks something; it goes on."""
+
+
 class LiveEngineUnavailableError(KumikiError):
     """The engine runs no strategies at a venue yet."""
 

@@ -210,7 +210,7 @@ pub(super) mod tests {
             ticker: "7203".into(),
         };
         world.event(to(first), &Event::Unsubscribed(unsubscribed));
-        let evicted = SubscriptionEvicted { symbol: "9984".into() };
+        let evicted = SubscriptionEvicted { request_id: None, symbol: "9984".into() };
         world.event(Recipient::All, &Event::SubscriptionEvicted(evicted));
         world.frame("7203", &depth("7203", "s", 5), None);
         world.frame("9984", &depth("9984", "s", 2), None);

@@ -1,5 +1,5 @@
 //! Boards and trades of the local broker on their way to the recorder. Nobody waits for the disk: what the
-//! recorder cannot take is counted and told in the log by it.
+//! recorder cannot take is counted, and told by it to the log and to clients.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -33,14 +33,16 @@ impl Recording {
     /// stop, also those that connect after that.
     pub(super) fn start(folder: &Path, clients: Weak<Shared>) -> Result<Self, StartError> {
         let recorder = Recorder::start(folder, move |event| {
-            let RecorderEvent::Stopped { why, .. } = event else { return };
+            let Some((code, message)) = error_of(&event) else { return };
             let Some(shared) = clients.upgrade() else { return };
-            shared.lock().tell_lasting(EngineError {
-                request_id: None,
-                code: error_code::RECORDING_STOPPED.into(),
-                message: Text::Owned(format!("boards are not recorded any more: {why}")),
-                strategy_id: None,
-            });
+            let message = Text::Owned(message);
+            let code = code.into();
+            let error = EngineError { request_id: None, code, message, strategy_id: None };
+            match event {
+                // What comes after them is kept.
+                RecorderEvent::Dropped { .. } => shared.lock().tell_error(error),
+                _ => shared.lock().tell_lasting(error),
+            }
         });
         let recorder = recorder.map_err(|error| StartError::Recorder {
             folder: folder.to_owned(),
@@ -61,6 +63,35 @@ impl Recording {
         if let Some(trade) = market.trade {
             let received_ms = trade.received_ms.unwrap_or(market.depth.received_ms);
             let _ = self.recorder.try_record(trade_row(symbol, &self.session, trade, received_ms));
+        }
+    }
+}
+
+/// What clients are told of an event of the recorder, as a code and in words.
+fn error_of(event: &RecorderEvent) -> Option<(&'static str, String)> {
+    match event {
+        RecorderEvent::Stopped { why, .. } => {
+            let message = format!("boards are not recorded any more: {why}");
+            Some((error_code::RECORDING_STOPPED, message))
+        }
+        RecorderEvent::TradesFile(report) => {
+            report.lacks().map(|lacks| (error_code::RECORDING_INCOMPLETE, lacks))
+        }
+        RecorderEvent::TradesFileFailed { date, why } => {
+            let message = format!(
+                "the file with the trades of {date} is not written: {why}; the next start tries again"
+            );
+            Some((error_code::RECORDING_INCOMPLETE, message))
+        }
+        RecorderEvent::Dropped { rows } => {
+            let message = format!(
+                "{rows} rows of boards and trades are not recorded: more came than the disk of record_dir \
+                 takes, or they are larger than can be kept; see the log, and look after the disk"
+            );
+            Some((error_code::RECORDING_INCOMPLETE, message))
+        }
+        RecorderEvent::Recovered(_) | RecorderEvent::SetAside { .. } | RecorderEvent::Sealed(_) => {
+            None
         }
     }
 }
@@ -124,6 +155,7 @@ mod tests {
     use marketdata::board::BoardFolder;
 
     use super::*;
+    use crate::limits::LASTING_ERRORS_MAX;
     use crate::live::feed::tests::{depth, trade};
     use crate::live::tests::{shared, told};
     use crate::outbox::Outbox;
@@ -182,6 +214,77 @@ mod tests {
             let message = event["message"].as_str().unwrap();
             assert!(message.starts_with("boards are not recorded any more: "), "{message}");
         }
+    }
+
+    #[test]
+    fn a_damaged_segment_of_a_day_is_told_also_to_those_who_come_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = shared();
+        let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
+        std::fs::create_dir_all(day.path()).unwrap();
+        std::fs::write(day.trades(1), "no table").unwrap();
+        let join = || {
+            let outbox = Arc::new(Outbox::default());
+            let welcome = |_| Event::ClientConnected(ClientConnected { count: 0 });
+            shared.join(&outbox, welcome).unwrap();
+            outbox
+        };
+        let before = join();
+        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        let (depth, trade) = (depth("7203", "one", 1), trade(2));
+        recording.record(&MarketData { symbol: "7203", depth: &depth, trade: Some(&trade) });
+        drop(recording);
+        let later = join();
+        for outbox in [&before, &later] {
+            let told = told(outbox);
+            let errors: Vec<_> =
+                told.iter().filter(|event| event["event"] == "EngineError").collect();
+            let [error, ..] = &*errors else { panic!("{told:?}") };
+            assert_eq!(error["code"], "recording_incomplete");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("trades-000001.parquet"), "{message}");
+        }
+        for number in 0..=LASTING_ERRORS_MAX {
+            shared.lock().tell_lasting(EngineError {
+                request_id: None,
+                code: error_code::RECORDING_INCOMPLETE.into(),
+                message: number.to_string().into(),
+                strategy_id: None,
+            });
+        }
+        let told = told(&join());
+        let messages: Vec<_> = told.iter().filter_map(|event| event["message"].as_str()).collect();
+        assert_eq!((messages.len(), messages[0]), (LASTING_ERRORS_MAX, "1"));
+    }
+
+    #[test]
+    fn rows_that_are_not_recorded_are_told_to_the_clients_that_are_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = shared();
+        let join = || {
+            let outbox = Arc::new(Outbox::default());
+            let welcome = |_| Event::ClientConnected(ClientConnected { count: 0 });
+            shared.join(&outbox, welcome).unwrap();
+            outbox
+        };
+        let before = join();
+        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        // A number that no file holds is refused as a row is that finds the queue full.
+        for _ in 0..3 {
+            let depth = depth("7203", "one", u64::MAX);
+            recording.record(&MarketData { symbol: "7203", depth: &depth, trade: None });
+        }
+        drop(recording);
+        let errors = |outbox: &Arc<Outbox>| {
+            let told = told(outbox).into_iter();
+            told.filter(|event| event["event"] == "EngineError").collect::<Vec<_>>()
+        };
+        let told = errors(&before);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0]["code"], "recording_incomplete");
+        let message = told[0]["message"].as_str().unwrap();
+        assert!(message.starts_with("3 rows of boards and trades are not recorded: "), "{message}");
+        assert!(errors(&join()).is_empty());
     }
 
     /// What has the name of a journal and is none stops nothing.

@@ -6,8 +6,9 @@
 //!              rows                          as many bytes
 //! ```
 //!
-//! A crash tears the last block at most: what stands behind the last whole block is not read. A damaged
-//! block in the middle is left out, and reading goes on at the next whole one; both are told.
+//! A crash cuts the last block short at most: such a block is torn, as is a tail of zeros, which a power cut
+//! may leave. Other bytes that are no whole block are damaged, also at the end; they are left out, and reading
+//! goes on at the next whole block. Both are told.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -173,9 +174,9 @@ fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> JournalError {
 pub struct JournalSummary {
     /// Rows of whole blocks.
     pub rows: u64,
-    /// Bytes at its end that are no whole block: a crash tore them.
+    /// Bytes at its end that are a block cut short: a crash tore them.
     pub torn_bytes: u64,
-    /// Bytes between whole blocks that are none: the disk damaged them.
+    /// Bytes that are no whole block and were not torn: the disk damaged them.
     pub damaged_bytes: u64,
 }
 
@@ -233,9 +234,9 @@ pub fn read_journal<E: From<JournalError>>(
 enum Next {
     /// A whole block, in [`Blocks::block`].
     Block,
-    /// So many bytes before a whole block.
+    /// So many bytes that are no block, and were not torn.
     Damaged(u64),
-    /// No whole block any more, after so many bytes; 0 at the end.
+    /// So many bytes of a block that was cut short, and the end; 0 where nothing is there.
     Torn(u64),
 }
 
@@ -261,9 +262,39 @@ impl Blocks {
             }
             searched = found + 1;
         }
-        let end = self.file.metadata()?.len().max(from);
-        self.at = end;
-        Ok(Next::Torn(end - from))
+        let left = self.file.metadata()?.len().saturating_sub(from);
+        self.at = from + left;
+        Ok(if self.is_torn(from, left)? { Next::Torn(left) } else { Next::Damaged(left) })
+    }
+
+    /// Whether the last bytes, among which no whole block is, are what a crash leaves of one.
+    fn is_torn(&mut self, from: u64, left: u64) -> io::Result<bool> {
+        self.file.seek(SeekFrom::Start(from))?;
+        let mut head = Vec::with_capacity(BLOCK_HEAD);
+        (&mut self.file).take(BLOCK_HEAD as u64).read_to_end(&mut head)?;
+        if head.iter().all(|byte| *byte == 0) {
+            return self.is_zero(from);
+        }
+        let mark = &head[..head.len().min(MARK.len())];
+        let bytes = head.get(4..8).and_then(|bytes| bytes.first_chunk());
+        let is_cut = bytes.is_none_or(|bytes| {
+            let bytes = u32::from_le_bytes(*bytes);
+            bytes as usize <= JOURNAL_BLOCK_BYTES_MAX && left < BLOCK_HEAD as u64 + u64::from(bytes)
+        });
+        Ok(MARK.starts_with(mark) && is_cut)
+    }
+
+    /// Whether nothing but zeros follows.
+    fn is_zero(&mut self, from: u64) -> io::Result<bool> {
+        self.file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::with_capacity(SEARCH_BYTES);
+        loop {
+            bytes.clear();
+            (&mut self.file).take(SEARCH_BYTES as u64).read_to_end(&mut bytes)?;
+            if bytes.is_empty() || bytes.iter().any(|byte| *byte != 0) {
+                return Ok(bytes.is_empty());
+            }
+        }
     }
 
     /// Reads the block at a place; `false` where there is no whole one.

@@ -1,5 +1,6 @@
 //! The recorder of a live engine: a queue with a limit and a thread of its own.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -38,12 +39,32 @@ pub struct RecorderCounts {
     pub refused: u64,
 }
 
+impl fmt::Display for RecorderCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { taken, kept, refused } = self;
+        write!(
+            f,
+            "{kept} of {taken} rows that were taken are on the disk, {refused} were not taken"
+        )
+    }
+}
+
 #[derive(Debug, Default)]
 struct Shared {
     taken: AtomicU64,
     kept: AtomicU64,
     refused: AtomicU64,
     has_stopped: AtomicBool,
+}
+
+impl Shared {
+    fn counts(&self) -> RecorderCounts {
+        RecorderCounts {
+            kept: self.kept.load(Ordering::Relaxed),
+            taken: self.taken.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+        }
+    }
 }
 
 /// A recorder that runs. Dropped, it brings everything to the disk and makes its files.
@@ -123,11 +144,7 @@ impl Recorder {
     /// What became of the rows so far.
     #[must_use]
     pub fn counts(&self) -> RecorderCounts {
-        RecorderCounts {
-            kept: self.shared.kept.load(Ordering::Relaxed),
-            taken: self.shared.taken.load(Ordering::Relaxed),
-            refused: self.shared.refused.load(Ordering::Relaxed),
-        }
+        self.shared.counts()
     }
 
     /// Brings everything to the disk, makes its files and ends.
@@ -139,10 +156,16 @@ impl Recorder {
 
     fn end(&mut self) {
         self.rows = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the recorder's thread ended in a panic");
+        if let Some(thread) = self.thread.take() {
+            if thread.join().is_err() {
+                tracing::error!("the recorder's thread ended in a panic");
+            }
+            let counts = self.counts();
+            if counts.kept < counts.taken || counts.refused > 0 {
+                tracing::warn!("the recording has ended and lacks rows: {counts}");
+            } else {
+                tracing::info!("the recording has ended: {counts}");
+            }
         }
     }
 }
@@ -184,7 +207,8 @@ impl Worker {
     /// Until nobody hands rows over any more.
     fn record(&mut self, rows: &Receiver<BoardRow>) -> Result<(), RecorderError> {
         loop {
-            let wait = self.writer.due().map(|due| due.saturating_sub(self.watch.elapsed()));
+            let due = self.writer.due().into_iter().chain(self.refused_due()).min();
+            let wait = due.map(|due| due.saturating_sub(self.watch.elapsed()));
             let is_due = wait.is_some_and(|wait| wait.is_zero());
             // A queue that is never empty must not keep what is due from being done: `push` does it.
             let next = match (rows.try_recv(), wait) {
@@ -215,6 +239,12 @@ impl Worker {
             done?;
             self.tell_refused(false);
         }
+    }
+
+    /// When rows that were not taken are to be told; never where all are.
+    fn refused_due(&self) -> Option<Duration> {
+        let is_told = self.shared.refused.load(Ordering::Relaxed) == self.told_refused;
+        (!is_told).then(|| self.told_at.map_or(Duration::ZERO, |told| told + RECORDER_TELL_TIME))
     }
 
     /// Tells of rows that were not taken, at most every [`RECORDER_TELL_TIME`], and at the end.

@@ -9,24 +9,31 @@
 //! | of another symbol, another day, another hour, or with a value that the layout does not hold | left out |
 //!
 //! What is left out stands in the Parquet files and is counted, and so does every time as the venue told it.
+//! A segment whose table is damaged is left out as a whole, counted and named; the others are written.
 //! The file's own head says from which segments it was made, so it can be seen whether it is up to date, and
-//! that it is no vendor's. It says so in an extra field, which every reader of gzip files passes over; a
+//! that it is no vendor's. One that lacks a segment never is, so a segment that is mended comes in at the next
+//! start. It says so in an extra field, which every reader of gzip files passes over; a
 //! comment, as files of before have it, is refused by DuckDB.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFile;
 use domain::price::UNITS_PER_YEN;
 use domain::session::{AFTERNOON_OPEN, AUCTION_SLACK, CLOSE, MORNING_CLOSE, MORNING_OPEN};
+use domain::text::with_causes;
 use domain::{InstrumentId, JstDate, TsNanos, VendorCode};
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, GzBuilder};
 
 use crate::convert::{HEADER, push_line};
-use crate::limits::{DAY_SYMBOLS_MAX, PRICE_YEN_MAX, ROW_QUANTITY_MAX, TRADE_CLOCK_OFF_MAX};
+use crate::limits::{
+    DAMAGED_NAMED_MAX, DAY_SYMBOLS_MAX, PRICE_YEN_MAX, ROW_QUANTITY_MAX, SET_ASIDE_MAX,
+    TRADE_CLOCK_OFF_MAX,
+};
+use crate::parquet::ParquetError;
 use crate::reader::TradeRow;
 use crate::sample::COMPRESSION_LEVEL;
 
@@ -43,7 +50,7 @@ const NOTE_FIELD: [u8; 2] = *b"KU";
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
 /// What became of the trades of a day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TradesFileReport {
     /// The day in Japan.
     pub date: JstDate,
@@ -63,6 +70,12 @@ pub struct TradesFileReport {
     pub outside_hours: u64,
     /// Trades left out whose price or quantity the layout does not hold.
     pub no_value: u64,
+    /// Segments left out whose table cannot be read; how many trades they have is not known.
+    pub damaged_segments: usize,
+    /// Why, of the first [`DAMAGED_NAMED_MAX`] of them, each in one line with its file.
+    pub damaged: Vec<String>,
+    /// Where the file is that was made while these could be read; it is kept, as it has their trades.
+    pub before: Option<PathBuf>,
 }
 
 impl TradesFileReport {
@@ -77,13 +90,39 @@ impl TradesFileReport {
             other_day: 0,
             outside_hours: 0,
             no_value: 0,
+            damaged_segments: 0,
+            damaged: Vec::new(),
+            before: None,
         }
     }
 
-    /// Trades that are not in the file.
+    fn damaged(&mut self, error: &ParquetError) {
+        self.damaged_segments += 1;
+        if self.damaged.len() < DAMAGED_NAMED_MAX {
+            self.damaged.push(with_causes(error));
+        }
+    }
+
+    /// Trades of whole segments that are not in the file.
     #[must_use]
     pub const fn left_out(&self) -> u64 {
         self.after_gap + self.no_code + self.other_day + self.outside_hours + self.no_value
+    }
+
+    /// Which segments the file lacks and what to do about it, in one line; nothing where it lacks none.
+    #[must_use]
+    pub fn lacks(&self) -> Option<String> {
+        let (date, count) = (self.date, self.damaged_segments);
+        let more = count.checked_sub(self.damaged.len()).filter(|_| count > 0)?;
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let before = self.before.as_ref().map_or(String::new(), |path| {
+            format!("; the file made before, which has them, is {}", path.display())
+        });
+        Some(format!(
+            "the trades of {count} damaged segments are not in the file of {date}: {}{more}{before}; put whole \
+             copies of them in their place, or move them away, and start the engine again",
+            self.damaged.join("; ")
+        ))
     }
 }
 
@@ -99,17 +138,36 @@ pub(super) fn log(report: &TradesFileReport) {
             TRADE_CLOCK_OFF_MAX.as_secs() / 60
         );
     }
+    if let Some(lacks) = report.lacks() {
+        tracing::warn!(%date, damaged_segments = report.damaged_segments, "{lacks}");
+    }
     tracing::info!(%date, rows, left_out, after_gap, moved, "the trades of a recorded day are written");
 }
 
-/// The extra field of a file made from these segments.
-fn note_of(segments: &[u32]) -> Vec<u8> {
+/// The extra field of a file made from these segments without those among them that are damaged.
+fn note_of(segments: &[u32], damaged: &[u32]) -> Vec<u8> {
     let last = segments.last().copied().unwrap_or(0);
-    let mut note = NOTE.to_vec();
-    note.extend_from_slice(format!("{} to {last:06}", segments.len()).as_bytes());
-    // A note is shorter than 100 bytes.
+    let mut text = format!("{} to {last:06}", segments.len() - damaged.len());
+    for (index, segment) in damaged.iter().take(DAMAGED_NAMED_MAX).enumerate() {
+        text.push_str(if index == 0 { " without " } else { "," });
+        text.push_str(&format!("{segment:06}"));
+    }
+    if damaged.len() > DAMAGED_NAMED_MAX {
+        text.push_str(" and more");
+    }
+    let note = [NOTE, text.as_bytes()].concat();
+    // A note is shorter than 200 bytes.
     let bytes = (note.len() as u16).to_le_bytes();
     [&NOTE_FIELD[..], &bytes[..], &note].concat()
+}
+
+/// Whether a file with this extra field has the trades of a segment.
+fn has_segment(extra: &[u8], segment: u32) -> bool {
+    let text = String::from_utf8_lossy(extra);
+    let (made, without) = text.split_once(" without ").unwrap_or((&text, ""));
+    let last = made.rsplit(' ').next().and_then(|last| last.parse().ok()).unwrap_or(0);
+    let is_left_out = without.contains(&format!("{segment:06}")) || without.ends_with(" and more");
+    segment <= last && !is_left_out
 }
 
 /// What a file's own head says.
@@ -154,11 +212,11 @@ fn head_of(path: &Path) -> Result<Head, RecorderError> {
 pub(super) fn is_up_to_date(folder: &BoardFolder, day: &DayFolder) -> Result<bool, RecorderError> {
     let segments = segments_with_trades(day)?;
     let head = head_of(&folder.trades_file(day.date()))?;
-    Ok(segments.is_empty() || head == Head::Ours(note_of(&segments)))
+    Ok(segments.is_empty() || head == Head::Ours(note_of(&segments, &[])))
 }
 
-/// Writes the trades of a day's finished segments in the vendor's layout. Nothing where it has none. The
-/// same segments give the same bytes.
+/// Writes the trades of a day's finished segments in the vendor's layout, without those that are damaged.
+/// Nothing where it has none. The same segments give the same bytes.
 ///
 /// # Errors
 /// [`RecorderError`]; the file is as it was then.
@@ -171,21 +229,31 @@ pub fn make_trades_file(
         return Ok(None);
     }
     let path = folder.trades_file(day.date());
-    if head_of(&path)? == Head::Theirs {
+    let head = head_of(&path)?;
+    if head == Head::Theirs {
         return Err(RecorderError::NotOurs(path));
+    }
+    let mut rows = Rows::of(day.date());
+    let mut damaged = Vec::new();
+    for segment in &segments {
+        // Read as a whole first: a segment that breaks off has no rows in the file.
+        let read = read_trade_prints(&day.trades(*segment), |_| Ok::<(), ParquetError>(()));
+        if let Err(error) = read {
+            damaged.push(*segment);
+            rows.report.damaged(&error);
+        }
     }
     let trades = folder.trades_folder();
     std::fs::create_dir_all(&trades).map_err(RecorderError::io("make", &trades))?;
     let file = AtomicFile::create_in(&trades).map_err(RecorderError::io("write in", &trades))?;
     let mut out = GzBuilder::new()
         .mtime(0)
-        .extra(note_of(&segments))
+        .extra(note_of(&segments, &damaged))
         .write(file, Compression::new(COMPRESSION_LEVEL));
     let failed = || RecorderError::io("write", &path);
     out.write_all(HEADER.as_bytes()).map_err(failed())?;
-    let mut rows = Rows::of(day.date());
-    for segment in segments {
-        read_trade_prints(&day.trades(segment), |print| {
+    for segment in segments.iter().filter(|segment| !damaged.contains(segment)) {
+        read_trade_prints(&day.trades(*segment), |print| {
             rows.line.clear();
             if rows.take(&print) {
                 out.write_all(rows.line.as_bytes()).map_err(failed())?;
@@ -194,12 +262,36 @@ pub fn make_trades_file(
         })?;
     }
     let file = out.finish().map_err(failed())?;
+    if let Head::Ours(extra) = &head
+        && damaged.iter().any(|segment| has_segment(extra, *segment))
+    {
+        rows.report.before = Some(keep_before(day, &path)?);
+    }
     if rows.report.rows > 0 {
         file.commit(&path).map_err(failed())?;
     } else {
         atomic_file::remove_if_there(&path).map_err(RecorderError::io("remove", &path))?;
     }
     Ok(Some(rows.report))
+}
+
+/// Moves the file of a day's trades, which has what cannot be made again, into the day's folder, under the
+/// first name that is free.
+fn keep_before(day: &DayFolder, path: &Path) -> Result<PathBuf, RecorderError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let names =
+        (1..=SET_ASIDE_MAX).map(|number| day.path().join(format!("{name}.before-{number}")));
+    let is_free = |path: &PathBuf| matches!(std::fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound);
+    let Some(kept) = { names }.find(is_free) else {
+        let what = format!(
+            "{SET_ASIDE_MAX} files before it were kept in {}; move them away",
+            day.path().display()
+        );
+        return Err(RecorderError::io("keep", path)(io::Error::other(what)));
+    };
+    std::fs::rename(path, &kept).map_err(RecorderError::io("rename", path))?;
+    atomic_file::sync_folder(day.path()).map_err(RecorderError::io("write in", day.path()))?;
+    Ok(kept)
 }
 
 /// The vendor's code and the time of the last row of each symbol.

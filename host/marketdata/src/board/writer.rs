@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use domain::JstDate;
+use domain::time::NANOS_PER_DAY;
+use domain::{JstDate, TsNanos};
 use thiserror::Error;
 
 use crate::limits::{
@@ -130,6 +131,8 @@ pub struct Writer {
     current: Option<Segment>,
     /// The day of the last segment that ended, while its trades are not written.
     ended: Option<DayFolder>,
+    /// When the day of the last row ends in Japan, while its trades are not written.
+    day_over: Option<Duration>,
     /// Days of earlier writers whose trades may not be written, in time order.
     behind: Vec<DayFolder>,
     /// Rows on the disk.
@@ -176,8 +179,8 @@ impl Writer {
         }
         let path = folder.days_folder();
         has_room(&path).map_err(RecorderError::io("write the first 8 MiB in", &path))?;
-        let (current, ended, behind) = (None, None, Vec::new());
-        Ok(Self { folder, pace, current, ended, behind, kept: 0, _lock: lock })
+        let (current, ended, day_over, behind) = (None, None, None, Vec::new());
+        Ok(Self { folder, pace, current, ended, day_over, behind, kept: 0, _lock: lock })
     }
 
     /// Rows that are on the disk, of those that this writer took.
@@ -249,6 +252,7 @@ impl Writer {
             none => none.insert(Segment::begin(self.folder.day(date), now)?),
         };
         current.waits_since.get_or_insert(now);
+        self.day_over = Some(now + until_midnight(row.received()));
         if current.journal.push(row) {
             self.kept += current.sync()?;
         }
@@ -264,6 +268,10 @@ impl Writer {
         now: Duration,
         tell: &mut dyn FnMut(RecorderEvent),
     ) -> Result<(), RecorderError> {
+        // Nobody may push on the next day, as on a Saturday.
+        if self.day_over.is_some_and(|over| now >= over) {
+            return self.end_day(tell);
+        }
         let Some(current) = &mut self.current else { return Ok(()) };
         let rows = current.journal.rows() + current.journal.waiting() as u64;
         let is_over = rows >= self.pace.journal_rows
@@ -280,9 +288,11 @@ impl Writer {
     /// When [`Self::tick`] is to be called at the latest; never where nothing waits.
     #[must_use]
     pub fn due(&self) -> Option<Duration> {
-        let current = self.current.as_ref()?;
-        let over = current.since + self.pace.journal_time;
-        Some(current.waits_since.map_or(over, |since| over.min(since + self.pace.sync_time)))
+        let of_segment = self.current.as_ref().map(|current| {
+            let over = current.since + self.pace.journal_time;
+            current.waits_since.map_or(over, |since| over.min(since + self.pace.sync_time))
+        });
+        of_segment.into_iter().chain(self.day_over).min()
     }
 
     /// Ends the segment and writes the trades of its day.
@@ -295,6 +305,7 @@ impl Writer {
 
     fn end_day(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
         self.end_segment(tell)?;
+        self.day_over = None;
         if let Some(day) = self.ended.take() {
             self.make_trades_file(&day, tell);
         }
@@ -352,6 +363,11 @@ impl Segment {
         self.waits_since = None;
         Ok(rows)
     }
+}
+
+/// From a time to the end of its day in Japan.
+fn until_midnight(time: TsNanos) -> Duration {
+    Duration::from_nanos(NANOS_PER_DAY - time.jst_nanos_of_day())
 }
 
 /// Makes the files of a journal that an earlier writer has left, or sets it aside where it cannot be read.

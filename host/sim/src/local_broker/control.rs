@@ -42,7 +42,9 @@ use super::board::{Board, Stretch};
 use super::config::{Listed, Source};
 use super::faults::{FaultKind, FaultSetting};
 use super::gateway::{Counts, Effect, Gateway, check_day};
-use super::limits::{COMMANDS_MAX, DELAY_MAX, TRADE_SHARES_MAX, TRADES_POSTED_MAX, VOLUME_MAX};
+use super::limits::{
+    COMMANDS_MAX, DELAY_MAX, REQUEST_COUNT_MAX, TRADE_SHARES_MAX, TRADES_POSTED_MAX, VOLUME_MAX,
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
@@ -131,6 +133,14 @@ pub(crate) fn run(gateway: &mut Gateway, name: &str, body: &[u8]) -> Result<Valu
     };
     if commands.len() > COMMANDS_MAX {
         return Err(format!("{} commands are more than {COMMANDS_MAX}", commands.len()));
+    }
+    let counts = commands.iter().map(|command| command["count"].as_u64().unwrap_or(0));
+    let count = counts.fold(0, u64::saturating_add);
+    if count > REQUEST_COUNT_MAX {
+        return Err(format!(
+            "the counts of all commands are {count} together, more than {REQUEST_COUNT_MAX}; \
+             send several requests"
+        ));
     }
     let mut answer = json!({ "done": commands.len() });
     for (command, place) in commands.into_iter().zip(1..) {
@@ -355,6 +365,7 @@ pub(crate) fn view(gateway: &Gateway) -> Value {
         "has_token": gateway.has_token(),
         "logged_out": gateway.is_logged_out(),
         "push_open": gateway.push.is_some(),
+        "push_waiting": gateway.due.len(),
         "registered": registered.collect::<Vec<_>>(),
         "calls": gateway.calls,
         "refusals": gateway.refusals,

@@ -19,14 +19,19 @@ pub const CONNECTIONS_MAX: usize = 256;
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a control request's body; more answer with status 413.
 pub const CONTROL_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Commands of one control request.
-pub const COMMANDS_MAX: usize = 10_000;
+/// Commands of one control request; nothing else is done meanwhile.
+pub const COMMANDS_MAX: usize = 4_000;
+/// Trades and changes of books that the commands of one control request post together.
+pub const REQUEST_COUNT_MAX: u64 = 50_000;
 /// Time that a client may take for a whole request once it has begun.
 pub const REQUEST_TIME: Duration = Duration::from_secs(30);
 /// Time after which a connection that asks nothing is closed.
 pub const IDLE_TIME: Duration = Duration::from_secs(60);
 /// Frames that wait for the client of the push; the market waits while it is full.
 pub const QUEUE_FRAMES_MAX: usize = 4_096;
+/// Time after which a client of the push that takes nothing is closed; the market and commands wait for it that
+/// long.
+pub const PUSH_STALL_TIME: Duration = Duration::from_secs(5);
 /// Bytes of a message that a client sends on the push.
 pub const CLIENT_FRAME_BYTES_MAX: usize = 4 * 1024;
 /// Bytes of the biggest frame that the fault `giant-frames` makes.

@@ -6,6 +6,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -13,7 +14,7 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::faults::FaultKind;
-use super::limits::CLIENT_FRAME_BYTES_MAX;
+use super::limits::{CLIENT_FRAME_BYTES_MAX, PUSH_STALL_TIME};
 use super::server::Shared;
 use crate::http::Head;
 
@@ -73,14 +74,14 @@ async fn follow(
                 return std::future::pending().await;
             }
             message = socket.next() => match message {
-                Some(Ok(message)) => heard(&mut socket, message, shared).await,
+                Some(Ok(message)) => in_time(heard(&mut socket, message, shared)).await,
                 Some(Err(_)) | None => false,
             },
             count = frames.recv_many(&mut batch, BATCH) => {
                 if count == 0 {
                     // Another client took the place, or all ends without a word.
                     if !cut.is_cancelled() {
-                        socket.close(None).await.ok();
+                        timeout(PUSH_STALL_TIME, socket.close(None)).await.ok();
                     }
                     return;
                 }
@@ -98,11 +99,19 @@ async fn send(
     messages: impl Iterator<Item = Message>,
 ) -> bool {
     for message in messages {
-        if socket.feed(message).await.is_err() {
+        if !in_time(async { socket.feed(message).await.is_ok() }).await {
             return false;
         }
     }
-    socket.flush().await.is_ok()
+    in_time(async { socket.flush().await.is_ok() }).await
+}
+
+/// Whether something went well; a client that takes nothing for [`PUSH_STALL_TIME`] is given up.
+async fn in_time(done: impl Future<Output = bool>) -> bool {
+    timeout(PUSH_STALL_TIME, done).await.unwrap_or_else(|_| {
+        tracing::warn!("the client of the push took nothing for PUSH_STALL_TIME: it was closed");
+        false
+    })
 }
 
 /// Takes what the client says; tells whether the connection goes on.

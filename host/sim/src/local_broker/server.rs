@@ -288,10 +288,16 @@ async fn controlled(
         },
         _ => (405, json!({ "error": "GET shows, POST commands" })),
     };
-    let cuts = shared.turn(&Handle::current());
-    while !shared.gateway().hand_over() {
-        sleep(NO_ROOM).await;
-    }
+    // Whoever only looks waits for no client of the push, and does nothing that a command asked for.
+    let cuts = if head.method == "POST" {
+        let cuts = shared.turn(&Handle::current());
+        while !shared.gateway().hand_over() {
+            sleep(NO_ROOM).await;
+        }
+        cuts
+    } else {
+        Vec::new()
+    };
     let goes_on = write(connection, status, JSON, &format!("{answer}\n")).await;
     let ends = !cuts.is_empty();
     if ends {

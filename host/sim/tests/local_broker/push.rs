@@ -1,16 +1,17 @@
 //! The push: frames, pings, a second client, frames that are wrong on purpose.
 
 use std::io::Read as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use sim::local_broker::limits::{
-    CLIENT_FRAME_BYTES_MAX, QUEUE_FRAMES_MAX, STRETCHES_KEPT_MAX, TRADE_SHARES_MAX,
-    TRADES_POSTED_MAX, VOLUME_MAX,
+    CLIENT_FRAME_BYTES_MAX, QUEUE_FRAMES_MAX, REQUEST_COUNT_MAX, STRETCHES_KEPT_MAX,
+    TRADE_SHARES_MAX, TRADES_POSTED_MAX, VOLUME_MAX,
 };
 use sim::local_broker::{Config, Dialect, QuoteNames, Server};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::client::{Client, Push, start, start_with, wait};
+use crate::client::{Client, Push, ask, start, start_with, wait};
 
 fn trade(server: &Server, symbol: &str, price: &str, quantity: u64) {
     let trade = json!({ "do": "trade", "symbol": symbol, "price": price, "quantity": quantity });
@@ -305,6 +306,50 @@ fn a_client_that_reads_slowly_loses_nothing() {
         }
         giver.join().unwrap();
     });
+}
+
+#[test]
+fn nobody_waits_for_ever_for_a_client_that_takes_nothing() {
+    let (server, _client, push) = with_push();
+    let given = AtomicUsize::new(0);
+    let text = "x".repeat(16 << 10);
+    std::thread::scope(|scope| {
+        // More than the queue and the sockets hold.
+        let giver = scope.spawn(|| {
+            (0..QUEUE_FRAMES_MAX + 2_000).try_for_each(|_| {
+                given.fetch_add(1, Ordering::Relaxed);
+                server.push_text(text.clone())
+            })
+        });
+        wait(&server, "a full queue", |view| {
+            given.load(Ordering::Relaxed) > QUEUE_FRAMES_MAX && view["push_waiting"] == 1
+        });
+        let state = ask(server.address, "GET", "/control/state", None, None).unwrap().json();
+        assert_eq!(state["push_open"], true, "whoever looks does not wait until it is closed");
+        let body = json!({ "symbol": "7203", "price": "2850", "quantity": 100 }).to_string();
+        let told = ask(server.address, "POST", "/control/trade", None, Some(&body)).unwrap();
+        assert_eq!(told.status, 200);
+        wait(&server, "the end of the client", |view| view["push_open"] == false);
+        giver.join().unwrap().unwrap_err();
+    });
+    drop(push);
+}
+
+#[test]
+fn one_request_posts_no_more_than_its_limit() {
+    let server = start(Dialect::Spec);
+    let trades = |count: u64| {
+        json!({
+            "do": "trade", "symbol": "7203", "price": "2850", "quantity": 1, "count": count
+        })
+    };
+    let whole = u64::from(TRADES_POSTED_MAX);
+    let mut commands = vec![trades(whole); (REQUEST_COUNT_MAX / whole) as usize];
+    server.control(&json!(commands)).unwrap();
+    commands.push(trades(1));
+    let error = server.control(&json!(commands)).unwrap_err();
+    assert!(error.contains("more than 50000; send several requests"), "{error}");
+    assert_eq!(server.view()["symbols"]["7203"]["trades"], REQUEST_COUNT_MAX, "nothing is done");
 }
 
 #[test]

@@ -84,6 +84,12 @@ impl Dropped {
         }
     }
 
+    /// What the log is told at the end, whenever it was told last; nothing where none was dropped.
+    #[must_use]
+    pub fn at_the_end(&self) -> Option<String> {
+        (self.total() > 0).then(|| format!("{} frames were dropped; {self}", self.total()))
+    }
+
     /// All of them.
     #[must_use]
     pub const fn total(&self) -> u64 {
@@ -207,6 +213,7 @@ mod tests {
         assert_eq!(told, expected);
 
         let mut dropped = Dropped::default();
+        assert_eq!(dropped.at_the_end(), None);
         for (reason, times) in [
             (DropReason::OtherExchange, 1),
             (DropReason::WithoutExchange, 2),
@@ -220,6 +227,9 @@ mod tests {
             }
         }
         assert_eq!(dropped.total(), 21);
+        // Of them only the first was told until now.
+        let end = dropped.at_the_end().unwrap();
+        assert!(end.starts_with("21 frames were dropped; since the start: 1 of other"), "{end}");
         assert_eq!(
             dropped.to_string(),
             "since the start: 1 of other exchanges, 2 without one, 3 not subscribed, 4 malformed, \

@@ -231,6 +231,12 @@ impl Gateway {
         self.life.state()
     }
 
+    /// What is to be told of dropped frames at the end of the program.
+    #[must_use]
+    pub fn dropped_at_the_end(&self) -> Option<String> {
+        self.dropped.at_the_end()
+    }
+
     /// The symbols that are, or are to be, registered; the one used last first.
     #[must_use]
     pub fn symbols(&self) -> Vec<String> {

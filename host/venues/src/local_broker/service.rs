@@ -288,6 +288,9 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
             self.act();
         }
         self.push = None;
+        if let Some(dropped) = self.gateway.dropped_at_the_end() {
+            tracing::warn!(venue = crate::local_broker::VENUE, "{dropped}");
+        }
         // Whoever is gone has no list any more; what else stays registered the next engine takes out.
         let _ = tokio::time::timeout(END_TIME, self.take_out()).await;
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::*;
-use crate::limits::TRADE_CLOCK_OFF_MAX;
+use crate::limits::{DAMAGED_NAMED_MAX, TRADE_CLOCK_OFF_MAX};
 
 #[test]
 fn the_replay_reads_the_trades_of_a_day() {
@@ -119,6 +119,86 @@ fn the_file_of_a_day_is_made_again_only_when_segments_came() {
     let error = make_trades_file(&board, &day).unwrap_err().to_string();
     assert!(error.ends_with("was not made by a recorder; move it away"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), vendor_file());
+}
+
+/// Three segments of ten trades, and the paths of their tables.
+fn three_segments(folder: &Path) -> Vec<PathBuf> {
+    let print = |number: u64| trade("7203", number, 2_000 + number as i64, 100);
+    record(folder, (1..=30).map(|number| BoardRow::Trade(print(number))));
+    let segments = BoardFolder::new(folder).day(date()).finished().unwrap();
+    segments.into_iter().map(|segment| segment.trades.unwrap()).collect()
+}
+
+fn made(folder: &Path) -> Vec<RecorderEvent> {
+    let mut events = Vec::new();
+    Writer::open(folder).unwrap().recover(&mut |event| events.push(event)).unwrap();
+    events
+}
+
+#[test]
+fn a_damaged_segment_keeps_no_other_out_of_the_file_and_comes_in_when_it_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let segments = three_segments(folder.path());
+    let path = BoardFolder::new(folder.path()).trades_file(date());
+    let whole = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let sound = fs::read(&segments[1]).unwrap();
+    fs::write(&segments[1], &sound[..sound.len() / 2]).unwrap();
+    // As long as it is damaged, each start tells it.
+    for _ in 0..2 {
+        let events = made(folder.path());
+        let [RecorderEvent::TradesFile(report)] = &*events else { panic!("{events:?}") };
+        assert_eq!((report.rows, report.damaged_segments, &report.before), (20, 1, &None));
+        let lacks = report.lacks().unwrap();
+        assert!(lacks.contains("000002.parquet") && lacks.contains("put whole copies"), "{lacks}");
+        assert_eq!(vendor_rows(path.clone()).len(), 20);
+    }
+    fs::write(&segments[1], sound).unwrap();
+    let events = made(folder.path());
+    let [RecorderEvent::TradesFile(report)] = &*events else { panic!("{events:?}") };
+    assert_eq!((report.rows, report.lacks()), (30, None));
+    assert_eq!(fs::read(&path).unwrap(), whole);
+    assert!(made(folder.path()).is_empty(), "it is up to date");
+}
+
+#[test]
+fn the_file_that_has_the_trades_of_a_segment_now_damaged_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let segments = three_segments(folder.path());
+    let board = BoardFolder::new(folder.path());
+    let whole = fs::read(board.trades_file(date())).unwrap();
+    for path in &segments {
+        fs::write(path, "no table").unwrap();
+    }
+    // The file is up to date until a segment comes.
+    assert!(made(folder.path()).is_empty());
+    let print = BoardRow::Trade(trade("7203", 40, 2_000, 100));
+    let mut writer = Writer::open(folder.path()).unwrap();
+    writer.push(&print, Duration::ZERO, &mut no_events).unwrap();
+    let mut events = Vec::new();
+    writer.finish(&mut |event| events.push(event)).unwrap();
+    drop(writer);
+    let Some(RecorderEvent::TradesFile(report)) = events.pop() else { panic!("{events:?}") };
+    assert_eq!((report.rows, report.damaged_segments), (1, 3));
+    assert_eq!(fs::read(report.before.as_ref().unwrap()).unwrap(), whole);
+    assert!(report.lacks().unwrap().contains("before-1"));
+    let events = made(folder.path());
+    let [RecorderEvent::TradesFile(report)] = &*events else { panic!("{events:?}") };
+    assert_eq!(report.before, None, "it has none of their trades itself");
+}
+
+#[test]
+fn damaged_segments_are_named_up_to_a_limit_and_all_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let board = BoardFolder::new(folder.path());
+    let day = board.day(date());
+    fs::create_dir_all(day.path()).unwrap();
+    for segment in 1..=DAMAGED_NAMED_MAX as u32 + 3 {
+        fs::write(day.trades(segment), "no table").unwrap();
+    }
+    let report = make_trades_file(&board, &day).unwrap().unwrap();
+    assert_eq!((report.damaged_segments, report.damaged.len()), (13, DAMAGED_NAMED_MAX));
+    assert!(report.lacks().unwrap().contains("; and 3 more; "), "{:?}", report.lacks());
 }
 
 fn vendor_rows_of(bytes: &[u8]) -> Vec<TradeRow> {

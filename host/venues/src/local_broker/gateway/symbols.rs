@@ -212,7 +212,8 @@ impl Gateway {
             self.tell_error(&asked, error_code::REGISTER_FULL, &why);
         }
         self.no_longer_wanted(&symbol);
-        let event = SubscriptionEvicted { symbol: symbol.into() };
+        let request_id = Some(asked.request_id.clone().into());
+        let event = SubscriptionEvicted { request_id, symbol: symbol.into() };
         self.tell(Recipient::All, Event::SubscriptionEvicted(event));
         self.drive(now);
     }

@@ -109,7 +109,7 @@ fn the_51st_symbol_is_refused_and_evict_lru_makes_room() {
     world.subscribe(1, "e", "9999");
     world.wait(secs(2));
     let heard = world.heard();
-    assert!(heard.contains(&"* SubscriptionEvicted 1001".to_owned()), "{heard:?}");
+    assert!(heard.contains(&"* SubscriptionEvicted d 1001".to_owned()), "{heard:?}");
     assert!(heard.contains(&"1 Subscribed e 9999".to_owned()), "{heard:?}");
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
     assert!(!world.push(&frame("1001", 1_000, 1)), "nobody gets it any more");
