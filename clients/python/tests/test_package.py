@@ -102,7 +102,8 @@ def test_each_code_has_an_exception_of_its_own():
         kumiki.ValidationError: ["validation_error", "too_many_instruments"],
         kumiki.ModeError: ["value_error", "mode_mismatch"],
         kumiki.VenueNotAvailableError: ["venue_not_available", "not_in_replay_mode"],
-        kumiki.VenueError: ["login_failed", "token_expired", "local_app_down", "register_full", "rate_limited"],
+        kumiki.VenueError: ["login_failed", "token_expired", "local_app_down", "register_full", "rate_limited",
+                            "gateway_error"],
         ValueError: ["value_error", "validation_error"],
         TimeoutError: ["handshake_timeout"],
     }
@@ -189,11 +190,11 @@ def test_events_have_exact_numbers():
 
 def test_market_data_are_read_when_somebody_looks():
     """A client that reads them all at once cannot follow a replay at full speed."""
-    late = decode('{"event":"Trades","trades":[{"price":"1.5","qty":"100"}],"wrong":}')
+    late = decode('{"event":"Trades","venue":"replay","trades":[{"price":"1.5","qty":"100"}],"wrong":}')
     assert late.name == "Trades"
     with pytest.raises(kumiki.SchemaError):
         late["trades"]
-    event = decode('{"event":"Trades","ticker":"7203","trades":[{"price":"1.5","qty":"100"}]}')
+    event = decode('{"event":"Trades","venue":"replay","trades":[{"price":"1.5","qty":"100"}]}')
     copy = pickle.loads(pickle.dumps(event))
     assert event.trades == [{"price": Decimal("1.5"), "qty": 100}] and copy == event and len(event) == 3
 

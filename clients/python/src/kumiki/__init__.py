@@ -25,8 +25,8 @@ from kumiki._program import program
 from kumiki._schemas import schema, schemas
 from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
-    EngineStartError, EngineTimeoutError, GatewayConnectionError, HandshakeTimeoutError, InsufficientFundsError,
-    InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError, LoginFailedError,
+    EngineStartError, EngineTimeoutError, GatewayConnectionError, GatewayError, HandshakeTimeoutError,
+    InsufficientFundsError, InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError, LoginFailedError,
     MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError, NotLoadedError,
     OrderInternalError, OrderInvalidError, OrderRejectedError, OrderStatusUnknownError, OrderUnsupportedError,
     ProgramNotFoundError, RateLimitedError, RecordingIncompleteError, RecordingStoppedError,
@@ -40,12 +40,12 @@ from kumiki.times import JST, to_datetime, to_ns
 
 if TYPE_CHECKING:
     from kumiki import aio, ray
+    from kumiki.boards import Board, Level, Trade
     from kumiki.events import Event
     from kumiki.live import LiveSession
     from kumiki.records import (
-        Board, BuyingPower, CancelAllResult, CancelOrderResult, Level, LoadedData, LoadedInstrument,
-        ModifyOrderResult, Order, Position, Progress, SessionInfo, SubmitOrderResult, SubmittedOrder, Trade,
-        VenueBuyingPower, VenueState,
+        BuyingPower, CancelAllResult, CancelOrderResult, LoadedData, LoadedInstrument, ModifyOrderResult, Order,
+        Position, Progress, SessionInfo, SubmitOrderResult, SubmittedOrder, VenueBuyingPower, VenueState,
     )
     from kumiki.results import RunResult
     from kumiki.session import EventStream, ReplaySession, Run
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
 __all__ = [
     "JST", "AuthError", "Board", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
     "ConnectionLostError", "DataNotFoundError", "DataUnreadableError", "EngineStartError", "EngineTimeoutError",
-    "Event", "EventStream", "GatewayConnectionError", "HandshakeTimeoutError", "InsufficientFundsError",
+    "Event", "EventStream", "GatewayConnectionError", "GatewayError", "HandshakeTimeoutError", "InsufficientFundsError",
     "InternalError", "KumikiError", "Level", "LiveEngineUnavailableError", "LiveSession", "LoadedData",
     "LoadedInstrument", "LocalAppDownError", "LoginCancelledError", "LoginFailedError", "MarketClosedError",
     "MissingPackageError", "ModeError", "ModeMismatchError", "ModifyOrderResult", "NotInReplayModeError",
     "NotLoadedError", "Order", "OrderInternalError", "OrderInvalidError", "OrderRejectedError",
     "OrderStatusUnknownError", "OrderUnsupportedError", "Position", "ProgramNotFoundError", "Progress",
-    "RateLimitedError", "RecordingIncompleteError", "RecordingStoppedError", "RegisterFullError", "ReplaySession", "ResultsError", "Run",
-    "RunResult", "SchemaError", "SecondPasswordInvalidError", "SecondPasswordLockedError",
+    "RateLimitedError", "RecordingIncompleteError", "RecordingStoppedError", "RegisterFullError", "ReplaySession",
+    "ResultsError", "Run", "RunResult", "SchemaError", "SecondPasswordInvalidError", "SecondPasswordLockedError",
     "SecondPasswordMissingError", "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError",
     "SessionInfo", "StrategyError", "StrategyFaultError", "StrategyInitError", "StrategyLoadError",
     "SubmitOrderResult", "SubmittedOrder", "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "Trade",
@@ -72,7 +72,7 @@ __all__ = [
 #: Looked up when they are asked for: `python -m kumiki` needs none of them.
 _LATER = {
     "Event": "events", "RunResult": "results", "EventStream": "session", "ReplaySession": "session", "Run": "session",
-    "LiveSession": "live",
+    "LiveSession": "live", "Board": "boards", "Level": "boards", "Trade": "boards",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Callable
 
 from kumiki import _arguments
 from kumiki.events import Event
-from kumiki.records import Board, Trade
+from kumiki.boards import Board, Trade
 
 #: What is wanted where a ticker is something else.
 TICKER = 'a text like "7203"'

@@ -29,6 +29,7 @@ BY_CODE: dict[str, type[KumikiError]] = {
     "login_cancelled": errors.LoginCancelledError,
     "token_expired": errors.TokenExpiredError,
     "local_app_down": errors.LocalAppDownError,
+    "gateway_error": errors.GatewayError,
     "register_full": errors.RegisterFullError,
     "rate_limited": errors.RateLimitedError,
     "recording_incomplete": errors.RecordingIncompleteError,

@@ -11,11 +11,11 @@ from kumiki._requests import OnProgress
 from kumiki._session import Run, Session
 from kumiki._starts import Execution, Granularity, Multiplier
 from kumiki._streams import AsyncEventStream, AsyncRecordStream
+from kumiki.boards import Board, Trade
 from kumiki.errors import NotLoadedError
 from kumiki.events import Amount, Event
 from kumiki.records import (
-    Board, BuyingPower, CancelAllResult, LoadedData, ModifyOrderResult, SubmitOrderResult, Trade, VenueBuyingPower,
-    VenueState,
+    BuyingPower, CancelAllResult, LoadedData, ModifyOrderResult, SubmitOrderResult, VenueBuyingPower, VenueState,
 )
 from kumiki.results import RunResult
 from kumiki.times import Date, Time

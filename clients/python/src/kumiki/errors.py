@@ -204,6 +204,10 @@ class LocalAppDownError(VenueError):
     """The venue's program on this machine cannot be reached."""
 
 
+class GatewayError(VenueError):
+    """The venue's program answered an error, or nothing that can be read."""
+
+
 class RegisterFullError(VenueError):
     """The venue gives market data of so many tickers at once, and no more."""
 

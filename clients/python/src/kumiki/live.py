@@ -10,10 +10,9 @@ from kumiki._attach import Endpoint
 from kumiki._blocking import Run, Session
 from kumiki._program import Place
 from kumiki._streams import RecordStream
+from kumiki.boards import Board, Trade
 from kumiki.events import Amount, Event
-from kumiki.records import (
-    Board, CancelAllResult, ModifyOrderResult, SubmitOrderResult, Trade, VenueBuyingPower, VenueState,
-)
+from kumiki.records import CancelAllResult, ModifyOrderResult, SubmitOrderResult, VenueBuyingPower, VenueState
 from kumiki.results import RunResult
 from kumiki.times import Time
 
