@@ -145,10 +145,14 @@ pub struct Gateway {
     life: Lifecycle,
     password: Option<SecretString>,
     token: Option<SecretString>,
+    /// The ticket of the request that gave it: what was sent before that had an older one.
+    token_ticket: u64,
     secrets: Hidden,
     login: Option<Login>,
     renewal: Option<Renewal>,
     outage: Option<Outage>,
+    /// What went down answered, but not as it should.
+    answers_badly: bool,
     /// When the gateway answered last.
     answered_at: Option<Duration>,
     lanes: Lanes<Job>,
@@ -164,10 +168,13 @@ pub struct Gateway {
     is_ending: bool,
     /// The last request of the class of information was a registration, and no read.
     changed_last: bool,
-    /// Symbols of requests that nothing came of, and until when the gateway may still register them.
+    /// Symbols of requests that nothing came of, and until when the gateway's list may show them for that.
     in_doubt: BTreeMap<String, Duration>,
-    /// When the gateway's list is looked at for that.
+    /// When the gateway's list is looked at for that next, and for the last time.
     look_again: Option<Duration>,
+    look_last: Duration,
+    /// What an engine before this one has left registered, and on which day of the gateway's.
+    left: Option<(u64, Vec<String>)>,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
     unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
@@ -193,10 +200,12 @@ impl Gateway {
             life: Lifecycle::new(now.wall),
             password: None,
             token: None,
+            token_ticket: 0,
             secrets: Hidden::default(),
             login: None,
             renewal: None,
             outage: None,
+            answers_badly: false,
             answered_at: None,
             lanes: Lanes::new(),
             tickets: 0,
@@ -208,6 +217,8 @@ impl Gateway {
             changed_last: false,
             in_doubt: BTreeMap::new(),
             look_again: None,
+            look_last: Duration::ZERO,
+            left: None,
             unregister_after: BTreeMap::new(),
             foreign: 0,
             names: BTreeMap::new(),
@@ -259,6 +270,10 @@ impl Gateway {
             return;
         }
         let Some(token) = self.token.clone() else { return };
+        // Whose requests came to nothing left, or gave them up: the next one begins anew.
+        if self.lanes.is_idle() {
+            self.outage = None;
+        }
         // In an outage one request is tried at a time, when its time has come.
         if let Some(outage) = &self.outage
             && (outage.next > now.mono || self.lanes.all().iter().any(|lane| lane.sent.is_some()))
@@ -267,9 +282,15 @@ impl Gateway {
         }
         self.register_due(now);
         let one_only = self.outage.is_some();
+        let lists_first = self.lists_first();
+        let may_leave = |call: &Call<Job>| {
+            !lists_first || matches!(call.job, Job::BeforeOpening) || !call.question.changes_list()
+        };
         for place in 0..LANES {
             let ticket = self.tickets + 1;
-            let Some(sent) = self.lanes.all()[place].send(ticket, now.mono) else { continue };
+            let Some(sent) = self.lanes.all()[place].send(ticket, now.mono, may_leave) else {
+                continue;
+            };
             self.tickets = ticket;
             let question = sent.question.clone();
             if question.class() == Class::Information {
@@ -319,7 +340,7 @@ impl Gateway {
                     }
                     status => {
                         let refusal = self.refusal(status, &answer.body);
-                        self.refused(call, refusal, now);
+                        self.refused(call, ticket, refusal, now);
                     }
                 }
             }
@@ -350,8 +371,13 @@ impl Gateway {
     }
 
     /// The gateway refuses a request.
-    fn refused(&mut self, mut call: Call<Job>, refusal: GatewayRefusal, now: Now) {
+    fn refused(&mut self, mut call: Call<Job>, ticket: u64, refusal: GatewayRefusal, now: Now) {
         match refusal.kind {
+            // It says nothing of the token that came meanwhile.
+            GatewayErrorKind::TokenExpired if ticket < self.token_ticket => {
+                call.has_new_token = true;
+                self.lanes.of(&call.question).waiting.push_front(call);
+            }
             GatewayErrorKind::TokenExpired if call.has_new_token => {
                 self.lanes.of(&call.question).waiting.push_front(call);
                 self.token_expired(&refusal.message, now);

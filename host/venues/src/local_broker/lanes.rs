@@ -125,9 +125,15 @@ impl<J> Lane<J> {
         self.sent.is_none() && self.bucket.next <= now
     }
 
-    /// Sends the first one that is due, where the limit allows it.
-    pub(crate) fn send(&mut self, ticket: u64, now: Duration) -> Option<&Call<J>> {
-        let due = self.waiting.iter().position(|call| call.not_before <= now)?;
+    /// Sends the first one that is due and may leave, where the limit allows it.
+    pub(crate) fn send(
+        &mut self,
+        ticket: u64,
+        now: Duration,
+        may_leave: impl Fn(&Call<J>) -> bool,
+    ) -> Option<&Call<J>> {
+        let is_due = |call: &Call<J>| call.not_before <= now && may_leave(call);
+        let due = self.waiting.iter().position(is_due)?;
         if self.sent.is_some() || !self.bucket.take(now) {
             return None;
         }
@@ -184,6 +190,12 @@ impl<J> Lanes<J> {
         lanes.find(is_of)?.sent.take()
     }
 
+    /// Whether nothing waits and nothing is on its way.
+    pub(crate) fn is_idle(&self) -> bool {
+        let lanes = [&self.information, &self.balance, &self.order];
+        lanes.iter().all(|lane| lane.waiting.is_empty() && lane.sent.is_none())
+    }
+
     /// Takes out everything that waits or is on its way.
     pub(crate) fn clear(&mut self) -> Vec<Call<J>> {
         let mut calls = Vec::new();
@@ -201,7 +213,7 @@ mod tests {
 
     /// What a lane sends.
     fn asked<J>(lane: &mut Lane<J>, ticket: u64, now: Duration) -> Option<Question> {
-        lane.send(ticket, now).map(|call| call.question.clone())
+        lane.send(ticket, now, |_| true).map(|call| call.question.clone())
     }
 
     /// P48: whichever second is looked at, no more than the limit leaves in it.
@@ -221,7 +233,7 @@ mod tests {
         for ms in (0..5_000).step_by(7) {
             let now = Duration::from_millis(ms);
             for (number, lane) in lanes.all().into_iter().enumerate() {
-                if lane.send(number as u64, now).is_some() {
+                if lane.send(number as u64, now, |_| true).is_some() {
                     left.push((now, number as u64));
                     lane.sent = None;
                 }

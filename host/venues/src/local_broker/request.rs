@@ -81,6 +81,15 @@ impl Question {
         }
     }
 
+    /// Whether it changes what the gateway has registered.
+    #[must_use]
+    pub const fn changes_list(&self) -> bool {
+        matches!(
+            self,
+            Self::Board(_) | Self::Register(_) | Self::Unregister(_) | Self::UnregisterAll
+        )
+    }
+
     /// How it is asked.
     #[must_use]
     pub const fn method(&self) -> Method {

@@ -144,7 +144,8 @@ impl Service {
         let mut gateway = Gateway::new(Rules::of(&config, endpoint.authority()), mapping, now);
         let kept = kept.and_then(|path| Kept::open(&path));
         if let Some(kept) = &kept {
-            gateway.left_over(kept.left(config.forced_logout.gateway_day(now.wall)));
+            let gateway_day = config.forced_logout.gateway_day(now.wall);
+            gateway.left_over(gateway_day, kept.left(gateway_day));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (inputs, waiting) = mpsc::unbounded_channel();

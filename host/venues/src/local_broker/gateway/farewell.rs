@@ -7,9 +7,19 @@ use super::{Gateway, Out, symbols};
 use crate::Now;
 
 impl Gateway {
-    /// An engine before this one has left these registered: they are ours, and to be taken out.
-    pub fn left_over(&mut self, symbols: Vec<String>) {
-        self.set.left_over(symbols);
+    /// An engine before this one has left these registered on a day of the gateway's. Where the first login is on
+    /// the same day, they are ours, and to be taken out.
+    pub fn left_over(&mut self, gateway_day: u64, symbols: Vec<String>) {
+        self.left = Some((gateway_day, symbols));
+    }
+
+    /// Somebody has logged in.
+    pub(super) fn take_left_over(&mut self, now: Now) {
+        let today = self.rules.forced_logout.gateway_day(now.wall);
+        if let Some((_, symbols)) = self.left.take_if(|(day, _)| *day == today) {
+            self.set.left_over(symbols);
+        }
+        self.left = None;
     }
 
     /// Writes down what the gateway has registered for us on its day, where that has changed.

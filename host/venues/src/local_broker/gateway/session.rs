@@ -192,7 +192,10 @@ impl Gateway {
             return false;
         }
         match self.read_token(came) {
-            Came::Token(token) => self.has_token(token, now),
+            Came::Token(token) => {
+                self.token_ticket = ticket;
+                self.has_token(token, now);
+            }
             Came::Refused(why, refusal) => self.no_token(&why, refusal, now),
             Came::TooMany(why) => self.token_slowed(&why, now),
             Came::Nothing(why) => {
@@ -264,6 +267,7 @@ impl Gateway {
         };
         self.life.step(Trigger::TokenObtained, now.wall);
         self.feed.begin_session(now.wall);
+        self.take_left_over(now);
         for asked in login.asked {
             let event = ready(asked.as_ref());
             self.tell(Recipient::All, event);
@@ -344,15 +348,21 @@ impl Gateway {
 
     /// The gateway is down: that is told once.
     pub(super) fn went_down(&mut self, why: &str, answers: bool, now: Now) {
-        let place = &self.rules.place;
-        let message = if answers {
-            format!("the gateway at {place} answers, but not as it should ({why}); restart it")
-        } else {
-            format!("the gateway at {place} cannot be reached ({why}); start it and log in there")
-        };
+        self.answers_badly = answers;
+        let message = self.is_down(&format!(" ({why})"));
         self.end_session(error_code::LOCAL_APP_DOWN, &message);
         self.venue_error(error_code::LOCAL_APP_DOWN, message, now);
         self.try_silently_later(now);
+    }
+
+    /// What is told of a gateway that is down.
+    pub(super) fn is_down(&self, why: &str) -> String {
+        let place = &self.rules.place;
+        if self.answers_badly {
+            format!("the gateway at {place} answers, but not as it should{why}; restart it")
+        } else {
+            format!("the gateway at {place} cannot be reached{why}; start it and log in there")
+        }
     }
 
     /// Everything that waits fails, and nothing is under way any more.

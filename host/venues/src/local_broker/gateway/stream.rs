@@ -52,6 +52,8 @@ pub(crate) struct Stream {
     ping: Option<Duration>,
     pong: Option<Duration>,
     is_logged_out: bool,
+    /// Since the login the gateway's list has not been asked for.
+    lists_first: bool,
 }
 
 impl Gateway {
@@ -59,16 +61,24 @@ impl Gateway {
     pub(super) fn begin_stream(&mut self, now: Now) {
         self.close_stream();
         self.stream.attempt = 0;
-        // What the list has before we ask for anything is somebody else's, whoever wants it here (P52).
-        let call = Call::new(Job::List, Question::Register(Vec::new()));
-        self.lanes.information.waiting.push_back(call);
-        self.drive(now);
+        self.stream.lists_first = true;
         self.open_stream(now);
+    }
+
+    /// Whether the gateway's list has to be asked for before anything is registered: what it has that we never
+    /// asked for is somebody else's, whoever wants it here (P52).
+    pub(super) fn lists_first(&self) -> bool {
+        self.stream.lists_first && self.state().is_ready()
     }
 
     /// Whether the gateway was down and its stream is open again.
     pub(super) const fn is_healing(&self) -> bool {
         matches!((self.life.state(), self.stream.stand), (State::AppDown, Stand::Checking))
+    }
+
+    /// Whether the stream is open and its frames count.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.stream.stand == Stand::Trusted
     }
 
     fn open_stream(&mut self, now: Now) {
@@ -77,15 +87,18 @@ impl Gateway {
         (self.stream.has_frame, self.stream.pong) = (false, None);
         // Of this connection a frame is waited for first.
         self.stream.last_frame = None;
-        let symbols = self.all_symbols();
-        if symbols.is_empty() || self.state() == State::AppDown {
+        let lists_first = self.lists_first();
+        let symbols = if lists_first { Vec::new() } else { self.all_symbols() };
+        if symbols.is_empty() && !lists_first || self.state() == State::AppDown {
             return self.connect();
         }
         self.stream.stand = Stand::Registering;
         let call = Call::new(Job::BeforeOpening, Question::Register(symbols));
         self.lanes.information.waiting.push_front(call);
-        // What is to leave makes room first.
-        self.unregister_due(now);
+        if !lists_first {
+            // What is to leave makes room first.
+            self.unregister_due(now);
+        }
         self.drive(now);
     }
 
@@ -94,9 +107,14 @@ impl Gateway {
         self.out.push_back(Out::OpenPush { connection: self.stream.connection });
     }
 
-    /// The symbols are registered: the stream may be opened.
-    pub(super) fn may_open(&mut self) {
-        if self.stream.stand == Stand::Registering {
+    /// The symbols are registered: the stream may be opened. After the list of a login they come next.
+    pub(super) fn may_open(&mut self, now: Now) {
+        if self.stream.stand != Stand::Registering {
+            return;
+        }
+        if std::mem::take(&mut self.stream.lists_first) {
+            self.open_stream(now);
+        } else {
             self.connect();
         }
     }
@@ -138,6 +156,7 @@ impl Gateway {
 
     fn trust(&mut self, now: Now) {
         self.stream.stand = Stand::Trusted;
+        self.stream.lists_first = false;
         let was_down = self.state() == State::AppDown;
         self.life.step(Trigger::PushOpened, now.wall);
         self.feed.gap();

@@ -258,18 +258,30 @@ impl Gateway {
         let mut due = lane.waiting.iter().filter(|call| call.not_before <= now.mono);
         // Whoever changes symbols all the time keeps nobody's reads up: they take turns.
         let is_next = |call: &Call<Job>| call.job.client().is_none() || self.changed_last;
-        if !lane.is_free(now.mono) || due.any(is_next) {
+        if self.lists_first() || !lane.is_free(now.mono) || due.any(is_next) {
             return;
         }
         let mut calls = Vec::new();
-        if self.look_again.take_if(|at| *at <= now.mono).is_some() {
+        // A stream that is opened again brings a list by itself.
+        let may_look = self.is_trusted();
+        if may_look && self.look_again.take_if(|at| *at <= now.mono).is_some() {
             calls.push(Call::new(Job::List, Question::Register(self.all_symbols())));
+            let again = self.look_last.min(now.mono + LATE_MAX / 2);
+            self.look_again = Some(again).filter(|at| *at > now.mono);
         }
-        let due = self.to_register.iter_mut().filter(|(_, due)| !due.is_sent && due.at <= now.mono);
-        let (mut together, mut single) = (Vec::new(), Vec::new());
-        for (symbol, due) in due {
+        // The one used last comes first, and of those that go alone one in each turn.
+        let (mut together, mut single) = (Vec::new(), None);
+        for symbol in self.all_symbols() {
+            let Some(due) = self.to_register.get_mut(&symbol) else { continue };
+            if due.is_sent || due.at > now.mono || due.is_single && single.is_some() {
+                continue;
+            }
             due.is_sent = true;
-            if due.is_single { &mut single } else { &mut together }.push(symbol.clone());
+            if due.is_single {
+                single = Some(symbol);
+            } else {
+                together.push(symbol);
+            }
         }
         let together = together.chunks(REGISTER_BATCH_MAX).map(<[String]>::to_vec);
         for symbols in together.chain(single.into_iter().map(|symbol| vec![symbol])) {
@@ -282,19 +294,23 @@ impl Gateway {
     }
 
     /// Nothing came of a request that may register symbols: the gateway may do it late, when nobody wants them any
-    /// more.
+    /// more, or take out late what is wanted again.
     pub(super) fn doubt(&mut self, call: &Call<Job>, now: Now) {
         let symbols: &[String] = match (&call.job, &call.question) {
             (_, Question::Register(symbols)) => symbols,
             (Job::Read(_, Read::Board(symbol, _)), _) => std::slice::from_ref(symbol),
+            // Late it may take out what is wanted by then: a look at the list registers that again.
+            (_, Question::Unregister(_)) => &[],
             _ => return,
         };
-        let until = now.mono + LATE_MAX;
+        // The answer to the last look counts too.
+        let until = now.mono + LATE_MAX + LATE_MAX / 2;
         self.in_doubt.extend(symbols.iter().map(|symbol| (symbol.clone(), until)));
         while self.in_doubt.len() > RELEASED_MAX {
             self.in_doubt.pop_first();
         }
-        self.look_again = Some(now.mono + LATE_MAX / 2);
+        self.look_again.get_or_insert(now.mono + LATE_MAX / 2);
+        self.look_last = now.mono + LATE_MAX;
     }
 
     /// Makes a request, before all others, of what is to leave.
@@ -337,7 +353,7 @@ impl Gateway {
                     self.registered(symbol, !found.missing.contains(symbol), now);
                 }
             }
-            (Job::BeforeOpening, _) => self.may_open(),
+            (Job::BeforeOpening, _) => self.may_open(now),
             (Job::AfterOpening, Question::Register(symbols)) => {
                 for symbol in symbols.iter().filter(|symbol| !found.missing.contains(*symbol)) {
                     self.registered(symbol, true, now);
@@ -407,7 +423,7 @@ impl Gateway {
             }
         }
         match job {
-            Job::BeforeOpening => self.may_open(),
+            Job::BeforeOpening => self.may_open(now),
             Job::AfterOpening => self.trust_if_registered(now),
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! The venue against a gateway of the tests' own, in time that the tests give.
 
+mod late;
 mod life;
 mod limits;
 mod places;

@@ -54,13 +54,9 @@ impl Gateway {
 
     /// Why a client's command cannot be done in the present state.
     pub(super) fn why_not_ready(&self) -> Option<(&'static str, String)> {
-        let place = &self.rules.place;
         match self.state() {
             State::Ready(_) => None,
-            State::AppDown => Some((
-                error_code::LOCAL_APP_DOWN,
-                format!("the gateway at {place} cannot be reached; start it and log in there"),
-            )),
+            State::AppDown => Some((error_code::LOCAL_APP_DOWN, self.is_down(""))),
             State::LoggingIn(_) => Some((
                 error_code::TOKEN_EXPIRED,
                 "the login at the gateway is under way; wait for VenueReady".to_owned(),

@@ -1,0 +1,162 @@
+//! What comes late, or out of turn: answers to an older token, lists, changes, and the symbols of another day.
+
+use super::*;
+use crate::local_broker::gateway::Answer;
+
+/// P47: a refusal of the token before this one asks for no further one, which would end this one.
+#[test]
+fn p47_a_late_refusal_of_the_old_token_asks_for_no_further_one() {
+    let mut world = World::ready();
+    world.fake.token = Some("after its restart".to_owned());
+    let now = world.now();
+    world.gateway.positions(World::asked(1, "p"), now);
+    world.gateway.buying_power(World::asked(2, "c"), now);
+    let ticket = |out| match out {
+        Out::Ask { ticket, .. } => Some(ticket),
+        _ => None,
+    };
+    let tickets: Vec<u64> = world.gateway.take_out().into_iter().filter_map(ticket).collect();
+    assert_eq!(tickets.len(), 2);
+    for ticket in tickets {
+        let refusal = Answer { status: 401, body: "no such token".to_owned().into() };
+        world.gateway.answered(ticket, Ok(refusal), now);
+        world.settle();
+    }
+    world.wait(secs(2));
+    assert_eq!((world.fake.took("/token"), world.state().as_str()), (1, "Ready Streaming"));
+    let mut heard = world.heard();
+    heard.sort();
+    assert_eq!(heard, ["1 PositionsUpdated p", "2 BuyingPowerUpdated c"]);
+}
+
+/// P52: nothing is registered before the list of a login is known, however often it is asked for: what it has is
+/// somebody else's.
+#[test]
+fn p52_nothing_is_registered_before_the_list_of_a_login() {
+    for wait in [Duration::ZERO, secs(1)] {
+        let mut world = World::new();
+        world.fake.registered.push(("7203".to_owned(), 1));
+        world.fake.registered.push(("6758".to_owned(), 1));
+        world.fake.instead = vec![("/register", 503, "busy"); 2];
+        world.subscribe(1, "a", "7203");
+        world.login("l");
+        world.wait(wait);
+        world.subscribe(1, "b", "6758");
+        world.board(1, "c", "9984");
+        world.wait(secs(3));
+        assert_eq!((world.fake.took("/register"), world.fake.took("/board")), (1, 0));
+        world.wait(secs(20));
+        assert_eq!(world.state(), "Ready Streaming");
+        for (request, symbol) in [("d", "7203"), ("e", "6758"), ("f", "9984")] {
+            world.unsubscribe(1, request, symbol);
+        }
+        world.wait(secs(100));
+        assert_eq!(world.fake.symbols(), ["7203", "6758"]);
+        let heard = world.heard();
+        for told in ["1 Subscribed a 7203", "1 Subscribed b 6758", "1 DepthSnapshot c 9984"] {
+            assert!(heard.iter().any(|heard| heard == told), "{told}: {heard:?}");
+        }
+    }
+}
+
+/// A list that is refused for good keeps nobody waiting.
+#[test]
+fn a_list_that_is_refused_keeps_nobody_waiting() {
+    for (status, times) in [(400, 1), (503, 4)] {
+        let mut world = World::new();
+        world.fake.instead = vec![("/register", status, "no"); times];
+        world.login("l");
+        world.subscribe(1, "a", "7203");
+        world.wait(secs(20));
+        assert_eq!(world.state(), "Ready Streaming");
+        assert_eq!(world.fake.symbols(), ["7203"]);
+    }
+}
+
+/// What is taken out late, and wanted again by then, is registered again.
+#[test]
+fn what_is_taken_out_late_and_wanted_again_comes_back() {
+    for late in [6, 40] {
+        let mut world = World::ready();
+        world.subscribe(1, "a", "7203");
+        world.wait(secs(1));
+        world.fake.mute.push("/unregister");
+        world.unsubscribe(1, "b", "7203");
+        world.wait(secs(1));
+        world.fake.mute.clear();
+        world.subscribe(1, "c", "7203");
+        world.wait(secs(late));
+        world.fake.registered.clear();
+        world.wait(secs(40));
+        assert_eq!(world.fake.symbols(), ["7203"]);
+    }
+}
+
+/// What an engine has left on another day of the gateway's is nobody's of ours, also where that day ended between
+/// the start and the login.
+#[test]
+fn what_was_left_before_the_forced_logout_is_not_ours_at_a_login_after_it() {
+    for (begin, stays) in [(at(4, 30), true), (at(7, 0), false)] {
+        let mut world = World::with(KeepAlive::Ping, begin);
+        let day = ForcedLogout::default().gateway_day(begin);
+        world.fake.registered.push(("7203".to_owned(), 1));
+        world.gateway.left_over(day, vec!["7203".to_owned()]);
+        world.wait(secs(3 * 3_600));
+        world.login("l");
+        world.wait(secs(10));
+        assert_eq!(world.fake.symbols().contains(&"7203"), stays);
+    }
+}
+
+/// P46: an outage whose only request is gone with its client is none of the next request's.
+#[test]
+fn p46_an_outage_ends_with_the_last_request_of_it() {
+    let mut world = World::ready();
+    world.fake.mute.push("/positions");
+    world.positions(2, "p");
+    world.wait(secs(11));
+    assert_eq!(world.fake.took("/positions"), 3);
+    world.left(2);
+    world.wait(secs(4));
+    world.positions(3, "q");
+    world.wait(secs(4));
+    assert_eq!(world.state(), "Ready Streaming");
+    world.wait(secs(20));
+    assert_eq!(world.fake.took("/positions"), 4, "and then the gateway is down, or one endpoint");
+}
+
+/// Symbols that are registered one by one, because one of them was refused, take turns with what clients read; the
+/// one used last comes first.
+#[test]
+fn symbols_one_by_one_take_turns_with_reads() {
+    let mut world = World::ready();
+    for number in 0..30 {
+        world.subscribe(1, &number.to_string(), &(1_300 + number).to_string());
+    }
+    world.fake.instead = vec![("/register", 400, "one of them is none")];
+    world.wait(Duration::from_millis(250));
+    world.positions(2, "p");
+    world.wait(secs(1));
+    let place = world.fake.asked.iter().position(|path| path == "/positions").unwrap();
+    assert!(place <= 5, "{:?}", world.fake.asked);
+    world.wait(secs(10));
+    let symbols = world.fake.symbols();
+    assert_eq!((symbols.len(), symbols[1], symbols[29]), (30, "1329", "1301"));
+}
+
+/// A gateway that answers, but not as it should, is told of in the same words by every command.
+#[test]
+fn what_went_down_is_told_in_the_same_words() {
+    let mut world = World::new();
+    world.fake.instead = vec![("/token", 500, ""); 4];
+    world.login("l");
+    world.wait(secs(20));
+    assert_eq!(world.state(), "AppDown (local_app_down)");
+    assert!(world.words().contains("restart it"), "{}", world.words());
+    world.positions(1, "p");
+    assert!(world.words().contains("restart it"), "{}", world.words());
+    let mut world = World::ready();
+    world.goes_down();
+    world.positions(1, "p");
+    assert!(world.words().contains("start it and log in there"), "{}", world.words());
+}
