@@ -61,7 +61,7 @@ impl Maker {
         installed(contents).write_folder(&data)?;
         let mut command = Command::new(&self.0);
         command.current_dir(project.root.join(PROJECT)).env_remove("VIRTUAL_ENV");
-        command.args(["-m", "maturin", "build", "--release", "--offline", "--out"]).arg(&out);
+        command.args(["-m", "maturin", "build", "--release", "--locked", "--out"]).arg(&out);
         command.env("CARGO_TARGET_DIR", &project.target);
         command.env("SOURCE_DATE_EPOCH", TIME.to_string());
         stand_in::give(&mut command, project, &contents.program)?;
