@@ -261,6 +261,7 @@ impl Shared {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::path::PathBuf;
     use std::time::Duration;
 
     use domain::fault::Identity;
@@ -271,20 +272,25 @@ pub(super) mod tests {
     use ipc::Secret;
     use replay::strategies::Strategies;
     use sandbox::Limits;
+    use tempfile::TempDir;
     use venues::local_broker::LocalBrokerConfig;
 
     use super::*;
     use crate::outbox::{Outbox, Taken};
     use crate::{CancellationToken, EngineConfig};
 
-    /// A live engine's session without venues.
+    /// A live engine's session without venues, which writes nothing.
     pub(in crate::live) fn shared() -> Arc<Shared> {
+        shared_with_cache("d".into())
+    }
+
+    fn shared_with_cache(cache_dir: PathBuf) -> Arc<Shared> {
         let config = EngineConfig {
             mode: EngineMode::Live,
             port: 0,
             token: Secret::from("0123456789abcdef".to_owned()),
             config_dir: "c".into(),
-            cache_dir: "d".into(),
+            cache_dir,
             data: None,
             strategies: Strategies { folder: "s".into(), cache: "d".into(), shipped: None },
             standalone: true,
@@ -318,9 +324,11 @@ pub(super) mod tests {
         }
     }
 
-    /// A live engine with the local broker's venue, where no gateway runs, and what one client is told.
-    fn engine() -> (Arc<Shared>, ClientId, Arc<Outbox>) {
-        let shared = shared();
+    /// A live engine with the local broker's venue, where no gateway runs, what one client is told, and the
+    /// engine's cache.
+    fn engine() -> (Arc<Shared>, ClientId, Arc<Outbox>, TempDir) {
+        let cache = tempfile::tempdir().unwrap();
+        let shared = shared_with_cache(cache.path().to_owned());
         // The port of a service that is gone: nothing listens there, and nothing asks.
         let config = LocalBrokerConfig {
             base_url: Some("http://127.0.0.1:9".to_owned()),
@@ -331,7 +339,7 @@ pub(super) mod tests {
         assert!(shared.live.local_broker.set(gateway).is_ok());
         let outbox = Arc::new(Outbox::default());
         let client = shared.lock().hub.join(Arc::clone(&outbox));
-        (shared, client, outbox)
+        (shared, client, outbox, cache)
     }
 
     pub(in crate::live) fn told(outbox: &Outbox) -> Vec<serde_json::Value> {
@@ -351,7 +359,7 @@ pub(super) mod tests {
     /// P58: what is no stock first, everything else is not taken, and none of it reaches the venue.
     #[test]
     fn p58_no_order_command_reaches_the_local_broker() {
-        let (shared, client, outbox) = engine();
+        let (shared, client, outbox, _cache) = engine();
         let order = |instrument: &str| {
             let order = ORDER.replace("7203.TSE", instrument);
             format!(
@@ -398,7 +406,7 @@ pub(super) mod tests {
     /// P44: five fields, always.
     #[test]
     fn p44_the_capabilities_of_the_local_broker() {
-        let (shared, ..) = engine();
+        let (shared, _, _, _cache) = engine();
         let told = serde_json::to_value(shared.live.capabilities()).unwrap();
         let expected = serde_json::json!({"local_broker": {
             "requires_local_app": true, "max_push_symbols": 50, "supports_amend": false,
@@ -412,7 +420,7 @@ pub(super) mod tests {
     /// What is asked of a venue that has ended, or that the engine does not have, is refused.
     #[test]
     fn commands_go_to_the_venue_that_they_name() {
-        let (shared, client, outbox) = engine();
+        let (shared, client, outbox, _cache) = engine();
         shared.handle(client, r#"{"op":"GetBuyingPower","request_id":"w","venue":"web_broker"}"#);
         shared.handle(client, r#"{"op":"SetSecondPassword","request_id":"p","value":"v"}"#);
         for event in told(&outbox) {
