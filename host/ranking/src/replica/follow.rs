@@ -111,7 +111,12 @@ impl Follower {
                 }
                 Err(ReplicaError::Http(HttpError::Stopped)) => return,
                 Err(error) => {
-                    let (failures, is_new) = self.status.failed(&error);
+                    let refused = match error {
+                        ReplicaError::Unusable { .. } => self.refused.as_ref(),
+                        _ => None,
+                    };
+                    let refused = refused.map(|one| one.generation.as_str());
+                    let (failures, is_new) = self.status.failed(&error, refused);
                     if is_new {
                         tracing::warn!(failures, "nothing was copied: {error}");
                     }
@@ -195,7 +200,7 @@ impl Follower {
 
     fn forget_refused(&mut self) {
         self.refused = None;
-        self.status.refused(None);
+        self.status.forget_refused();
     }
 
     /// Tries a generation of which all files are here, and throws away what is no use (rule R13).
@@ -221,7 +226,6 @@ impl Follower {
                 if let ReplicaError::Unusable { path, what } = &error {
                     let (path, what) = (path.clone(), what.clone());
                     let (generation, since) = (wanted.generation.clone(), Stopwatch::start());
-                    self.status.refused(Some(&generation));
                     self.refused = Some(Refused { generation, path, what, since });
                 }
                 Err(error)

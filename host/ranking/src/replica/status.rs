@@ -30,8 +30,8 @@ struct State {
     stale_after: Duration,
     /// The files in place that are gone or damaged.
     damaged: BTreeSet<String>,
-    /// The generation of the primary that was thrown away.
-    refused: Option<String>,
+    /// The generation of the primary that was thrown away, and why.
+    refused: Option<(String, String)>,
     /// Whether the databases of single issues are copied too.
     copies_issues: bool,
     /// The servers behind the generation that we have.
@@ -121,13 +121,9 @@ impl ReplicaStatus {
         (state.numbers.damaged_files, state.damaged) = (0, BTreeSet::new());
     }
 
-    /// This generation of the primary was tried and cannot be used; none is refused any more.
-    pub(super) fn refused(&self, generation: Option<&str>) {
-        let mut state = self.state();
-        if generation.is_some() {
-            state.copying = None;
-        }
-        state.refused = generation.map(str::to_owned);
+    /// No generation of the primary is refused any more.
+    pub(super) fn forget_refused(&self) {
+        self.state().refused = None;
     }
 
     /// These files in place are gone or damaged.
@@ -154,13 +150,18 @@ impl ReplicaStatus {
         (state.error, state.numbers.failures, state.failing) = (None, 0, None);
     }
 
-    /// An attempt failed; tells how many there were in a row, and whether this is another failure than
-    /// the one before.
-    pub(super) fn failed(&self, error: &ReplicaError) -> (u32, bool) {
+    /// An attempt failed, with the generation of the primary that is refused by this failure; tells how many
+    /// failures there were in a row, and whether this is another one than the one before. Who asks sees a
+    /// refusal together with its reason.
+    pub(super) fn failed(&self, error: &ReplicaError, refused: Option<&str>) -> (u32, bool) {
         let mut state = self.state();
         state.numbers.failures = state.numbers.failures.saturating_add(1);
         let text = error.to_string();
         let is_new = state.error.as_ref() != Some(&text);
+        if let Some(generation) = refused {
+            state.copying = None;
+            state.refused = Some((generation.to_owned(), text.clone()));
+        }
         state.error = Some(text);
         state.failing.get_or_insert_with(|| (Stopwatch::start(), wall_now()));
         (state.numbers.failures, is_new)
@@ -196,7 +197,7 @@ impl ReplicaStatus {
             );
             return Some(Trouble { status: "damaged", message });
         }
-        if let Some(generation) = &state.refused {
+        if let Some((generation, why)) = &state.refused {
             let message = format!("the primary's generation {generation} is not taken: {why}");
             return Some(Trouble { status: "refused", message });
         }
@@ -217,7 +218,7 @@ impl ReplicaStatus {
             "generation": state.generation,
             "primary_generation": generation,
             "primary_last_date": last_date,
-            "refused_generation": state.refused,
+            "refused_generation": state.refused.as_ref().map(|(generation, _)| generation),
             "behind_seconds": numbers.behind_seconds,
             "last_contact_seconds": contact,
             "failures": numbers.failures,
