@@ -181,6 +181,15 @@ impl RunObserver for Screen<'_> {
         self.end_line();
     }
 
+    fn run_is_made_again(&mut self, window: u32) {
+        if !self.quiet {
+            eprintln!(
+                "the strategy failed somewhere in a window of {window}; the run is made again with window 1, \
+                 which tells where"
+            );
+        }
+    }
+
     fn is_cancelled(&self) -> bool {
         self.interrupt.is_wanted()
     }

@@ -7,8 +7,6 @@
 mod multiplier;
 mod paced;
 
-use std::collections::VecDeque;
-
 use domain::{OrderCommand, TsNanos};
 use results::output::commands::RecordedCommand;
 
@@ -76,6 +74,11 @@ pub trait RunDriver {
         let _ = at;
         ROWS_BETWEEN_POLLS_MAX
     }
+
+    /// Goes back to its beginning, where it can drive another run as it drove this one. Tells whether it could.
+    fn rewind(&mut self) -> bool {
+        false
+    }
 }
 
 impl<D: RunDriver + ?Sized> RunDriver for &mut D {
@@ -86,6 +89,10 @@ impl<D: RunDriver + ?Sized> RunDriver for &mut D {
     fn rows_until_poll(&self, at: RunPosition) -> u64 {
         (**self).rows_until_poll(at)
     }
+
+    fn rewind(&mut self) -> bool {
+        (**self).rewind()
+    }
 }
 
 /// As fast as it can go, with no commands.
@@ -95,6 +102,10 @@ pub struct Unpaced;
 impl RunDriver for Unpaced {
     fn poll(&mut self, _: RunPosition) -> Option<RunCommand> {
         None
+    }
+
+    fn rewind(&mut self) -> bool {
+        true
     }
 }
 
@@ -120,6 +131,10 @@ impl<D: RunDriver, F: FnMut(RunPosition) -> Option<RunCommand>> RunDriver for Wa
 
     fn rows_until_poll(&self, at: RunPosition) -> u64 {
         self.driver.rows_until_poll(at)
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.driver.rewind()
     }
 }
 
@@ -156,20 +171,28 @@ impl<D: RunDriver> RunDriver for Recorded<D> {
 
 /// Gives recorded commands at the positions where they were given, whatever the window.
 #[derive(Debug, Clone)]
-pub struct Scripted(VecDeque<(PositionKey, RunCommand)>);
+pub struct Scripted {
+    commands: Vec<(PositionKey, RunCommand)>,
+    /// Commands that were given.
+    given: usize,
+}
 
 impl Scripted {
     /// A script of commands. They are sorted by position; those of one position keep their order.
     #[must_use]
     pub fn new(mut commands: Vec<(PositionKey, RunCommand)>) -> Self {
         commands.sort_by_key(|(position, _)| *position);
-        Self(commands.into())
+        Self { commands, given: 0 }
     }
 
     /// Whether one of its commands ends the run.
     #[must_use]
     pub fn stops(&self) -> bool {
-        self.0.iter().any(|(_, command)| *command == RunCommand::Stop)
+        self.commands.iter().any(|(_, command)| *command == RunCommand::Stop)
+    }
+
+    fn next(&self) -> Option<&(PositionKey, RunCommand)> {
+        self.commands.get(self.given)
     }
 }
 
@@ -188,13 +211,20 @@ impl From<Vec<RecordedCommand>> for Scripted {
 impl RunDriver for Scripted {
     fn poll(&mut self, at: RunPosition) -> Option<RunCommand> {
         // A position that the run never came to (its data are other ones) is caught up with.
-        let is_due = self.0.front().is_some_and(|(position, _)| *position <= at.key());
-        is_due.then(|| self.0.pop_front()).flatten().map(|(_, command)| command)
+        let (_, command) = self.next().filter(|(position, _)| *position <= at.key())?;
+        let command = command.clone();
+        self.given += 1;
+        Some(command)
     }
 
     fn rows_until_poll(&self, at: RunPosition) -> u64 {
-        let next = self.0.front().map_or(u64::MAX, |(position, _)| position.rows_done);
+        let next = self.next().map_or(u64::MAX, |(position, _)| position.rows_done);
         next.saturating_sub(at.rows_done).clamp(1, ROWS_BETWEEN_POLLS_MAX)
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.given = 0;
+        true
     }
 }
 
@@ -224,5 +254,8 @@ mod tests {
         assert_eq!(script.poll(at(7, true)), Some(RunCommand::Stop));
         assert_eq!(script.rows_until_poll(at(7, true)), ROWS_BETWEEN_POLLS_MAX);
         assert_eq!(script.rows_until_poll(at(20_000, true)), 1, "never none");
+        assert!(script.rewind());
+        assert_eq!(script.rows_until_poll(at(0, true)), 7);
+        assert_eq!(script.poll(at(7, true)), Some(RunCommand::Stop));
     }
 }

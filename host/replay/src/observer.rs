@@ -38,6 +38,11 @@ pub trait RunObserver {
         let _ = position;
     }
 
+    /// The strategy failed in a run with this window, and the run is made again with window 1, which tells where.
+    fn run_is_made_again(&mut self, window: u32) {
+        let _ = window;
+    }
+
     /// The run is over; its results may still be written.
     fn run_ends(&mut self) {}
 

@@ -79,6 +79,11 @@ impl RunRequest {
     /// is quick, and its errors should not wait for the data. `driver` paces the run and commands it;
     /// `live` takes every row too, before the folder does.
     ///
+    /// At which row of a window a strategy has failed nobody can tell, and what it may use is counted by the
+    /// window. So a run with a larger window whose strategy fails is made again with window 1, where the driver
+    /// can be rewound and no `live` sink has heard of the first one. That is the run then: what comes of it does
+    /// not depend on the window either.
+    ///
     /// # Errors
     /// [`RequestError`]; a folder of an earlier run is as it was.
     pub fn run(
@@ -91,23 +96,31 @@ impl RunRequest {
         let module = self.load_strategy(None, &|| observer.is_cancelled())?;
         let data = self.data.load(observer)?;
         let loading = watch.elapsed();
-        let options = self.options(&data);
-        let mut folder = match &self.out {
-            Some(out) => Some(self.folder(out)?),
-            None => None,
-        };
+        let mut options = self.options(&data);
+        let mut folder = self.out.as_deref().map(|out| self.folder(out)).transpose()?;
         let watch = Stopwatch::start();
-        let kept: &mut dyn RunSink = match &mut folder {
-            Some(folder) => folder,
-            None => &mut TotalsOnly,
-        };
-        let totals = match live {
-            None => self.replay(&module, &data, &options, kept, driver, observer)?,
+        let mut nothing = TotalsOnly;
+        let is_watched = live.is_some();
+        let mut totals = match live {
+            None => {
+                let kept = kept(&mut folder, &mut nothing);
+                self.replay(&module, &data, &options, kept, driver, observer)?
+            }
             Some(live) => {
-                let mut both = Tee { first: kept, second: live };
+                let mut both = Tee { first: kept(&mut folder, &mut nothing), second: live };
                 self.replay(&module, &data, &options, &mut both, driver, observer)?
             }
         };
+        let has_failed = matches!(totals.status, RunStatus::Failed(_));
+        if has_failed && options.window > 1 && !is_watched && driver.rewind() {
+            observer.run_is_made_again(options.window);
+            options.window = 1;
+            // What the first one has written goes before there is another one.
+            drop(folder);
+            folder = self.out.as_deref().map(|out| self.folder(out)).transpose()?;
+            let kept = kept(&mut folder, &mut nothing);
+            totals = self.replay(&module, &data, &options, kept, driver, observer)?;
+        }
         let running = watch.elapsed();
         if let RunStatus::Failed(fault) = &totals.status
             && matches!(fault.kind, FaultKind::Refused(_))
@@ -218,6 +231,14 @@ impl RunRequest {
             names: (!data.names.is_empty()).then(|| data.names.clone()),
             ..manifest
         }
+    }
+}
+
+/// Where rows are kept.
+fn kept<'a>(folder: &'a mut Option<RunFolder>, nothing: &'a mut TotalsOnly) -> &'a mut dyn RunSink {
+    match folder {
+        Some(folder) => folder,
+        None => nothing,
     }
 }
 

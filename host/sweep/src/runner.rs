@@ -44,7 +44,8 @@ impl Outcome {
 
 /// Runs single runs. Threads share one: the data is read-only, each run has its own strategy.
 pub trait Runner: Sync {
-    /// Runs the strategy with these parameters over the trading days at these indexes.
+    /// Runs the strategy with these parameters over the trading days at these indexes. What comes out does not
+    /// depend on the window, its error neither.
     ///
     /// # Errors
     /// When the host fails; the sweep ends then.
@@ -117,7 +118,13 @@ impl Runner for ReplayRunner<'_> {
         days: Range<usize>,
         stop: &AtomicBool,
     ) -> Result<Outcome, String> {
-        self.run_with(self.options.window, config_json, days, stop)
+        let window = self.options.window;
+        let outcome = self.run_with(window, config_json, days.clone(), stop)?;
+        // At which row of a window a strategy has failed nobody can tell.
+        if matches!(outcome, Outcome::Failed(_)) && window > STRICT_WINDOW {
+            return self.run_strictly(config_json, days, stop);
+        }
+        Ok(outcome)
     }
 
     fn run_strictly(

@@ -9,6 +9,7 @@ use replay::{ReplayOptions, TradeSeries};
 use results::{RunResult, RunStatus};
 use sandbox::{Artefact, CacheOutcome, CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
 use tests::native::Native;
+use tests::user_folder::{UserFolder, files_in};
 use tests::{built, runs, sample};
 
 const CODE: &str = "72030";
@@ -196,4 +197,39 @@ fn what_came_with_the_program_is_used_and_left_as_it_is() {
     assert_eq!(outcome(), CacheOutcome::Compiled);
     assert_eq!(std::fs::read(&kept).unwrap(), b"damaged", "it is not ours to write");
     assert_eq!(outcome(), CacheOutcome::Hit);
+}
+
+/// At which row of a window a strategy has failed is not known, so the run is made again with window 1:
+/// everything in its folder is what window 1 gives, the fault and its time too.
+#[test]
+fn a_strategy_that_fails_leaves_the_same_folder_with_every_window() {
+    let user = UserFolder::with_sample(2, 20_000);
+    for (guest, parameters) in [
+        ("panics-in-event", "--param at=1"),
+        ("panics-in-event", "--param at=9000"),
+        ("panics-in-event", "--param at=21500"),
+        ("grows-memory", ""),
+    ] {
+        let guest = built::test_guest(guest).display().to_string();
+        let run = |window: u32, out: &str| {
+            user.said(&format!(
+                "replay run {guest} {parameters} --data data --instrument 7203.TSE --window {window} --out {out}"
+            ))
+        };
+        let strict = run(1, "strict");
+        assert_eq!(strict.code, 3, "{}", strict.errors);
+        assert!(!strict.errors.contains("made again"), "{}", strict.errors);
+        let expected = files_in(&user.path("strict"));
+        for window in [7, 1_024, 8_192] {
+            let wide = run(window, "wide");
+            assert_eq!(wide.code, 3, "{}", wide.errors);
+            let told = format!("in a window of {window}; the run is made again with window 1");
+            assert!(wide.errors.contains(&told), "{}", wide.errors);
+            assert!(
+                files_in(&user.path("wide")) == expected,
+                "{guest} {parameters}: window {window}"
+            );
+        }
+    }
+    assert_eq!(user.said("replay verify wide --quiet").code, 0);
 }

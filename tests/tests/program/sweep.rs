@@ -86,6 +86,14 @@ fn a_trapping_run_is_a_row_with_its_error() {
     let Some(Values::Text(errors)) = table.column("error") else { panic!("no errors") };
     assert!(errors[1].as_deref().unwrap().contains("was too much for me"), "{errors:?}");
     assert_eq!(errors[2], None);
+    // Where in a window it failed is found out with window 1.
+    let guest = built::test_guest("panics-in-event").display().to_string();
+    let strict =
+        "--data data --instrument 7203.TSE --grid at=100,500,1000000000 --window 1 --out strict";
+    good(&user, &format!("replay sweep {guest} {strict}"));
+    let table = read_table(user.path("strict/sweep.parquet")).unwrap();
+    let Some(Values::Text(strict)) = table.column("error") else { panic!("no errors") };
+    assert_eq!(errors, strict);
 }
 
 #[test]
