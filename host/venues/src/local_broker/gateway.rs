@@ -3,7 +3,8 @@
 //!
 //! | what happens | what follows |
 //! |---|---|
-//! | a request cannot be made, or is not answered in time | an outage begins: one request is tried again every `retry_wait`, all others wait; after three retries the gateway is down (P46) |
+//! | a connection is refused | an outage begins: one request is tried again every `retry_wait`, all others wait; after three retries the gateway is down (P46) |
+//! | a request cannot be made otherwise, or is not answered in time | the same; but where other answers or the stream show that the gateway lives, that request is tried alone, and fails alone |
 //! | an answer that cannot be read, or a status of 500 and above | that request is made again, three times, then its command fails; the gateway is there (P46) |
 //! | the token is not taken | one request for a new one with the password in memory, which all wait for; a second refusal is `token_expired` (P47) |
 //! | too many requests | pauses of 1, 2 and 4 s, then `rate_limited` (P48) |
@@ -327,6 +328,7 @@ impl Gateway {
         let Some(sent) = self.lanes.take_sent(ticket) else { return };
         let (at, call) = (sent.at, sent.call);
         match came {
+            Err(NoAnswer::Refused(why)) => self.connection_refused(at, call, &why, now),
             Err(NoAnswer::Unreachable(why)) => self.unreachable(at, call, &why, now),
             Err(NoAnswer::Unreadable(why)) => self.try_again(call, &why, now),
             Ok(answer) => {

@@ -11,6 +11,8 @@ pub const SYMBOL_CHARS_MIN: usize = 4;
 pub const SYMBOL_CHARS_MAX: usize = 9;
 /// The suffix that a ticker may have.
 const SUFFIX: &str = ".TSE";
+/// The suffixes of the instruments in lists; see [`instrument_of`].
+const LISTED_SUFFIXES: [&str; 5] = [SUFFIX, ".NSE", ".FSE", ".SSE", ".OSE"];
 /// Characters of a wrong ticker that are shown.
 const SHOWN_CHARS_MAX: usize = 16;
 
@@ -59,6 +61,16 @@ pub fn instrument_of(symbol: &str, exchange: i64) -> Option<String> {
         _ => return None,
     };
     Some(format!("{symbol}.{suffix}"))
+}
+
+/// The instrument, as lists have it, that somebody asks for: of any market, and of Tokyo where none is named.
+///
+/// # Errors
+/// [`BadTicker`]
+pub fn listed_instrument(asked: &str) -> Result<String, BadTicker> {
+    let suffix = LISTED_SUFFIXES.into_iter().find(|suffix| asked.ends_with(suffix));
+    let symbol = asked.strip_suffix(suffix.unwrap_or_default()).unwrap_or(asked);
+    Ok(format!("{}{}", checked(symbol)?, suffix.unwrap_or(SUFFIX)))
 }
 
 /// Whether a market is one of futures and options.

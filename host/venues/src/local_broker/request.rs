@@ -163,7 +163,10 @@ impl fmt::Debug for Answer {
 /// Why nothing came back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// The gateway cannot be reached, or says nothing in time.
+    /// Nobody listens at its address: the gateway does not run.
+    #[error("{0}")]
+    Refused(String),
+    /// The gateway cannot be reached otherwise, or says nothing in time.
     #[error("{0}")]
     Unreachable(String),
     /// What came is no answer that can be used.

@@ -58,7 +58,8 @@ impl Rest {
         };
         let asked = self.http.ask(method, url, headers, body.as_ref(), limit).await;
         let (status, body) = asked.map_err(|error| match error {
-            AttemptError::Refused | AttemptError::NotSent(_) | AttemptError::MayBeSent(_) => {
+            AttemptError::Refused => NoAnswer::Refused(error.to_string()),
+            AttemptError::NotSent(_) | AttemptError::MayBeSent(_) => {
                 NoAnswer::Unreachable(error.to_string())
             }
             AttemptError::Status(_) | AttemptError::TooLarge { .. } => {

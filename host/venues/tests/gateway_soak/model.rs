@@ -123,7 +123,7 @@ impl Model {
         self.count(request.question.class(), now);
         self.out_until = self.out_until.filter(|until| *until > now);
         if !self.is_up(now) {
-            return (Err(NoAnswer::Unreachable("the connection is refused".to_owned())), soon);
+            return (Err(NoAnswer::Refused("the connection is refused".to_owned())), soon);
         }
         let (question, secret) = (&request.question, request.secret.expose_secret());
         match self.faults.pop_front() {
@@ -145,7 +145,7 @@ impl Model {
                 (Err(NoAnswer::Unreachable("nothing came in time".to_owned())), PATIENCE)
             }
             Some(AnswerFault::Refused) => {
-                (Err(NoAnswer::Unreachable("the connection is refused".to_owned())), soon)
+                (Err(NoAnswer::Refused("the connection is refused".to_owned())), soon)
             }
             Some(AnswerFault::Short(missing)) => (Ok(self.done(question, secret, missing)), soon),
         }

@@ -2,8 +2,8 @@
 //! P51, P57, P59).
 
 use ipc::{
-    BuyingPowerUpdated, Decimal, DepthSnapshot, Event, GetBoard, GetOrderList, OrderListUpdated,
-    OrderRecordWire, PositionsUpdated, error_code,
+    BuyingPowerUpdated, Decimal, DepthSnapshot, Event, GetBoard, GetOrderList, OrderListFilter,
+    OrderListUpdated, OrderRecordWire, PositionsUpdated, error_code,
 };
 
 use super::super::lanes::Call;
@@ -38,11 +38,14 @@ impl Gateway {
     /// Tells the orders.
     pub fn order_list(&mut self, asked: Asked, command: &GetOrderList, now: Now) {
         let instrument = command.filter.instrument_id.as_deref();
-        if let Some(Err(why)) = instrument.map(keys::symbol_of) {
-            let why = format!("INSTRUMENT_ID: {why}");
-            return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why);
-        }
-        match ListFilter::read(&command.filter) {
+        let instrument_id = match instrument.map(keys::listed_instrument).transpose() {
+            Ok(instrument_id) => instrument_id,
+            Err(why) => {
+                let why = format!("INSTRUMENT_ID: {why}");
+                return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why);
+            }
+        };
+        match ListFilter::read(&OrderListFilter { instrument_id, ..command.filter.clone() }) {
             Ok(filter) => self.read(asked, Read::Orders(filter), Question::Orders, now),
             Err(rejection) => {
                 self.tell_error(&asked, error_code::VALIDATION_ERROR, &rejection.text);

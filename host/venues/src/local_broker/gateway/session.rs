@@ -215,7 +215,9 @@ impl Gateway {
 
     fn read_token(&mut self, came: &Result<Answer, NoAnswer>) -> Came {
         let answer = match came {
-            Err(NoAnswer::Unreachable(why) | NoAnswer::Unreadable(why)) => {
+            Err(
+                NoAnswer::Refused(why) | NoAnswer::Unreachable(why) | NoAnswer::Unreadable(why),
+            ) => {
                 return Came::Nothing(why.clone());
             }
             Ok(answer) => answer,
@@ -400,6 +402,26 @@ impl Gateway {
             let why = format!("{why}, {} times", call.failures);
             return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
         }
+        self.outage(sent, call, why, now);
+    }
+
+    /// Nobody listens at the gateway's address: whatever its stream shows, it is down after three more tries
+    /// (specification 1, "States and transitions").
+    pub(super) fn connection_refused(
+        &mut self,
+        sent: Duration,
+        call: Call<Job>,
+        why: &str,
+        now: Now,
+    ) {
+        if matches!(call.job, Job::BeforeOpening) {
+            return self.stream_lost(why, now);
+        }
+        self.outage(sent, call, why, now);
+    }
+
+    /// An outage begins, or one more of its tries has failed.
+    fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
         self.lanes.of(&call.question).waiting.push_front(call);
         let next = now.mono + self.rules.retry_wait;
         match &mut self.outage {

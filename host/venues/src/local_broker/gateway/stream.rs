@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use domain::TsNanos;
+use domain::calendar::ExchangeCalendar;
 use domain::gateway_mapping::GatewayBoard;
 use domain::session::{self, TradingHours};
 use ipc::{Event, VenueReady};
@@ -347,7 +348,7 @@ impl Gateway {
 /// When the exchange's session of a time began; none where it has none.
 fn session_began(time: TsNanos) -> Option<TsNanos> {
     let date = time.jst_date();
-    if !session::is_weekday(date) {
+    if !ExchangeCalendar::default().is_business_day(date) {
         return None;
     }
     let hours = TradingHours::of(date);

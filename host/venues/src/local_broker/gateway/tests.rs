@@ -110,7 +110,7 @@ impl Fake {
         let path = question.path();
         self.asked.push(path.clone());
         if !self.is_up {
-            return Err(NoAnswer::Unreachable("the server refuses the connection".to_owned()));
+            return Err(NoAnswer::Refused("the server refuses the connection".to_owned()));
         }
         if self.is_mute || self.mute.iter().any(|of| path.starts_with(of)) {
             return Err(NoAnswer::Unreachable("nothing came in time".to_owned()));

@@ -30,6 +30,19 @@ fn p51_a_ticker_may_have_the_suffix_of_tokyo() {
     assert!(told.starts_with("`1111111111111111` is no ticker"), "{told}");
 }
 
+/// P57: whatever instrument a row of a list can have can be asked for.
+#[test]
+fn p57_an_instrument_of_a_list_is_of_any_market() {
+    for market in [1, 9, 27, 3, 5, 6, 2, 23, 24] {
+        let listed = instrument_of("7203", market).unwrap();
+        assert_eq!(listed_instrument(&listed), Ok(listed.clone()));
+    }
+    assert_eq!(listed_instrument("130A").unwrap(), "130A.TSE");
+    for wrong in ["", ".TSE", "72.TSE", "7203.XXX", "7203.TSE.TSE", "7203.tse", "７２０３"] {
+        assert!(listed_instrument(wrong).is_err(), "{wrong}");
+    }
+}
+
 #[test]
 fn the_key_of_a_path_is_symbol_and_market() {
     assert_eq!(composite_key("7203", TOKYO).as_deref(), Ok("7203@1"));

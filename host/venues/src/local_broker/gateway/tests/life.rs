@@ -201,6 +201,28 @@ fn p46_all_commands_wait_for_one_clock_and_fail_together() {
     assert_eq!(world.heard(), ["1 Error d local_app_down", "1 Error e local_app_down"]);
 }
 
+/// Specification 1, "States and transitions": who refuses connections is down, though its stream goes on.
+#[test]
+fn p46_a_gateway_that_refuses_connections_is_down_whatever_its_stream_shows() {
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(1));
+    world.fake.is_up = false;
+    world.buying_power("a");
+    for second in 1..=15 {
+        assert!(world.push(&frame("7203", 1_000, 100 * second)), "{second}");
+        world.wait(secs(1));
+    }
+    let told = ["1 Subscribed s 7203", "1 Error a local_app_down", "* VenueError local_app_down"];
+    assert_eq!(world.heard(), told);
+    assert!(!world.push(&frame("7203", 1_000, 5_000)), "its stream is closed");
+    // And it heals by itself.
+    world.fake.is_up = true;
+    world.wait(secs(90));
+    assert_eq!(world.heard(), ["* VenueReady"]);
+    assert_eq!(world.state(), "Ready Streaming");
+}
+
 #[test]
 fn p46_an_outage_that_ends_is_told_to_nobody() {
     let mut world = World::ready();

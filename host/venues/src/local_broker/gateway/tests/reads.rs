@@ -74,7 +74,12 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
         ("", "", "", 1),
         ("ACCEPTED", "130A.TSE", "20261124", 1),
         ("FILLED", "", "", 0),
+        // Without a market it is Tokyo's.
+        ("", "130A", "", 1),
         ("", "7203.TSE", "", 0),
+        ("", "7203", "", 0),
+        // Rows may be of other markets.
+        ("", "130A.NSE", "", 0),
         ("", "", "20261123", 0),
     ] {
         let told = list(&mut world, filter(status, instrument, date));
