@@ -234,7 +234,7 @@ const KEYS: [Key; 32] = [
         default: "05:00-06:30",
         flag: "--local-broker",
         variable: "KUMIKI_LOCAL_BROKER_FORCED_LOGOUT",
-        meaning: "when the gateway logs everybody out, in Japan; its silence then is no fault",
+        meaning: "when the gateway logs everybody out, in Japan: no boards are shown then, and its silence is no fault",
     },
     Key {
         name: "local_broker.retry_wait_ms",

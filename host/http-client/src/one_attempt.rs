@@ -33,9 +33,12 @@ pub enum AttemptError {
     /// There was no connection, or no request: nothing was sent.
     #[error("nothing was sent: {0}")]
     NotSent(String),
-    /// What happened after the connection stood: the server may have done what it was asked for.
+    /// Nothing came in time after the connection stood: the server may have done what it was asked for.
     #[error("the request may have arrived: {0}")]
     MayBeSent(String),
+    /// What came after the connection stood is no whole answer, or its end: the same holds, and somebody is there.
+    #[error("the request may have arrived: {0}")]
+    Broken(String),
     /// The server answered with another status than 200.
     #[error("HTTP status {0}")]
     Status(u16),
@@ -240,9 +243,11 @@ fn without_answer(error: &reqwest::Error, answer_time: Duration) -> AttemptError
 }
 
 fn after_sending(error: &reqwest::Error, answer_time: Duration) -> AttemptError {
-    let what = if error.is_timeout() {
-        format!("no whole answer within {} s", answer_time.as_secs_f64())
-    } else if error.is_decode() {
+    if error.is_timeout() {
+        let time = answer_time.as_secs_f64();
+        return AttemptError::MayBeSent(format!("no whole answer within {time} s"));
+    }
+    AttemptError::Broken(if error.is_decode() {
         "the answer cannot be unpacked".to_owned()
     } else if error.is_body() {
         "the connection ended before the answer was whole".to_owned()
@@ -251,8 +256,7 @@ fn after_sending(error: &reqwest::Error, answer_time: Duration) -> AttemptError 
             Some(kind) => format!("the connection ended without an answer ({kind})"),
             None => "the connection ended, or what came is no HTTP".to_owned(),
         }
-    };
-    AttemptError::MayBeSent(what)
+    })
 }
 
 /// The innermost cause of a kind.

@@ -211,9 +211,9 @@ pub struct DepthSnapshot<'a> {
     pub timestamp_source: TimestampSource,
     /// Yen per share of the last trade.
     pub last_price: Option<Decimal>,
-    /// Bids, the best first.
+    /// Bids in the venue's order, usually the best first. One without a price is left out, also the best.
     pub bids: Vec<BookLevel>,
-    /// Asks, the best first.
+    /// Asks likewise.
     pub asks: Vec<BookLevel>,
 }
 

@@ -97,7 +97,8 @@ pub struct VenueState<'a> {
     pub state: VenueLifecycle,
     /// Where its stream of market data stands; null when it has none.
     pub push: Option<Text<'a>>,
-    /// The code of what is wrong.
+    /// The code of what is wrong; `forced_logout` where nothing is and no boards are shown, because the local
+    /// broker's gateway logs everybody out at that time.
     pub code: Option<Text<'a>>,
     /// Since when, in milliseconds UTC.
     pub since_ms: u64,

@@ -1,5 +1,6 @@
 //! A pinentry program and the words spoken with it, one line each (the Assuan protocol). Who starts it holds its
-//! process, so it can be ended at any time, whatever it does.
+//! process, so it can be ended at any time, whatever it does; the crate `pinentry` keeps the process to itself, and
+//! nobody could end one that hangs.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -43,6 +44,12 @@ pub(crate) enum NoPin {
     NoText,
 }
 
+/// Whether a variable of the environment may hold a secret, by its name.
+fn is_secret(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    ["PASSWORD", "TOKEN", "SECRET", "API_KEY"].iter().any(|word| name.contains(word))
+}
+
 /// A pinentry program that runs, and ends with this value.
 #[derive(Debug)]
 pub(crate) struct Program(Child);
@@ -53,6 +60,10 @@ impl Program {
         let mut command = Command::new(name);
         // What it says there would be torn into the log.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // It asks for one secret and needs none.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_secret(name)) {
+            command.env_remove(name);
+        }
         let mut child = command.spawn()?;
         let (to, from) = (child.stdin.take(), child.stdout.take());
         let program = Self(child);

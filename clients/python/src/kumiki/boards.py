@@ -39,7 +39,8 @@ class Board(Record):
     timestamp_source: str
     #: Yen of the last trade.
     last_price: Decimal | None
-    #: The best first.
+    #: In the venue's order, usually the best first. A level without a price is left out, also the best one, and a side
+    #: may be empty.
     bids: list[Level]
     asks: list[Level]
 

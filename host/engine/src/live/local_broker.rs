@@ -125,6 +125,8 @@ impl Gateway {
         let dialect = Dialect { name: identity.component, sha256: identity.sha256 };
         let asked = dialog.clone();
         let place = Endpoint::of(&config).map_err(not_there)?.authority();
+        // Both are the same gateway.
+        let place = place.replace("localhost:", "127.0.0.1:");
         let kept = format!(
             "local-broker/registered-{}.json",
             place.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-")

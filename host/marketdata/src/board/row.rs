@@ -150,7 +150,7 @@ pub struct DepthRow {
     pub timestamp_source: TimeSource,
     /// Price of the last trade in 1/10,000 yen.
     pub last_price: Option<i64>,
-    /// Bids in the venue's order, the best first; at most 10.
+    /// Bids in the venue's order, usually the best first, without those that have no price; at most 10.
     pub bids: Vec<Level>,
     /// Asks likewise.
     pub asks: Vec<Level>,

@@ -24,7 +24,8 @@ fn head_fields() -> Vec<Field> {
     ]
 }
 
-/// The columns of order books, levels from 1 (the best) to 10. A level that is not there has neither price
+/// The columns of order books, levels from 1 to 10 in the venue's order, usually the
+/// best first. A level that is not there has neither price
 /// nor quantity. Prices and quantities are exact decimals with four digits; `received_ns` is in nanoseconds,
 /// `timestamp_ms` in milliseconds since 1970 UTC.
 #[must_use]

@@ -87,8 +87,20 @@ impl Feed {
 
     /// The push was interrupted: what is missed until it comes again is one trade of each symbol.
     pub fn gap(&mut self) {
+        self.streams.iter_mut().for_each(|stream| stream.market.interrupt());
+    }
+
+    /// The push of one symbol was interrupted.
+    pub fn gap_of(&mut self, symbol: &str) {
+        if let Ok(place) = self.place(symbol) {
+            self.streams[place].market.interrupt();
+        }
+    }
+
+    /// A new day of the gateway's begins: what was traded on the one before is compared with nothing.
+    pub fn begin_day(&mut self) {
         for stream in &mut self.streams {
-            stream.market.in_gap = stream.market.volume.is_some();
+            stream.market = Market::default();
         }
     }
 
@@ -223,6 +235,11 @@ impl Feed {
 }
 
 impl Market {
+    /// What is pushed from now on is missed, until a number comes again.
+    const fn interrupt(&mut self) {
+        self.in_gap = self.volume.is_some();
+    }
+
     /// Takes a frame in, and says which trade it tells of.
     fn advance(&mut self, board: &GatewayBoard) -> Option<Derived> {
         let quote = self.quote.replace(Quote::of(board));

@@ -41,6 +41,10 @@ use super::request::{Answer, Class, NoAnswer, Question, Request};
 use super::{NoPassword, VENUE};
 use crate::{Asked, Now, Recipient};
 
+/// The code of a venue that is ready while no boards are shown, because the gateway logs everybody out then
+/// (specification 4, P47).
+pub const FORCED_LOGOUT: &str = "forced_logout";
+
 /// What is to be done outside.
 #[derive(Debug)]
 pub enum Out {
@@ -148,6 +152,8 @@ pub struct Gateway {
     token: Option<SecretString>,
     /// The ticket of the request that gave it: what was sent before that had an older one.
     token_ticket: u64,
+    /// It took the place of one that was refused, and nothing was done with it yet.
+    token_is_untried: bool,
     secrets: Hidden,
     login: Option<Login>,
     renewal: Option<Renewal>,
@@ -162,7 +168,7 @@ pub struct Gateway {
     /// What was written down of it last, and the gateway's day.
     kept: (u64, Vec<String>),
     /// Clients that wait for the registration of a symbol.
-    subscribers: BTreeMap<String, Vec<Asked>>,
+    subscribers: BTreeMap<String, Vec<symbols::Waiting>>,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
     to_register: BTreeMap<String, symbols::Due>,
     /// The program ends: nothing is begun any more.
@@ -202,6 +208,7 @@ impl Gateway {
             password: None,
             token: None,
             token_ticket: 0,
+            token_is_untried: false,
             secrets: Hidden::default(),
             login: None,
             renewal: None,
@@ -335,7 +342,10 @@ impl Gateway {
                 self.outage = None;
                 self.answered_at = Some(now.mono);
                 match answer.status {
-                    200 => self.told(call, &answer.body, now),
+                    200 => {
+                        self.token_is_untried &= ticket < self.token_ticket;
+                        self.told(call, &answer.body, now);
+                    }
                     500.. => {
                         let why = format!("the gateway answers HTTP status {}", answer.status);
                         self.try_again(call, &why, now);
@@ -378,22 +388,22 @@ impl Gateway {
             // It says nothing of the token that came meanwhile.
             GatewayErrorKind::TokenExpired if ticket < self.token_ticket => {
                 call.has_new_token = true;
-                self.lanes.of(&call.question).waiting.push_front(call);
+                self.put_back(call);
             }
-            GatewayErrorKind::TokenExpired if call.has_new_token => {
-                self.lanes.of(&call.question).waiting.push_front(call);
+            GatewayErrorKind::TokenExpired if call.has_new_token || self.token_is_untried => {
+                self.put_back(call);
                 self.token_expired(&refusal.message, now);
             }
             GatewayErrorKind::TokenExpired => {
                 call.has_new_token = true;
-                self.lanes.of(&call.question).waiting.push_front(call);
+                self.put_back(call);
                 self.renew_token(now);
             }
             GatewayErrorKind::RateLimited => match RATE_PAUSES.get(call.slowed) {
                 Some(pause) => {
                     call.slowed += 1;
                     call.not_before = now.mono + *pause;
-                    self.lanes.of(&call.question).waiting.push_front(call);
+                    self.put_back(call);
                 }
                 None => self.failed(call, error_code::RATE_LIMITED, &refusal.message, now),
             },
@@ -418,6 +428,18 @@ impl Gateway {
         }
         tracing::warn!(question = ?call.question, why, "the local broker is asked again");
         call.not_before = now.mono + self.rules.retry_wait;
+        self.put_back(call);
+    }
+
+    /// Puts a request back that is to be made again, before all others. What was to be taken out and is wanted by
+    /// now is no part of it any more.
+    fn put_back(&mut self, mut call: Call<Job>) {
+        if let (Job::Unregister, Question::Unregister(symbols)) = (&call.job, &mut call.question) {
+            symbols.retain(|symbol| !self.set.contains(symbol));
+            if symbols.is_empty() {
+                return;
+            }
+        }
         self.lanes.of(&call.question).waiting.push_front(call);
     }
 
@@ -444,14 +466,17 @@ impl Gateway {
     }
 
     /// Tells where the venue stands.
-    pub fn venue_state(&mut self, client: u64, asked: &GetVenueState) {
+    pub fn venue_state(&mut self, client: u64, asked: &GetVenueState, now: Now) {
         let state = self.state();
+        // Nothing is wrong then, and nothing is shown.
+        let is_quiet = state.is_ready() && self.rules.forced_logout.contains(now.wall);
+        let code = if is_quiet { Some(FORCED_LOGOUT) } else { self.life.code() };
         let event = Event::VenueState(VenueState {
             request_id: asked.request_id.as_text().into_owned().into(),
             venue: VENUE.into(),
             state: state.wire(),
             push: state.push(),
-            code: self.life.code().map(Into::into),
+            code: code.map(Into::into),
             since_ms: self.life.since_ms(),
         });
         self.tell(Recipient::Client(client), event);

@@ -62,7 +62,7 @@ impl Rest {
             AttemptError::NotSent(_) | AttemptError::MayBeSent(_) => {
                 NoAnswer::Unreachable(error.to_string())
             }
-            AttemptError::Status(_) | AttemptError::TooLarge { .. } => {
+            AttemptError::Broken(_) | AttemptError::Status(_) | AttemptError::TooLarge { .. } => {
                 NoAnswer::Unreadable(error.to_string())
             }
         })?;

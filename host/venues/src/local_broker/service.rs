@@ -343,7 +343,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
             Command::GetOrderList(list) => gateway.order_list(asked, list, now),
             Command::GetPositions(_) => gateway.positions(asked, now),
             Command::RequestVenueLogin(_) => gateway.login(Some(asked), now),
-            Command::GetVenueState(state) => gateway.venue_state(client, state),
+            Command::GetVenueState(state) => gateway.venue_state(client, state, now),
             _ => {}
         }
     }

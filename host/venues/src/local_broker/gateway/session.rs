@@ -203,7 +203,8 @@ impl Gateway {
                 renewal.failures += 1;
                 (renewal.ticket, renewal.next) = (None, now.mono + self.rules.retry_wait);
                 if renewal.failures > RETRIES {
-                    self.app_down(&why, came.is_ok(), now);
+                    let answers = matches!(came, Ok(_) | Err(NoAnswer::Unreadable(_)));
+                    self.app_down(&why, answers, now);
                 } else {
                     tracing::warn!(why, "the local broker gives no token; it is asked again");
                 }
@@ -260,6 +261,7 @@ impl Gateway {
         self.outage = None;
         self.secrets.hide_token(&token);
         self.token = Some(token);
+        self.token_is_untried = self.login.is_none();
         let Some(login) = self.login.take() else {
             // A gateway that has forgotten the token may have forgotten the symbols.
             if self.state().is_ready() {
@@ -422,7 +424,7 @@ impl Gateway {
 
     /// An outage begins, or one more of its tries has failed.
     fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
-        self.lanes.of(&call.question).waiting.push_front(call);
+        self.put_back(call);
         let next = now.mono + self.rules.retry_wait;
         match &mut self.outage {
             None => {

@@ -42,6 +42,14 @@ impl Due {
     }
 }
 
+/// A command that waits for the registration of a symbol.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    asked: Asked,
+    /// The client was not subscribed before: where nothing comes of it, it has the symbol not.
+    is_new: bool,
+}
+
 /// The official answer to a registration: the whole list.
 #[derive(Deserialize)]
 struct RegisterAnswer {
@@ -100,6 +108,7 @@ impl Gateway {
             return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
         }
         let was_subscribed = self.set.is_subscribed(&symbol);
+        let is_new = self.set.subscribers(&symbol).all(|client| client != asked.client);
         let registration = self.set.register(asked.client, &symbol);
         if !was_subscribed && registration != Registration::Full {
             // One that only read its board keeps a symbol in the set, and its frames were not taken: what was
@@ -114,15 +123,15 @@ impl Gateway {
             Registration::New if self.state().is_ready() => {
                 self.wanted_again(&symbol);
                 self.to_register.insert(symbol.clone(), Due::at(now.mono));
-                self.subscribers.entry(symbol).or_default().push(asked);
+                self.subscribers.entry(symbol).or_default().push(Waiting { asked, is_new });
             }
             Registration::Known if self.subscribers.contains_key(&symbol) => {
-                self.subscribers.entry(symbol).or_default().push(asked);
+                self.subscribers.entry(symbol).or_default().push(Waiting { asked, is_new });
             }
             // Only its board was read, or it could not be registered: now it has to be.
             Registration::Known if self.state().is_ready() && !self.set.is_listed(&symbol) => {
                 self.register_also(&symbol, now);
-                self.subscribers.entry(symbol).or_default().push(asked);
+                self.subscribers.entry(symbol).or_default().push(Waiting { asked, is_new });
             }
             // Before a login it is remembered.
             Registration::New | Registration::Known => self.tell_subscribed(&asked, &symbol),
@@ -141,10 +150,10 @@ impl Gateway {
         // What waits for the same registration is answered first.
         let mut waiting = Vec::new();
         if let Some(all) = self.subscribers.get_mut(&symbol) {
-            waiting.extend(all.extract_if(.., |waiting| waiting.client == asked.client));
+            waiting.extend(all.extract_if(.., |waiting| waiting.asked.client == asked.client));
         }
         for waiting in waiting {
-            self.tell_subscribed(&waiting, &symbol);
+            self.tell_subscribed(&waiting.asked, &symbol);
         }
         if self.set.release(asked.client, &symbol) {
             self.no_longer_wanted(&symbol);
@@ -164,7 +173,7 @@ impl Gateway {
             lane.waiting.retain(|call| call.job.client() != Some(client));
         }
         for waiting in self.subscribers.values_mut() {
-            waiting.retain(|waiting| waiting.client != client);
+            waiting.retain(|waiting| waiting.asked.client != client);
         }
         for symbol in self.set.client_left(client) {
             self.no_longer_wanted(&symbol);
@@ -207,7 +216,7 @@ impl Gateway {
             return self.tell_error(asked, error_code::VALIDATION_ERROR, why);
         };
         let waiting = self.subscribers.remove(&symbol).unwrap_or_default();
-        for asked in waiting {
+        for Waiting { asked, .. } in waiting {
             let why = format!("{symbol} was taken out of the register set");
             self.tell_error(&asked, error_code::REGISTER_FULL, &why);
         }
@@ -363,6 +372,8 @@ impl Gateway {
             _ => {}
         }
         for symbol in found.missing {
+            // Nothing of it was pushed since, or will be until it is registered again.
+            self.feed.gap_of(&symbol);
             let again = Due { at: now.mono + self.rules.retry_wait, ..Due::at(now.mono) };
             self.to_register.entry(symbol).or_insert(again);
         }
@@ -377,8 +388,8 @@ impl Gateway {
             if was_told {
                 tracing::info!(symbol, "a symbol of the local broker is registered again");
             }
-            for asked in self.subscribers.remove(symbol).unwrap_or_default() {
-                self.tell_subscribed(&asked, symbol);
+            for waiting in self.subscribers.remove(symbol).unwrap_or_default() {
+                self.tell_subscribed(&waiting.asked, symbol);
             }
             return;
         }
@@ -415,6 +426,7 @@ impl Gateway {
         for symbol in symbols {
             let was_told = self.to_register.remove(&symbol).is_some_and(|due| due.was_told);
             self.set.refused(&symbol);
+            self.feed.gap_of(&symbol);
             if one_by_one || !matches!(job, Job::Register) {
                 let due = Due { is_single: true, was_told, ..Due::at(now.mono) };
                 self.to_register.insert(symbol, due);
@@ -439,11 +451,9 @@ impl Gateway {
         why: &str,
         now: Now,
     ) {
-        for asked in self.subscribers.remove(symbol).unwrap_or_default() {
-            self.tell_error(&asked, code, why);
-            if self.set.release(asked.client, symbol) {
-                self.no_longer_wanted(symbol);
-            }
+        let told = format!("{symbol} is not registered at the gateway: {why}");
+        for waiting in self.subscribers.remove(symbol).unwrap_or_default() {
+            self.turn_away(&waiting, symbol, code, &told);
         }
         if !self.set.contains(symbol) {
             return;
@@ -466,14 +476,19 @@ impl Gateway {
         }
     }
 
+    /// Tells a command that nothing comes of its subscription. What the client had before it keeps.
+    fn turn_away(&mut self, waiting: &Waiting, symbol: &str, code: &'static str, why: &str) {
+        self.tell_error(&waiting.asked, code, why);
+        if waiting.is_new && self.set.release(waiting.asked.client, symbol) {
+            self.no_longer_wanted(symbol);
+        }
+    }
+
     /// Whoever waits for a registration is told that it does not come.
     pub(super) fn give_up_subscribers(&mut self, code: &'static str, why: &str) {
         for (symbol, waiting) in std::mem::take(&mut self.subscribers) {
-            for asked in waiting {
-                self.tell_error(&asked, code, why);
-                if self.set.release(asked.client, &symbol) {
-                    self.no_longer_wanted(&symbol);
-                }
+            for waiting in waiting {
+                self.turn_away(&waiting, &symbol, code, why);
             }
         }
         // All that is left is registered with the next stream; what is to leave leaves then.

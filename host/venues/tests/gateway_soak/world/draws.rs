@@ -317,7 +317,7 @@ impl World {
             }
             _ => {
                 let command = GetVenueState { request_id, venue: None };
-                self.gateway.venue_state(client, &command);
+                self.gateway.venue_state(client, &command, now);
                 false
             }
         };
