@@ -79,13 +79,16 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
             limits.changed(&args.limits)?
         },
     };
-    if args.standalone {
+    let places = args.standalone.then(|| {
         let file = config.config_dir.join(engine::session_file::SESSION_FILE);
-        eprintln!("clients find port and token in {}", file.display());
-        eprintln!("runs are kept in {}", config.cache_dir.join("runs").display());
-    }
+        (file, config.cache_dir.join("runs"))
+    });
     engine::serve(config, shutdown, |listening| {
         listens.store(true, Ordering::Relaxed);
+        if let Some((file, runs)) = &places {
+            eprintln!("clients find port and token in {}", file.display());
+            eprintln!("runs are kept in {}", runs.display());
+        }
         println!("{{\"listening\": {}}}", listening.port);
     })?;
     Ok(Ending::Done)

@@ -161,8 +161,11 @@ impl Console {
             tracing::warn!(cause, "the database of listed issues cannot be used");
             has_listed = false;
         }
-        let boards = boards::find(data).map_err(ConsoleError::Files)?;
-        let boards = boards::attach_all(&connection, &boards);
+        // Too many of them must not take the prices away either.
+        let (boards, no_boards) = match boards::find(data) {
+            Ok(boards) => (boards::attach_all(&connection, &boards), None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
         let found = files::find(data.path()).map_err(ConsoleError::Files)?;
         let stored = options.stored.iter().flat_map(StoredView::paths);
         let paths = found.iter().flat_map(|set| &set.paths).chain(stored);
@@ -181,6 +184,11 @@ impl Console {
             }
         }
         boards::make_views(&connection, &boards, &mut unreadable)?;
+        if let Some(why) = no_boards {
+            for (view, _) in boards::VIEWS {
+                no_view(&mut unreadable, view, why.clone());
+            }
+        }
         for set in &found {
             if let Err(why) = set.create(&connection) {
                 no_view(&mut unreadable, set.name, why);

@@ -7,8 +7,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use domain::clock::wall_now;
 use serde_json::{Value, json};
 use tests::built;
+use venues::local_broker::ForcedLogout;
 
 use crate::data::scratch;
 use crate::ipc_client::Client;
@@ -41,7 +43,7 @@ impl Engine {
 
     /// Starts a live one with a gateway at an address, and logs in there. No order goes anywhere.
     pub(crate) fn live(base_url: &str) -> Self {
-        let window = crate::push_venue::logout_elsewhere();
+        let window = ForcedLogout::away_from(wall_now());
         Self::with("live", |command| {
             // Nothing listens there.
             command.args(["--web-broker", "base_url=http://127.0.0.1:9/e_api_v4r8/"]);

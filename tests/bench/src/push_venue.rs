@@ -85,10 +85,7 @@ pub(crate) struct Told {
 impl Venue {
     /// Logs in and subscribes to everything; the gateway takes all of it.
     pub(crate) fn new(mapping: Box<dyn GatewayMapping>) -> Self {
-        let window = logout_elsewhere();
-        let Some(forced_logout) = ForcedLogout::parse(&window) else {
-            panic!("`{window}` is no window");
-        };
+        let forced_logout = ForcedLogout::away_from(wall_now());
         let config = LocalBrokerConfig { forced_logout, ..LocalBrokerConfig::default() };
         let watch = Stopwatch::start();
         let rules = Rules::of(&config, "127.0.0.1:18081".to_owned());
@@ -186,11 +183,4 @@ fn list() -> serde_json::Value {
     let rows: Vec<_> =
         (0..SYMBOLS).map(|number| json!({ "Symbol": symbol(number), "Exchange": 1 })).collect();
     json!({ "RegistList": rows })
-}
-
-/// A forced logout of a minute that is half a day away, so that frames count at every time of the day.
-pub(crate) fn logout_elsewhere() -> String {
-    let minute = wall_now().jst_nanos_of_day() / domain::time::NANOS_PER_MINUTE;
-    let (from, to) = ((minute + 720) % 1_440, (minute + 721) % 1_440);
-    format!("{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
 }

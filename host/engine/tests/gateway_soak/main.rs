@@ -71,20 +71,12 @@ struct World {
     compared: u64,
 }
 
-/// A forced logout that is half a day away.
-fn logout_elsewhere() -> ForcedLogout {
-    let minute = wall_now().jst_nanos_of_day() / domain::time::NANOS_PER_MINUTE;
-    let (from, to) = ((minute + 720) % 1_440, (minute + 721) % 1_440);
-    let text = format!("{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60);
-    ForcedLogout::parse(&text).unwrap()
-}
-
 impl World {
     fn new(seed: u64) -> Self {
         let gateway = Server::start(Config::default()).unwrap();
         let config = LocalBrokerConfig {
             base_url: Some(gateway.base_url()),
-            forced_logout: logout_elsewhere(),
+            forced_logout: ForcedLogout::away_from(wall_now()),
             retry_wait: Duration::from_millis(20),
             reconnect_base: Duration::from_millis(20),
             request_timeout: Duration::from_millis(300),

@@ -95,6 +95,9 @@ struct Notes {
     version: u32,
     /// How far each day is published, by `YYYY-MM-DD`.
     days: BTreeMap<JstDate, DayNote>,
+    /// How far days are in a run that has not come to its end: some files have them, others have not yet.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    under_way: BTreeMap<JstDate, DayNote>,
     /// The files by code.
     files: BTreeMap<String, PublishedFile>,
     /// A file that is being given its name.
@@ -241,7 +244,7 @@ impl Job {
             };
             new.damaged.iter().any(is_it)
         };
-        let (damaged, sound) =
+        let (damaged, sound): (Vec<Dated>, Vec<Dated>) =
             std::mem::take(&mut self.recordings).into_iter().partition(is_damaged);
         self.recordings = sound;
         report.new_segments = new.sound.len() as u64;
@@ -254,6 +257,12 @@ impl Job {
         }
         codes.extend(again.iter().cloned());
         self.refuse_foreign(&codes)?;
+        let days_done = self.day_notes(&damaged)?;
+        if !codes.is_empty() {
+            // Whoever goes on after this run has to have the same recordings.
+            self.notes.under_way.extend(days_done.clone());
+            self.notes.store(&self.paths)?;
+        }
         let all = codes.len() as u64;
         for (done, code) in (0..).zip(&codes) {
             if progress(done, all, WHAT) == ControlFlow::Break(()) {
@@ -268,7 +277,9 @@ impl Job {
             report.written += 1;
         }
         let _ = progress(all, all, WHAT);
-        self.note_days(damaged)?;
+        self.notes.under_way.retain(|date, _| !days_done.contains_key(date));
+        self.notes.days.extend(days_done);
+        self.notes.store(&self.paths)?;
         report.damaged = new.damaged;
         report.unchanged = self.notes.files.len() as u64 - report.written;
         report.made_again = again.into_iter().collect();
@@ -282,8 +293,8 @@ impl Job {
         for day in &found {
             let dated = |segment| Dated { date: day.date(), segment };
             let segments = day.finished().map_err(StoreError::io("list", day.path()))?;
-            let note = self.notes.days.get(&day.date());
-            if let Some(note) = note.filter(|_| !segments.is_empty()) {
+            let notes = [self.notes.days.get(&day.date()), self.notes.under_way.get(&day.date())];
+            for note in notes.into_iter().flatten().filter(|_| !segments.is_empty()) {
                 let before = segments.iter().filter(|one| note.has(one));
                 let bytes = before.map(bytes_of).sum::<Result<u64, _>>()?;
                 if bytes != note.bytes {
@@ -330,9 +341,8 @@ impl Job {
     /// Refuses to make files again where recordings are missing of which they may have had rows.
     fn refuse_gone(&self, again: &BTreeSet<String>) -> Result<(), StoreError> {
         let there: BTreeSet<JstDate> = self.recordings.iter().map(|one| one.date).collect();
-        let Some(gone) = self.notes.days.keys().find(|date| !there.contains(date)) else {
-            return Ok(());
-        };
+        let mut noted = self.notes.days.keys().chain(self.notes.under_way.keys());
+        let Some(gone) = noted.find(|date| !there.contains(date)) else { return Ok(()) };
         let codes: Vec<&str> = again.iter().map(String::as_str).collect();
         let what = format!(
             "{} cannot be made again, because the recordings of {gone} are not in {}; put these or a copy \
@@ -381,8 +391,8 @@ impl Job {
         self.notes.store(&self.paths)
     }
 
-    /// Notes that all that is recorded is published, but for these.
-    fn note_days(&mut self, damaged: Vec<Dated>) -> Result<(), StoreError> {
+    /// How far the days are where all that is recorded is published, but for these.
+    fn day_notes(&self, damaged: &[Dated]) -> Result<BTreeMap<JstDate, DayNote>, StoreError> {
         let mut days: BTreeMap<JstDate, DayNote> = BTreeMap::new();
         for one in &self.recordings {
             let day = days.entry(one.date).or_default();
@@ -394,8 +404,7 @@ impl Job {
             day.last = day.last.max(one.segment.number);
             day.without.insert(one.segment.number);
         }
-        self.notes.days.extend(days);
-        self.notes.store(&self.paths)
+        Ok(days)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `[local_broker]` of `kumiki.toml`, already typed, and where the gateway may be (specification 4, P43, P44).
 
+use std::fmt;
 use std::time::Duration;
 
 use domain::TsNanos;
@@ -54,6 +55,16 @@ impl ForcedLogout {
         (window.from != window.to).then_some(window)
     }
 
+    /// A minute half a day away from a time: for a gateway that logs nobody out, as in tests.
+    #[must_use]
+    pub fn away_from(time: TsNanos) -> Self {
+        const DAY_MINUTES: u64 = 24 * 60;
+        let minute = time.jst_nanos_of_day() / NANOS_PER_MINUTE + DAY_MINUTES / 2;
+        // Below 1,440.
+        let of_day = |minute: u64| (minute % DAY_MINUTES) as u16;
+        Self { from: of_day(minute), to: of_day(minute + 1) }
+    }
+
     /// Whether a time is in it; its end is not.
     #[must_use]
     pub fn contains(self, time: TsNanos) -> bool {
@@ -67,6 +78,14 @@ impl ForcedLogout {
     pub fn gateway_day(self, time: TsNanos) -> u64 {
         let minute = time.jst_nanos_of_day() / NANOS_PER_MINUTE;
         time.jst_day().saturating_sub(u64::from(minute < u64::from(self.to)))
+    }
+}
+
+/// As [`ForcedLogout::parse`] reads it.
+impl fmt::Display for ForcedLogout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, to } = self;
+        write!(f, "{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
     }
 }
 
@@ -255,6 +274,19 @@ mod tests {
         ] {
             let told = endpoint(Some(text), false, false).unwrap_err().to_string();
             assert!(told.contains(why) && !told.contains("word@"), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_window_can_be_half_a_day_away() {
+        for (hour, minute, window) in
+            [(8, 30, "20:30-20:31"), (11, 59, "23:59-00:00"), (12, 0, "00:00-00:01")]
+        {
+            let date = JstDate::from_ymd_opt(2026, 11, 24).unwrap();
+            let now = TsNanos::from_jst(date, (hour * 60 + minute) * NANOS_PER_MINUTE).unwrap();
+            let away = ForcedLogout::away_from(now);
+            assert_eq!((away.to_string().as_str(), away.contains(now)), (window, false));
+            assert_eq!(ForcedLogout::parse(window), Some(away));
         }
     }
 

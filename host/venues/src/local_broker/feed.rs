@@ -97,13 +97,6 @@ impl Feed {
         }
     }
 
-    /// A new day of the gateway's begins: what was traded on the one before is compared with nothing.
-    pub fn begin_day(&mut self) {
-        for stream in &mut self.streams {
-            stream.market = Market::default();
-        }
-    }
-
     /// The symbol was unsubscribed: its next frame is a first one. Its numbers go on, so that none of a
     /// session comes twice.
     pub fn forget(&mut self, symbol: &str) {

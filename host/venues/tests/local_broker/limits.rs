@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 use venues::local_broker::Busy;
 use venues::local_broker::limits::{
-    COMMANDS_WAITING_MAX, END_TIME, FRAME_RECEIVED_BYTES_MAX, SHORT_ANSWER_BYTES_MAX,
+    ANSWER_BYTES_MAX, COMMANDS_WAITING_MAX, END_TIME, FRAME_RECEIVED_BYTES_MAX,
+    SHORT_ANSWER_BYTES_MAX,
 };
 
 use crate::server::{Server, Stream, usual};
@@ -61,6 +62,29 @@ fn short_answer_bytes_max_is_the_longest_answer_that_is_no_list() {
         } else {
             let told = venue.until("Error")["message"].to_string();
             assert!(told.contains("the answer has more than 65536 bytes"), "{told}");
+        }
+        venue.service.stop();
+    }
+}
+
+#[test]
+fn answer_bytes_max_is_the_longest_list() {
+    for more in [0, 1] {
+        let server = Server::start(move |asked, body| {
+            if !asked.starts_with("GET /orders") {
+                return usual(asked, body);
+            }
+            let mut rows = b"[]".to_vec();
+            rows.resize(ANSWER_BYTES_MAX + more, b' ');
+            (200, rows)
+        });
+        let venue = Venue::subscribed(&server);
+        venue.send("GetOrderList", json!({ "filter": {} })).unwrap();
+        if more == 0 {
+            assert_eq!(venue.until("OrderListUpdated")["orders"], json!([]));
+        } else {
+            let told = venue.until("Error")["message"].to_string();
+            assert!(told.contains("the answer has more than 16777216 bytes"), "{told}");
         }
         venue.service.stop();
     }

@@ -3,11 +3,14 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use domain::clock::wall_now;
 use domain::gateway_mapping::GatewayDescription;
 use ipc::Command;
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use venues::local_broker::{Busy, KeepAlive, LocalBrokerConfig, Service, Setup, Told};
+use venues::local_broker::{
+    Busy, ForcedLogout, KeepAlive, LocalBrokerConfig, Service, Setup, Told,
+};
 
 use crate::dialect::Dialect;
 use crate::server::Server;
@@ -45,6 +48,8 @@ impl Venue {
             // Of our own gateway nothing answers pings.
             keep_alive: KeepAlive::ReadTimeout,
             read_timeout: PATIENCE * 60,
+            // Whatever the time is, boards are shown.
+            forced_logout: ForcedLogout::away_from(wall_now()),
             retry_wait: Duration::from_millis(1),
             reconnect_base: Duration::from_millis(1),
             request_timeout,

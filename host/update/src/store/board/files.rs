@@ -70,6 +70,9 @@ const TABLES: [Table; 2] = [
     Table { name: "trades", fields: trade_print_fields, file: |segment| segment.trades.as_ref() },
 ];
 
+/// A folder that is called like `column=value` is no column.
+pub(super) const PLAIN: &str = "hive_partitioning = false";
+
 impl Table {
     /// Its columns as they are selected from a recording.
     fn columns(&self) -> String {
@@ -85,7 +88,7 @@ impl Table {
         let files = segments.filter_map(|one| (self.file)(&one.segment));
         let files: Vec<String> = files.map(|path| quoted_path(path)).collect();
         (!files.is_empty())
-            .then(|| format!("read_parquet([{}], filename = true)", files.join(", ")))
+            .then(|| format!("read_parquet([{}], filename = true, {PLAIN})", files.join(", ")))
     }
 }
 

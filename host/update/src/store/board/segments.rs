@@ -12,6 +12,7 @@ use pricestore::sql::quoted_path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::files::PLAIN;
 use crate::store::limits::BOARD_WHY_CHARS_MAX;
 
 /// A segment and its day.
@@ -97,7 +98,8 @@ fn check(
     let failed = |why: String| (path.display().to_string(), why);
     read.map_err(|error| failed(with_causes(&error)))?;
     // Every value of every column has to be decoded for it.
-    let counts = format!("SELECT count(COLUMNS(*)) FROM read_parquet({})", quoted_path(path));
+    let counts =
+        format!("SELECT count(COLUMNS(*)) FROM read_parquet({}, {PLAIN})", quoted_path(path));
     let counted = connection.query_row(&counts, [], |_| Ok(()));
     counted.map_err(|error| failed(error.to_string()))
 }

@@ -326,3 +326,43 @@ fn notes_that_are_too_large_or_of_another_version_are_refused() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+/// A run that was ended early goes on with the same recordings only: files that have them and files that have
+/// others of the same day would be a mixture.
+#[test]
+fn what_an_ended_run_has_begun_goes_on_with_the_same_recordings_only() {
+    let world = World::new();
+    let begun = publish_board(&world.data, &world.recordings, &mut |done, _, _| match done {
+        0 => ControlFlow::Continue(()),
+        _ => ControlFlow::Break(()),
+    });
+    assert!(matches!(begun, Err(StoreError::Cancelled)), "{begun:?}");
+    let other = world.recordings.with_file_name("other");
+    record(&other, date("2026-01-05"), 5..70);
+    let mixed = publish_board(&world.data, &other, &mut |_, _, _| ControlFlow::Continue(()));
+    let error = mixed.unwrap_err().to_string();
+    assert!(error.contains("it is another recording"), "{error}");
+    // More of the same is no other one.
+    record(&world.recordings, date("2026-01-06"), 40..60);
+    world.publish().unwrap();
+    let whole = World::new();
+    record(&whole.recordings, date("2026-01-06"), 40..60);
+    whole.publish().unwrap();
+    assert_eq!(world.rows(), whole.rows());
+    assert!(world.publish().unwrap().written == 0);
+}
+
+/// A folder that is called like a column of a table changes no column.
+#[test]
+fn a_folder_with_the_name_of_a_column_is_a_folder() {
+    let plain = World::new();
+    plain.publish().unwrap();
+    for name in ["symbol=9999", "qty=5"] {
+        let world = World::new();
+        let below = world.recordings.with_file_name(name).join("recordings");
+        fs::create_dir_all(below.parent().unwrap()).unwrap();
+        fs::rename(&world.recordings, &below).unwrap();
+        publish_board(&world.data, &below, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
+        assert_eq!(world.rows(), plain.rows(), "{name}");
+    }
+}

@@ -53,8 +53,6 @@ pub(crate) struct Stream {
     ping: Option<Duration>,
     pong: Option<Duration>,
     is_logged_out: bool,
-    /// The gateway's day; see [`ForcedLogout::gateway_day`](super::super::ForcedLogout::gateway_day).
-    gateway_day: u64,
     /// Since the login the gateway's list has not been asked for.
     lists_first: bool,
 }
@@ -230,21 +228,19 @@ impl Gateway {
                 KeepAlive::ReadTimeout => self.keep_alive_by_frames(now),
             }
         }
-        let gateway_day = self.rules.forced_logout.gateway_day(now.wall);
-        // A clock that was set back begins none.
-        if gateway_day > self.stream.gateway_day {
-            self.feed.begin_day();
-            self.stream.gateway_day = gateway_day;
-        }
         let is_logged_out = self.rules.forced_logout.contains(now.wall);
-        if is_logged_out != self.stream.is_logged_out {
-            tracing::info!(
-                is_logged_out,
-                "boards are not shown while the local broker's gateway is logged out"
-            );
+        match (self.stream.is_logged_out, is_logged_out) {
+            (false, true) => tracing::info!(
+                "the local broker's gateway logs out; boards are not shown until it is over"
+            ),
+            (true, false) => {
+                tracing::info!("the forced logout of the local broker's gateway is over")
+            }
+            _ => {}
         }
         if self.stream.is_logged_out && !is_logged_out && self.stream.stand == Stand::Trusted {
             // A gateway that has logged out says so here, and a new token is asked for.
+            self.feed.gap();
             self.register_all_again(now);
         }
         self.stream.is_logged_out = is_logged_out;

@@ -1,5 +1,6 @@
 //! The venue against a gateway of the tests' own, in time that the tests give.
 
+mod again;
 mod late;
 mod life;
 mod limits;
@@ -463,7 +464,8 @@ impl World {
     /// Where the venue stands, as clients are told.
     fn state(&mut self) -> String {
         let asked = GetVenueState { request_id: id("state"), venue: None };
-        self.gateway.venue_state(9, &asked);
+        let now = self.now();
+        self.gateway.venue_state(9, &asked, now);
         let mut outs = self.gateway.take_out();
         let Some(Out::Tell(Recipient::Client(9), event)) = outs.pop_front() else {
             panic!("{outs:?} waited");

@@ -230,6 +230,7 @@ fn p47_frames_during_the_forced_logout_are_not_shown() {
     assert!(world.push(&frame("7203", 1_000, 100)));
     world.wait(secs(60));
     assert!(!world.push(&frame("7203", 1_000, 900)));
+    assert_eq!(world.state(), "Ready Streaming (forced_logout)", "whoever asks is told why");
     // The gateway has logged out, and in again with its own means; our token is dead.
     world.fake.token = None;
     world.fake.registered.clear();
@@ -238,6 +239,7 @@ fn p47_frames_during_the_forced_logout_are_not_shown() {
     assert_eq!((world.fake.took("/token"), world.fake.symbols()), (1, vec!["7203"]));
     assert!(world.push(&frame("7203", 1_000, 1_000)));
     assert_eq!(world.traded, 900);
+    assert_eq!(world.state(), "Ready Streaming");
 }
 
 /// Specification 1, "Errors": a gateway that is down in the forced logout is no error of the log, and told all the
