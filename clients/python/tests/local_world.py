@@ -1,5 +1,6 @@
 """A simulated local gateway, and an engine that reads it: what the tests of the local broker share."""
 
+import datetime
 import json
 import subprocess
 import time
@@ -15,15 +16,22 @@ SPEC, VENDOR = "local-broker-spec", "local-broker-kabusapi"
 QUICK = ("retry_wait_ms=50", "reconnect_base_ms=50", "request_timeout_ms=2000")
 
 
+def logged_out(begins, ends):
+    """The setting of a forced logout that begins and ends so many minutes from now."""
+    now = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=9)))
+    times = [now + datetime.timedelta(minutes=minutes) for minutes in (begins, ends)]
+    return "forced_logout=" + "-".join(f"{time:%H:%M}" for time in times)
+
+
 class Gateway:
     """`kumiki sim local-broker`; its market stands until trades are posted."""
 
-    def __init__(self, folder, *arguments, form=SPEC, market=("--still",)):
-        folder.mkdir(parents=True)
-        command = [program(), "sim", "local-broker", "--port", "0", "--dialect", form, "--password", PASSWORD,
+    def __init__(self, folder, *arguments, form=SPEC, market=("--still",), port=0):
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [program(), "sim", "local-broker", "--port", port, "--dialect", form, "--password", PASSWORD,
                    "--until-stdin-closes", *market, *arguments]
         self.stderr = folder / "gateway.err"
-        with self.stderr.open("wb") as errors:
+        with self.stderr.open("ab") as errors:
             self.process = subprocess.Popen(
                 list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=folder)
         listening = first_line(self.process)
@@ -53,27 +61,45 @@ class Gateway:
 
 
 class LocalWorld:
-    """A gateway and an engine."""
+    """A gateway and an engine. `address` gives that of something between the two."""
 
-    def __init__(self, folder, *settings, form=SPEC, gateway=(), market=("--still",), dev_login=True, environment=()):
+    def __init__(self, folder, *settings, form=SPEC, gateway=(), market=("--still",), dev_login=True, environment=(),
+                 address=None, terminal=()):
         dialect(form)
         self.folder = folder
-        self.gateway = Gateway(folder / "gateway", *gateway, form=form, market=market)
+        self._gateway = lambda port: Gateway(folder / "gateway", *gateway, form=form, market=market, port=port)
+        self.gateway = self._gateway(0)
         try:
-            given = (*QUICK, f"base_url={self.gateway.address}", f"dialect={form}", *settings)
+            base_url = address(self.gateway) if address else self.gateway.address
+            # Nobody is logged out now, whatever the time is.
+            given = (*QUICK, logged_out(720, 721), f"base_url={base_url}", f"dialect={form}", *settings)
             arguments = [word for setting in given for word in ("--local-broker", setting)]
             environment = {"DEV_LOCALBROKER_API_PASSWORD": PASSWORD, **dict(environment)}
             self._start = lambda: Trading(folder / "engine", None, *arguments, form="web-broker-spec",
-                                          dev_login=dev_login, environment=environment)
+                                          dev_login=dev_login, environment=environment, terminal=terminal)
             self.engine = self._start()
         except BaseException:
             self.gateway.kill()
             raise
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def start_again(self):
         """Another engine in the folders of one that was killed."""
         self.engine.kill()
         self.engine = self._start()
+
+    def gateway_again(self):
+        """Another gateway at the address of one that was killed."""
+        self.gateway = self._gateway(self.gateway.port)
+
+    def client(self):
+        """A connection to the engine."""
+        return self.engine.client()
 
     @property
     def config(self):
@@ -97,6 +123,40 @@ class LocalWorld:
     def close(self):
         self.engine.kill()
         self.gateway.kill()
+
+
+def venue_state(client):
+    """Where the venue stands."""
+    return client.ask("GetVenueState", "VenueState", venue="local_broker")
+
+
+def subscribe(world, client):
+    """Subscribes to a ticker, whose boards come from then on."""
+    client.ask("Subscribe", "Subscribed", venue="local_broker", ticker="7203")
+    # A login is told before the stream is open; what is traded until then is pushed to nobody.
+    world.until(lambda: venue_state(client)["push"] == "Streaming", "it streams")
+    world.until(lambda: world.registered() == ["7203"], "the symbol is registered")
+
+
+def stream(world, client):
+    """Logs in, and subscribes to a ticker."""
+    client.ask("RequestVenueLogin", "VenueReady", venue="local_broker")
+    subscribe(world, client)
+
+
+def trades_of(client):
+    """The trades that a client was told, in their order."""
+    return [row for event in client.since(0, "Trades") for row in event["trades"]]
+
+
+def all_trades(world, client):
+    """The trades that a client was told, when they are all that the gateway has pushed: of the first frame comes none
+    (P54)."""
+    pushed = world.gateway.view()["symbols"]["7203"]["pushed_volume"]
+    while (told := sum(int(row["qty"]) for row in trades_of(client))) < pushed:
+        client.next()
+    assert told == pushed, "none is told twice"
+    return trades_of(client)
 
 
 def fake_pinentry(folder, getpin):

@@ -2,20 +2,26 @@
 session, by the session for asyncio, and by `kumiki watch`."""
 
 import asyncio
+import datetime
 import json
 import os
+import pathlib
+import re
 import subprocess
+import sys
 import threading
-import datetime
 from decimal import Decimal
 
 import kumiki
 import kumiki.aio
 import pytest
 from conftest import program
-from local_world import PASSWORD, SPEC, VENDOR, LocalWorld, fake_pinentry
+from local_world import (
+    PASSWORD, SPEC, VENDOR, LocalWorld, all_trades, fake_pinentry, stream, subscribe, trades_of, venue_state,
+)
 from plain_client import PATIENCE, Client
 from web_broker import refused_start
+from websockets.sync.client import ClientConnection
 
 NEEDS_SHELL = pytest.mark.skipif(os.name != "posix", reason="a script for a shell")
 
@@ -232,6 +238,19 @@ def test_the_real_market_takes_two_variables(tmp_path, settings, environment):
     assert code == 19 and "LOCALBROKER_ALLOW_PROD=1" in told, told
 
 
+def test_the_real_market_is_told_to_every_client(tmp_path):
+    """P44: with both variables; the address stays the simulator's."""
+    both = {"LOCALBROKER_ENV": "prod", "LOCALBROKER_ALLOW_PROD": "1"}
+    with LocalWorld(tmp_path, environment=both) as one, one.client() as client:
+        told = client.ready["venue_capabilities"]
+        assert told["local_broker"] == {
+            "requires_local_app": True, "max_push_symbols": 50, "supports_amend": False,
+            "requires_trade_password_for_cancel": True, "is_production": True,
+        }
+        assert told["web_broker"]["is_production"] is False
+        stream(one, client)
+
+
 def test_an_environment_that_is_none_is_told(tmp_path):
     """Of the specification only `prod` is the real market; who means it otherwise hears so."""
     one = LocalWorld(tmp_path, environment={"LOCALBROKER_ENV": "PROD", "LOCALBROKER_ALLOW_PROD": "1"})
@@ -265,6 +284,67 @@ def test_a_wrong_setting_is_told_with_the_usage_of_its_command(tmp_path):
 def test_a_dialect_that_is_none_is_named(tmp_path):
     code, told = refused_start(tmp_path, "--local-broker", "dialect=nothing")
     assert code == 18 and "local-broker-spec or local-broker-kabusapi" in told, told
+
+
+def walked(folder, names):
+    """The trades of a walk of prices, whose gateway calls the best prices so."""
+    walk = ("--seed", "7", "--instrument", "7203", "--market-begins", "held", "--speed", "max", "--mean-gap", "30s",
+            "--quote-names", names)
+    with LocalWorld(folder, market=walk) as one, one.client() as client:
+        stream(one, client)
+        one.gateway.control({"do": "market", "run": True})
+        one.until(lambda: one.gateway.view()["market_over"], "the day is over")
+        return [(row["price"], row["qty"], row["side"], row["side_rule"]) for row in all_trades(one, client)]
+
+
+def test_trades_do_not_depend_on_the_names_of_the_best_prices(tmp_path):
+    """The vendor calls the best price of those who sell BidPrice; the levels tell which is which."""
+    vendor, usual = (walked(tmp_path / names, names) for names in ("vendor", "usual"))
+    assert vendor == usual and len(vendor) > 100
+    assert {side for _, _, side, _ in vendor} >= {"buy", "sell"}
+    assert {rule for *_, rule in vendor} >= {"at_ask", "at_bid"}
+
+
+def memory(process):
+    """The most memory that a process has held so far, in bytes."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads how much memory another process holds")
+def test_who_reads_nothing_for_long_is_sent_away_and_nobody_else_misses_a_trade(spec):
+    """P56: where 65,536 messages wait; of each frame one waits, a trade, beside the newest board. It takes some 70,000
+    frames, and is the slowest test of this venue."""
+    with spec.client() as client, Client(spec.engine.port, spec.engine.token, mode="live", max_queue=1) as slow:
+        stream(spec, client)
+        subscribe(spec, slow)
+        before = memory(spec.engine.process)
+        told, posted = 0, 0
+        while "too_slow" not in spec.log():
+            assert posted < 200_000, "it is never sent away"
+            spec.gateway.trade("2850", 100, count=2_000)
+            posted += 2_000
+            told += bare_quantities(client, 100 * (posted - 1) - told)
+        truth = spec.gateway.view()["symbols"]["7203"]
+        assert told == truth["pushed_volume"] == 100 * (posted - 1)
+        # What waited has 64 MiB at most, as the engine counts it.
+        assert memory(spec.engine.process) - before < 128 << 20
+        # Who reads only now may find the connection gone, and the reason with it.
+        slow.closed()
+        assert (slow.socket.close_code, slow.socket.close_reason) in ((1008, "too_slow"), (1006, ""))
+        assert len(trades_of(slow)) < posted - 1
+        assert client.ask("GetBoard", "DepthSnapshot", venue="local_broker", ticker="7203")["last_price"] == "2850"
+        assert venue_state(client)["push"] == "Streaming"
+
+
+def bare_quantities(client, quantity):
+    """Reads on until so many shares were traded, and gives their sum; of so many messages none is held against the
+    schemas."""
+    told = 0
+    while told < quantity:
+        event = json.loads(ClientConnection.recv(client.socket, PATIENCE))
+        told += sum(int(row["qty"]) for row in event.get("trades", ()))
+    return told
 
 
 def test_a_client_that_reads_nothing_delays_nobody(spec):

@@ -104,11 +104,14 @@ def test_each_code_has_an_exception_of_its_own():
         kumiki.VenueNotAvailableError: ["venue_not_available", "not_in_replay_mode"],
         kumiki.VenueError: ["login_failed", "token_expired", "local_app_down", "register_full", "rate_limited",
                             "gateway_error"],
+        kumiki.GatewayError: ["token_expired", "local_app_down", "register_full", "rate_limited", "gateway_error"],
         ValueError: ["value_error", "validation_error"],
         TimeoutError: ["handshake_timeout"],
     }
     for base, of_base in bases.items():
         assert all(isinstance(told[code], base) for code in of_base), base
+    # Every venue refuses logins.
+    assert not isinstance(told["login_failed"], kumiki.GatewayError)
     for code in bases[kumiki.VenueError]:
         outage = of_event({"event": "VenueError", "venue": "web_broker", "code": code, "message": "as told"})
         assert (type(outage), outage.venue) == (type(told[code]), "web_broker")

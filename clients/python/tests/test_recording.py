@@ -9,7 +9,7 @@ from decimal import Decimal
 import jsonschema
 import pytest
 from conftest import program
-from local_world import LocalWorld
+from local_world import LocalWorld, stream
 from plain_client import PATIENCE, SCHEMAS, Client
 from web_broker import refused_start
 
@@ -27,16 +27,6 @@ def ran(*words):
 def asked(data, sql):
     """The rows of an answer of `kumiki sql`."""
     return [json.loads(line) for line in ran("sql", "--data-dir", data, "--format", "jsonl", sql).splitlines()]
-
-
-def stream(world, client):
-    """Logs in and subscribes to a ticker, whose boards come from then on."""
-    client.ask("RequestVenueLogin", "VenueReady", venue="local_broker")
-    client.ask("Subscribe", "Subscribed", venue="local_broker", ticker="7203")
-    # A login is told before the stream is open; what is traded until then is pushed to nobody.
-    state = "VenueState"
-    world.until(lambda: client.ask("GetVenueState", state, venue="local_broker")["push"] == "Streaming", "it streams")
-    world.until(lambda: world.registered() == ["7203"], "the symbol is registered")
 
 
 def test_what_was_recorded_is_published_and_asked(tmp_path):

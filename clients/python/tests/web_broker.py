@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import urllib.request
@@ -15,6 +16,8 @@ ORDER = {"instrument_id": "7203.TSE", "order_side": "BUY", "order_type": "LIMIT"
          "price": "2850", "time_in_force": "DAY", "post_only": False, "reduce_only": False}
 #: Nothing of this machine's own keys.
 CLEAN = {"KUMIKI_KEY_STORE": "off", "DEV_WEBBROKER_USER_ID": USER, "DEV_WEBBROKER_PASSWORD": PASSWORD}
+#: How a line of a log begins.
+NOTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ JST ")
 
 
 def dialect(name):
@@ -72,10 +75,11 @@ class Broker:
 
 
 class Trading:
-    """`kumiki serve --mode live` that trades at an address: by itself, or started by a line on standard input."""
+    """`kumiki serve --mode live` that trades at an address: by itself, or started by a line on standard input.
+    `terminal`: how it is started at one, for `subprocess.Popen`; what it says is there then."""
 
     def __init__(self, folder, url, *arguments, form="web-broker-spec", dev_login=True, environment=(),
-                 start_line=None):
+                 start_line=None, terminal=()):
         self.folder, self.config, self.cache = folder, folder / "config", folder / "cache"
         folder.mkdir(parents=True, exist_ok=True)
         command = [program(), "serve", "--mode", "live", "--port", "0", *arguments]
@@ -87,12 +91,12 @@ class Trading:
                 command += ["--web-broker", f"{name}={value}"]
         self.stderr = folder / "engine.err"
         with self.stderr.open("ab") as errors:
+            how = {"stdin": subprocess.PIPE, "stderr": errors, **dict(terminal)}
             self.process = subprocess.Popen(
-                list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-                env={**os.environ, **CLEAN, **dict(environment)}, cwd=folder)
+                list(map(str, command)), stdout=subprocess.PIPE, env={**os.environ, **CLEAN, **dict(environment)},
+                cwd=folder, **how)
         if start_line is not None:
-            line = {"token": "a token of sixteen", "config_dir": str(self.config), "cache_dir": str(self.cache)}
-            self.process.stdin.write(json.dumps({**line, **start_line}).encode() + b"\n")
+            self.process.stdin.write(line_for(self.config, self.cache, **start_line).encode())
             self.process.stdin.flush()
         self.port = first_line(self.process)["listening"]
         self.token = json.loads((self.config / "engine-session.json").read_text())["token"]
@@ -109,7 +113,8 @@ class Trading:
     def kill(self):
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
+        if self.process.stdin:
+            self.process.stdin.close()
         self.process.stdout.close()
 
     def log(self):
@@ -118,12 +123,20 @@ class Trading:
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def line_for(config, cache, **other):
+    """The line of standard input by which another program starts an engine."""
+    line = {"token": "a token of sixteen", "config_dir": str(config), "cache_dir": str(cache)}
+    return json.dumps({**line, **other}) + "\n"
+
+
 def refused_start(folder, *arguments, environment=()):
-    """How an engine ends that does not start: its exit code, and what it says."""
-    command = [program(), "serve", "--mode", "live", "--standalone", "--port", "0", "--config-dir", folder / "config",
-               "--cache-dir", folder / "cache", *arguments]
+    """How an engine ends that does not start: its exit code, and what it says, which is one line besides its log."""
+    command = [program(), "serve", "--mode", "live", "--port", "0", *arguments]
     ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE, cwd=folder,
+                           input=line_for(folder / "config", folder / "cache"),
                            env={**os.environ, **CLEAN, **dict(environment)})
-    told = [line for line in ended.stderr.splitlines() if line.startswith("error: ")]
-    assert ended.stdout == "" and len(told) == 1, ended
+    # To wrong arguments belongs the usage.
+    said = ended.stderr.partition("\n\nUsage: ")[0] if ended.returncode == 2 else ended.stderr
+    told = [line for line in said.splitlines() if not NOTE.match(line)]
+    assert ended.stdout == "" and len(told) == 1 and told[0].startswith("error: "), ended
     return ended.returncode, told[0]

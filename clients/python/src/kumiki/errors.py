@@ -189,30 +189,32 @@ class VenueError(KumikiError):
 
 
 class LoginFailedError(VenueError):
-    """The venue refused the login."""
+    """The venue refused the login, of whatever kind it is."""
 
 
 class LoginCancelledError(VenueError):
     """The login was given up."""
 
 
-class TokenExpiredError(VenueError):
+class GatewayError(VenueError):
+    """The venue's program on this machine answered an error, or nothing that can be read; and the base of all that only
+    such a program gives: `except kumiki.GatewayError` is for each of them. That it refused a login, or that nobody
+    gave the password, is a LoginFailedError or a LoginCancelledError as at every venue."""
+
+
+class TokenExpiredError(GatewayError):
     """The venue no longer takes the token: log in again."""
 
 
-class LocalAppDownError(VenueError):
+class LocalAppDownError(GatewayError):
     """The venue's program on this machine cannot be reached."""
 
 
-class GatewayError(VenueError):
-    """The venue's program answered an error, or nothing that can be read."""
-
-
-class RegisterFullError(VenueError):
+class RegisterFullError(GatewayError):
     """The venue gives market data of so many tickers at once, and no more."""
 
 
-class RateLimitedError(VenueError):
+class RateLimitedError(GatewayError):
     """The venue takes no more requests for now."""
 
 
