@@ -20,7 +20,7 @@ from local_world import (
     PASSWORD, SPEC, VENDOR, LocalWorld, all_trades, fake_pinentry, stream, subscribe, trades_of, venue_state,
 )
 from plain_client import PATIENCE, Client
-from web_broker import refused_start
+from web_broker import CLEAN, NOTE, refused_start
 from websockets.sync.client import ClientConnection
 
 NEEDS_SHELL = pytest.mark.skipif(os.name != "posix", reason="a script for a shell")
@@ -236,6 +236,18 @@ def test_the_real_market_takes_two_variables(tmp_path, settings, environment):
     arguments = [word for setting in settings for word in ("--local-broker", setting)]
     code, told = refused_start(tmp_path, *arguments, environment=environment)
     assert code == 19 and "LOCALBROKER_ALLOW_PROD=1" in told, told
+
+
+def test_a_standalone_engine_that_is_refused_says_so_in_one_line(tmp_path):
+    """P44: nothing of a session file, which is not there."""
+    config = tmp_path / "config"
+    command = [program(), "serve", "--mode", "live", "--standalone", "--port", "0", "--config-dir", config,
+               "--cache-dir", tmp_path / "cache"]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE,
+                           env={**os.environ, **CLEAN, "LOCALBROKER_ENV": "prod"})
+    told, = [line for line in ended.stderr.splitlines() if not NOTE.match(line)]
+    assert ended.returncode == 19 and "LOCALBROKER_ALLOW_PROD=1" in told, told
+    assert not (config / "engine-session.json").exists()
 
 
 def test_the_real_market_is_told_to_every_client(tmp_path):
