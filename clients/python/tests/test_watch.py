@@ -3,9 +3,12 @@
 import contextlib
 import json
 import os
+import re
 import secrets
 import select
 import signal
+import socket as sockets
+import struct
 import subprocess
 import threading
 import time
@@ -26,6 +29,7 @@ class Played:
 
     def __init__(self, folder, script, state="Ready"):
         self.config, self.script, self.state = folder, script, state
+        self.push, self.code, self.is_silent = None, None, False
         self.commands, self.socket = [], None
         self.server = serve(self._serve, "127.0.0.1", 0, compression=None)
         self.port = self.server.socket.getsockname()[1]
@@ -60,8 +64,9 @@ class Played:
                 command = json.loads(socket.recv())
                 self.commands.append(command)
                 if command["op"] == "GetVenueState":
-                    self.tell("VenueState", request_id=command["request_id"], venue=VENUE, state=self.state, push=None,
-                              code=None, since_ms=1)
+                    if not self.is_silent:
+                        self.tell("VenueState", request_id=command["request_id"], venue=VENUE, state=self.state,
+                                  push=self.push, code=self.code, since_ms=1)
                 else:
                     self.script(self, command)
 
@@ -73,9 +78,9 @@ class Played:
 
     # --- Events.
 
-    def subscribed(self, command):
+    def subscribed(self, command, name=None):
         ticker = command["ticker"]
-        info = {"symbol": ticker, "exchange": "LocalBrokerStock", "market_kind": "Stock", "display_name_ja": None}
+        info = {"symbol": ticker, "exchange": "LocalBrokerStock", "market_kind": "Stock", "display_name_ja": name}
         self.tell("Subscribed", request_id=command["request_id"], venue=VENUE, ticker=ticker, ticker_info=info)
 
     def depth(self, ticker, number):
@@ -185,6 +190,27 @@ class Terminal:
             left = deadline - time.monotonic()
             assert left > 0 and select.select([self.ours], [], [], left)[0], (text, self.shown)
             self.shown += os.read(self.ours, 65_536)
+
+    def sees(self, *texts):
+        """Waits until all of these stand on the screen."""
+        deadline = time.monotonic() + PATIENCE
+        while not all(text in self.picture() for text in texts):
+            left = deadline - time.monotonic()
+            assert left > 0 and select.select([self.ours], [], [], left)[0], (texts, self.picture())
+            self.shown += os.read(self.ours, 65_536)
+
+    def picture(self):
+        """What stands on the screen, of letters of one column."""
+        rows, row, column = [[" "] * 80 for _ in range(24)], 0, 0
+        for code, text in re.findall(r"\x1b\[([^a-zA-Z]*[a-zA-Z])|([^\x1b])", self.shown.decode(errors="replace")):
+            if code == "2J":
+                rows = [[" "] * 80 for _ in range(24)]
+            elif code.endswith("H"):
+                row, column = (int(part) - 1 for part in (code[:-1] or "1;1").split(";"))
+            elif text >= " " and row < 24 and column < 80:
+                rows[row][column] = text
+                column += 1
+        return "\n".join("".join(row).rstrip() for row in rows)
 
     def ended(self):
         """Its exit code, and whether the terminal is as it was."""
@@ -317,3 +343,99 @@ def test_a_full_register_set_at_the_terminal(tmp_path):
             terminal.until(b"end another `kumiki watch`")
         finally:
             terminal.close()
+
+
+def shows_a_board(engine, command):
+    if command["op"] == "Subscribe":
+        engine.subscribed(command, "Toyota")
+        engine.depth("7203", 1)
+
+
+@contextlib.contextmanager
+def board(engine):
+    """A terminal with the board of 7203, which is live."""
+    engine.push = "Streaming"
+    terminal = Terminal(engine, "7203")
+    try:
+        terminal.sees("2,850 yen  13:00:05 in Japan", "local_broker Ready, push Streaming")
+        yield terminal
+    finally:
+        terminal.close()
+
+
+@NEEDS_UNIX
+def test_a_ticker_that_had_to_make_room_shows_no_board(tmp_path):
+    with Played(tmp_path, shows_a_board) as engine, board(engine) as terminal:
+        engine.tell("SubscriptionEvicted", symbol="7203")
+        terminal.sees("7203 Toyota  not subscribed", "7203 had to make room")
+        # One that waited meanwhile; and a key takes the note away.
+        engine.depth("7203", 2)
+        os.write(terminal.ours, b"x")
+        terminal.sees("q quit", "not subscribed any more: it had to make")
+        assert "2,850" not in terminal.picture()
+
+
+@NEEDS_UNIX
+def test_an_engine_that_does_not_answer_is_seen(tmp_path):
+    with Played(tmp_path, shows_a_board) as engine, board(engine) as terminal:
+        engine.is_silent = True
+        terminal.sees("unknown: the engine does not answer", "2,850 yen  stale, of 13:00:05")
+        engine.is_silent = False
+        terminal.sees("local_broker Ready, push Streaming", "2,850 yen  13:00:05 in Japan")
+
+
+@NEEDS_UNIX
+@pytest.mark.parametrize(("state", "push", "code", "words"), [
+    ("Ready", "Reconnecting 3", None, "local_broker Ready, push Reconnecting 3"),
+    ("Ready", "Streaming", "forced_logout", "local_broker forced logout: no boards until it ends"),
+    ("AppDown", None, "local_app_down", "local_broker AppDown"),
+    ("TokenExpired", None, "token_expired", "local_broker TokenExpired"),
+    ("Disconnected", None, None, "local_broker Disconnected"),
+])
+def test_a_board_that_is_not_live_is_stale(tmp_path, state, push, code, words):
+    with Played(tmp_path, shows_a_board) as engine, board(engine) as terminal:
+        engine.state, engine.push, engine.code = state, push, code
+        terminal.sees(words, "2,850 yen  stale, of 13:00:05 in Japan")
+
+
+@NEEDS_UNIX
+@pytest.mark.parametrize("name", ["Toyota", None])
+def test_a_name_that_is_not_known_yet_is_asked_for_once_more(tmp_path, name):
+    def script(engine, command):
+        is_first = sum(command["op"] == "Subscribe" for command in engine.commands) == 1
+        engine.subscribed(command, None if is_first else name)
+        if is_first:
+            engine.depth("7203", 1)
+
+    with Played(tmp_path, script) as engine, board(engine) as terminal:
+        if name is not None:
+            terminal.sees("7203 Toyota  2,850 yen")
+        engine.depth("7203", 2)
+        terminal.sees("2 told")
+        # What is sent next comes after all that was sent for the name.
+        before = len(engine.commands)
+        deadline = time.monotonic() + PATIENCE
+        while all(command["op"] != "GetVenueState" for command in engine.commands[before:]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert [command["op"] for command in engine.commands].count("Subscribe") == 2
+
+
+@pytest.mark.parametrize("is_reset", [True, False], ids=["killed", "ended"])
+def test_an_engine_that_is_gone_tells_what_to_do(tmp_path, is_reset):
+    def script(engine, command):
+        engine.subscribed(command)
+        if is_reset:
+            linger = struct.pack("ii", 1, 0)
+            engine.socket.socket.setsockopt(sockets.SOL_SOCKET, sockets.SO_LINGER, linger)
+            engine.socket.socket.close()
+        else:
+            engine.socket.close(1008, "too_slow")
+
+    with Played(tmp_path, script) as engine:
+        watch = watching(engine, "7203", "--format", "json", stdout=subprocess.PIPE)
+        _, errors = watch.communicate(timeout=PATIENCE)
+    assert watch.returncode == 1, errors
+    assert errors.startswith("error: the engine has ended the connection, or is gone"), errors
+    assert "start `kumiki serve --mode live`" in errors and "run `kumiki watch` again" in errors, errors
+    assert is_reset or "too_slow" in errors, errors

@@ -24,7 +24,7 @@ use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
 use crate::{Ending, output, paths, wrong_arguments};
 
-use asked::{Answer, Desk, LOGIN_TIME, Nobody};
+use asked::{ANSWER_TIME, Answer, Desk, Nobody};
 
 /// The venue of these commands.
 pub(crate) const VENUE: &str = "web_broker";
@@ -334,7 +334,7 @@ pub(crate) fn ended(
         ),
         (Ending::Unknown, None) => output::failure(&format!(
             "no answer within {} s: it is not known what became of it; read `kumiki order list`",
-            LOGIN_TIME.as_secs()
+            ANSWER_TIME.as_secs()
         )),
         (_, Some(received)) => output::failure(&show::refusal(&received.event)),
         (_, None) => {}

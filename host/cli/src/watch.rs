@@ -11,12 +11,12 @@ mod tabs;
 use std::io::{IsTerminal, stdin, stdout};
 
 use anyhow::{Result, bail};
-use engine::client::{Client, Received};
+use engine::client::{Client, ClientError, Received};
 use ipc::{Command, Event, GetBoard, Subscribe, VenueLifecycle, VenueState};
 
 use crate::args::{Format, WATCH_TICKERS_MAX, WatchArgs};
 use crate::interrupt::Interrupt;
-use crate::order::asked::{Answer, Attendant, Desk, LOOK};
+use crate::order::asked::{ANSWER_TIME, Answer, Attendant, Desk, LOOK};
 use crate::{Ending, order, output, wrong_arguments};
 
 use book::Book;
@@ -28,6 +28,15 @@ const VENUE: &str = "local_broker";
 /// What users of this command can do about a register set that is full; the engine tells what commands of clients do.
 const OF_FULL: &str = "each ticker takes one of the gateway's places: end another `kumiki watch`, or watch fewer tickers";
 
+/// What stands in [`VenueState`] while the gateway logs everybody out and pushes nothing that counts.
+const FORCED_LOGOUT: &str = "forced_logout";
+/// What the stream of market data does where boards come.
+const STREAMING: &str = "Streaming";
+
+/// What users of this command can do where nobody is at the other end of the connection any more.
+const GONE: &str = "the engine has ended the connection, or is gone; where it is gone start \
+                    `kumiki serve --mode live`, and run `kumiki watch` again";
+
 /// What is shown.
 #[derive(Debug)]
 struct Watch {
@@ -37,6 +46,10 @@ struct Watch {
     state: Option<VenueLifecycle>,
     /// Where the stream of market data stands.
     push: Option<String>,
+    /// The code of what is wrong there.
+    code: Option<String>,
+    /// The engine does not answer: nothing of this is known any more.
+    is_silent: bool,
     /// What was told last that the user has to know.
     note: Option<String>,
     is_production: bool,
@@ -45,7 +58,16 @@ struct Watch {
 impl Watch {
     fn new(tickers: impl Iterator<Item = String>, is_production: bool) -> Self {
         let books = tickers.map(|ticker| Book::new(&ticker)).collect();
-        Self { books, shown: 0, state: None, push: None, note: None, is_production }
+        Self {
+            books,
+            shown: 0,
+            state: None,
+            push: None,
+            code: None,
+            is_silent: false,
+            note: None,
+            is_production,
+        }
     }
 
     fn selected(&self) -> &Book {
@@ -56,14 +78,36 @@ impl Watch {
         self.shown = (self.shown + by) % self.books.len();
     }
 
-    /// Where the venue stands, in words.
-    fn standing(&self) -> String {
-        let state =
-            self.state.map_or("is asked where it stands".to_owned(), |state| format!("{state:?}"));
-        match &self.push {
-            Some(push) => format!("{VENUE} {state}, push {push}"),
-            None => format!("{VENUE} {state}"),
-        }
+    /// Whether the gateway pushes boards, as far as is known.
+    fn is_live(&self) -> bool {
+        self.state == Some(VenueLifecycle::Ready)
+            && self.push.as_deref() == Some(STREAMING)
+            && !self.is_silent
+            && !self.is_of_forced_logout()
+    }
+
+    fn is_of_forced_logout(&self) -> bool {
+        self.state == Some(VenueLifecycle::Ready) && self.code.as_deref() == Some(FORCED_LOGOUT)
+    }
+
+    /// Where the venue stands: in many words, in fewer, and in as few as say it.
+    fn standing(&self) -> [String; 3] {
+        let (words, short) = match (self.state, &self.push) {
+            _ if self.is_silent => ("unknown: the engine does not answer".to_owned(), "unknown"),
+            (None, _) => ("is asked where it stands".to_owned(), "is asked"),
+            _ if self.is_of_forced_logout() => {
+                ("forced logout: no boards until it ends".to_owned(), "forced logout")
+            }
+            (Some(state), Some(push)) => {
+                let short = if self.is_live() { "Ready" } else { push.as_str() };
+                (format!("{state:?}, push {push}"), short)
+            }
+            (Some(state), None) => {
+                let state = format!("{state:?}");
+                return [format!("{VENUE} {state}"), state.clone(), state];
+            }
+        };
+        [format!("{VENUE} {words}"), words, short.to_owned()]
     }
 
     fn book(&mut self, ticker: &str) -> Option<&mut Book> {
@@ -85,18 +129,21 @@ impl Watch {
             }
             Event::Subscribed(subscribed) if subscribed.venue == VENUE => {
                 if let Some(book) = self.book(&subscribed.ticker) {
-                    book.name =
-                        subscribed.ticker_info.display_name_ja.map(|name| name.into_owned());
+                    book.take_info(subscribed.ticker_info);
                 }
             }
-            Event::SubscriptionEvicted(evicted) if self.book(&evicted.symbol).is_some() => {
+            Event::SubscriptionEvicted(evicted) => {
                 let symbol = evicted.symbol;
-                self.note =
-                    Some(format!("{symbol} had to make room; no boards of it come any more"));
+                if let Some(book) = self.book(&symbol) {
+                    book.evict();
+                    self.note =
+                        Some(format!("{symbol} had to make room; no boards of it come any more"));
+                }
             }
-            Event::VenueState(VenueState { venue, state, push, .. }) if venue == VENUE => {
+            Event::VenueState(VenueState { venue, state, push, code, .. }) if venue == VENUE => {
                 self.state = Some(state);
                 self.push = push.map(|push| push.into_owned());
+                self.code = code.map(|code| code.into_owned());
             }
             Event::VenueReady(ready) if ready.venue == VENUE => {
                 self.state = Some(VenueLifecycle::Ready);
@@ -114,6 +161,9 @@ impl Watch {
             Event::VenueError(error) if error.venue == VENUE => {
                 self.note = Some(error.message.into_owned());
             }
+            // Only its name was wanted.
+            Event::Error(ipc::Error { request_id: Some(id), .. })
+                if self.books.iter().any(|book| book.name_asked.as_deref() == Some(&*id)) => {}
             Event::Error(error) => {
                 let advice = advice(&error).map(|advice| format!("; {advice}"));
                 self.note = Some(error.message.into_owned() + &advice.unwrap_or_default());
@@ -127,6 +177,13 @@ impl Watch {
 
 /// Runs the command.
 pub(crate) fn run(args: &WatchArgs) -> Result<Ending> {
+    watch(args).map_err(|error| match error.downcast_ref::<ClientError>() {
+        Some(ClientError::Ended(_)) => error.context(GONE),
+        _ => error,
+    })
+}
+
+fn watch(args: &WatchArgs) -> Result<Ending> {
     let tickers = tickers(&args.tickers)?;
     let mut desk =
         order::attach_to(&args.attach, VENUE).map_err(|error| match replays(&error) {
@@ -194,8 +251,8 @@ fn tickers(given: &[String]) -> Result<Vec<String>> {
 
 /// Whether the engine has refused because it is of the other mode.
 fn replays(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<engine::client::ClientError>().is_some_and(|error| {
-        matches!(error, engine::client::ClientError::Refused { code, .. } if code == ipc::error_code::MODE_MISMATCH)
+    error.downcast_ref::<ClientError>().is_some_and(|error| {
+        matches!(error, ClientError::Refused { code, .. } if code == ipc::error_code::MODE_MISMATCH)
     })
 }
 
@@ -204,8 +261,21 @@ fn advice(error: &ipc::Error<'_>) -> Option<&'static str> {
     (error.code == ipc::error_code::REGISTER_FULL).then_some(OF_FULL)
 }
 
+/// What is told where no answer came in time.
+fn no_answer() -> String {
+    format!(
+        "no answer within {} s: the gateway of {VENUE} hangs, or the engine does; see to the program of the gateway, \
+         read the log of the engine, and run `kumiki watch` again",
+        ANSWER_TIME.as_secs()
+    )
+}
+
 /// Tells of an answer that is not the one that was hoped for.
 fn unanswered(desk: &mut Desk, answer: Answer) -> Result<Ending> {
+    if let Answer::Unknown(None) = answer {
+        output::failure(&no_answer());
+        return Ok(Ending::Unknown);
+    }
     let advice = match &answer {
         Answer::Refused(received) => match &received.event {
             Event::Error(error) => advice(error),
@@ -397,5 +467,108 @@ mod tests {
         assert!(crate::is_wrong_arguments(&told));
         let told = told.to_string();
         assert!(told.starts_with("51 tickers; the gateway pushes 50 symbols at most"), "{told}");
+    }
+
+    fn state(
+        state: VenueLifecycle,
+        push: Option<&'static str>,
+        code: Option<&'static str>,
+    ) -> Event<'static> {
+        Event::VenueState(VenueState {
+            request_id: "id".into(),
+            venue: VENUE.into(),
+            state,
+            push: push.map(Into::into),
+            code: code.map(Into::into),
+            since_ms: 1,
+        })
+    }
+
+    fn watch_one() -> Watch {
+        Watch::new(std::iter::once("7203".to_owned()), false)
+    }
+
+    #[test]
+    fn boards_are_live_only_while_the_gateway_pushes_them() {
+        let mut watch = watch_one();
+        assert!(!watch.is_live(), "nobody knows yet");
+        watch.take(state(VenueLifecycle::Ready, Some("Streaming"), None));
+        assert!(watch.is_live());
+        watch.is_silent = true;
+        assert!(!watch.is_live());
+        assert_eq!(watch.standing()[1], "unknown: the engine does not answer");
+        watch.is_silent = false;
+        for (told, words, short) in [
+            (
+                state(VenueLifecycle::Ready, Some("Connecting"), None),
+                "Ready, push Connecting",
+                "Connecting",
+            ),
+            (
+                state(VenueLifecycle::Ready, Some("Reconnecting 3"), None),
+                "Ready, push Reconnecting 3",
+                "Reconnecting 3",
+            ),
+            (
+                state(VenueLifecycle::Ready, Some("Streaming"), Some("forced_logout")),
+                "forced logout: no boards until it ends",
+                "forced logout",
+            ),
+            (state(VenueLifecycle::AppDown, None, Some("local_app_down")), "AppDown", "AppDown"),
+            (state(VenueLifecycle::TokenExpired, None, None), "TokenExpired", "TokenExpired"),
+            (state(VenueLifecycle::Disconnected, None, None), "Disconnected", "Disconnected"),
+        ] {
+            watch.take(told);
+            assert!(!watch.is_live(), "{words}");
+            assert_eq!(
+                watch.standing(),
+                [format!("local_broker {words}"), words.to_owned(), short.to_owned()]
+            );
+        }
+    }
+
+    #[test]
+    fn a_ticker_that_had_to_make_room_has_no_board() {
+        let mut watch = watch_one();
+        watch.take(Event::DepthSnapshot(book::tests::depth("s", 1)));
+        let evicted = |symbol: &'static str| {
+            Event::SubscriptionEvicted(ipc::SubscriptionEvicted {
+                request_id: None,
+                symbol: symbol.into(),
+            })
+        };
+        watch.take(evicted("9984"));
+        assert!(watch.note.is_none() && watch.selected().depth.is_some(), "another client's");
+        watch.take(evicted("7203"));
+        assert!(watch.selected().depth.is_none());
+        assert!(watch.note.is_some_and(|note| note.starts_with("7203 had to make room")));
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_told_is_no_news() {
+        let mut watch = watch_one();
+        let error = |id: &'static str| {
+            Event::Error(ipc::Error {
+                request_id: Some(id.into()),
+                code: "local_app_down".into(),
+                message: "it is away".into(),
+                venue_order_id: None,
+            })
+        };
+        watch.books[0].name_asked = Some("of the name".to_owned());
+        watch.take(error("of the name"));
+        assert_eq!(watch.note, None);
+        watch.take(error("another"));
+        assert_eq!(watch.note.as_deref(), Some("it is away"));
+    }
+
+    #[test]
+    fn how_long_it_waited_is_told() {
+        let told = no_answer();
+        assert!(
+            told.starts_with(&format!("no answer within {} s", ANSWER_TIME.as_secs())),
+            "{told}"
+        );
+        assert!(told.contains("run `kumiki watch` again") && !told.contains("order"), "{told}");
     }
 }

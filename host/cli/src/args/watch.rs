@@ -17,6 +17,9 @@ Start, with a gateway that is simulated on this machine:
 Boards come from the engine that runs with the config folder; it gets them from the gateway of \
 [local_broker]. Those who sell stand above, those who buy below, the best next to the middle.
 
+A board that is no longer pushed is dim, and `stale` stands beside its time. What a terminal is \
+too narrow for is left out: the trades first.
+
 Keys:
   Tab, arrows  another ticker
   l            log in at the gateway; the engine asks for the password
@@ -33,8 +36,10 @@ never are.
 
 Exit codes:
   0    done
-  1    refused: nobody is logged in, the register set is full, or there is no engine
+  1    refused: nobody is logged in, or the register set is full; or there is no engine, or
+       none any more
   2    the engine is busy, or the arguments are wrong
+  4    no answer came, or the engine does not know what the gateway did
   130  ended by q, Ctrl-C or a signal before all tickers were subscribed; or its terminal
        went away";
 

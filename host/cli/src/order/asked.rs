@@ -17,9 +17,9 @@ use crate::args::Format;
 use crate::hidden;
 
 /// How long an answer is waited for: longer than the 30 s that the engine takes at most.
-const ANSWER_TIME: Duration = Duration::from_secs(40);
+pub(crate) const ANSWER_TIME: Duration = Duration::from_secs(40);
 /// How long a login is waited for, from its last sign of life: masters are a download of some megabytes.
-pub(crate) const LOGIN_TIME: Duration = Duration::from_secs(90);
+const LOGIN_TIME: Duration = Duration::from_secs(90);
 /// The same where a person at the engine is asked for a password: longer than the engine waits for it.
 const TYPING_TIME: Duration = Duration::from_secs(330);
 /// How long it is waited for why a login was given up.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ipc::{DepthSnapshot, TradeRow, Trades};
+use ipc::{DepthSnapshot, TickerInfo, TradeRow, Trades};
 
 /// Trades that are kept for the eye.
 pub(super) const TRADES_SHOWN_MAX: usize = 100;
@@ -13,6 +13,10 @@ pub(super) struct Book {
     pub(super) ticker: String,
     /// The issue's name.
     pub(super) name: Option<String>,
+    /// The id of the command that asked for the name once more.
+    pub(super) name_asked: Option<String>,
+    /// It had to make room for another ticker: nothing of it comes any more.
+    pub(super) is_evicted: bool,
     pub(super) depth: Option<DepthSnapshot<'static>>,
     /// The last first.
     pub(super) trades: VecDeque<TradeRow>,
@@ -30,14 +34,42 @@ impl Book {
         Self { ticker: ticker.to_owned(), ..Self::default() }
     }
 
+    /// Takes what is known of a ticker that is subscribed now.
+    pub(super) fn take_info(&mut self, info: TickerInfo<'_>) {
+        self.is_evicted = false;
+        if let Some(name) = info.display_name_ja {
+            self.name = Some(name.into_owned());
+        }
+    }
+
+    /// It is no longer subscribed: what was known of the market is of no more use.
+    pub(super) fn evict(&mut self) {
+        self.is_evicted = true;
+        self.depth = None;
+        self.trades.clear();
+    }
+
+    /// Whether the engine has to be asked for the name: it knows none before it has heard a frame, and is asked only
+    /// once, for an issue may have none.
+    pub(super) const fn wants_name(&self) -> bool {
+        self.depth.is_some() && self.name.is_none() && self.name_asked.is_none()
+    }
+
     /// Takes a board.
     pub(super) fn take_depth(&mut self, depth: DepthSnapshot<'static>) {
+        // One that waited while the ticker was taken out.
+        if self.is_evicted {
+            return;
+        }
         self.count(&depth.stream_session_id, depth.sequence_id);
         self.depth = Some(depth);
     }
 
     /// Takes trades.
     pub(super) fn take_trades(&mut self, trades: &Trades<'_>) {
+        if self.is_evicted {
+            return;
+        }
         for row in &trades.trades {
             self.count(&trades.stream_session_id, row.sequence_id);
             self.trades.truncate(TRADES_SHOWN_MAX - 1);
@@ -120,6 +152,46 @@ pub(super) mod tests {
         assert_eq!((book.told, book.left_out), (4, 3));
         book.take_depth(depth("two", 1));
         assert_eq!((book.told, book.left_out), (5, 3), "another session counts anew");
+    }
+
+    pub(in crate::watch) fn info(name: Option<&'static str>) -> TickerInfo<'static> {
+        TickerInfo {
+            symbol: "7203".into(),
+            exchange: "LocalBrokerStock".into(),
+            market_kind: "Stock".into(),
+            display_name_ja: name.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn a_name_is_asked_for_once_after_the_first_board() {
+        let mut book = Book::new("7203");
+        book.take_info(info(None));
+        assert!(!book.wants_name(), "nobody knows it yet");
+        book.take_depth(depth("one", 1));
+        assert!(book.wants_name());
+        book.name_asked = Some("id".to_owned());
+        assert!(!book.wants_name());
+        book.take_info(info(None));
+        assert!(!book.wants_name(), "an issue without a name");
+        book.take_info(info(Some("name")));
+        book.take_info(info(None));
+        assert_eq!(book.name.as_deref(), Some("name"), "it is not forgotten");
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_ticker_that_had_to_make_room() {
+        let mut book = Book::new("7203");
+        book.take_depth(depth("one", 1));
+        book.take_trades(&trades("one", &[2]));
+        book.evict();
+        // What waited in the meantime.
+        book.take_depth(depth("one", 3));
+        book.take_trades(&trades("one", &[4]));
+        assert!(book.depth.is_none() && book.trades.is_empty() && !book.wants_name());
+        book.take_info(info(None));
+        book.take_depth(depth("one", 5));
+        assert!(book.depth.is_some(), "it is subscribed again");
     }
 
     #[test]

@@ -7,8 +7,8 @@ pub(super) const NOTE_LINES_MAX: usize = 6;
 /// What stands at the end of a note that is longer.
 const CUT: &str = "…";
 
-/// A text in lines of at most `width` columns, broken between words where that is possible; of more than
-/// `lines_max` lines the last one says that it goes on.
+/// A text in lines of at most `width` columns, broken between words where that is possible and never within a number;
+/// of more than `lines_max` lines the last one says that it goes on.
 pub(super) fn wrapped(text: &str, width: usize, lines_max: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -25,26 +25,47 @@ pub(super) fn wrapped(text: &str, width: usize, lines_max: usize) -> Vec<String>
         } else if line > 0 {
             lines.push(String::new());
         }
-        for letter in word.chars() {
-            let mut bytes = [0; 4];
-            let letter = letter.encode_utf8(&mut bytes);
+        for piece in pieces(word) {
+            let is_too_wide = columns(piece) > width && piece.starts_with(is_of_number);
+            let piece = if is_too_wide { CUT } else { piece };
             let line = lines.last().map_or(0, |line| columns(line));
-            if line > 0 && line + columns(letter) > width {
+            if line > 0 && line + columns(piece) > width {
                 lines.push(String::new());
             }
-            push(&mut lines, letter);
+            push(&mut lines, piece);
         }
     }
     if lines.len() > lines_max {
         lines.truncate(lines_max);
         if let Some(last) = lines.last_mut() {
             while !last.is_empty() && columns(last) + columns(CUT) > width {
-                last.pop();
+                let of_end = pieces(last).last().map_or(0, str::len);
+                last.truncate(last.len() - of_end);
             }
             last.push_str(CUT);
         }
     }
     lines
+}
+
+/// Whether a letter is of a number: half of one is another number.
+fn is_of_number(letter: char) -> bool {
+    letter.is_numeric() || matches!(letter, '.' | ',' | ':')
+}
+
+/// A text in what may not be broken: its letters, and its numbers as a whole.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let end = match is_of_number(first) {
+            true => rest.find(|letter| !is_of_number(letter)).unwrap_or(rest.len()),
+            false => first.len_utf8(),
+        };
+        let (piece, left) = rest.split_at(end);
+        rest = left;
+        Some(piece)
+    })
 }
 
 fn push(lines: &mut [String], text: &str) {
@@ -54,7 +75,7 @@ fn push(lines: &mut [String], text: &str) {
 }
 
 /// Columns of a terminal that a text takes.
-fn columns(text: &str) -> usize {
+pub(super) fn columns(text: &str) -> usize {
     Span::raw(text).width()
 }
 
@@ -76,6 +97,15 @@ mod tests {
         assert_eq!(wrapped("ゲートウェイを起動", 8, 9), ["ゲートウ", "ェイを起", "動"]);
         // A letter of two columns where there is one.
         assert_eq!(wrapped("動", 1, 9), ["動"]);
+    }
+
+    #[test]
+    fn a_number_is_whole_or_not_there() {
+        assert_eq!(wrapped("qty=12,300yen", 9, 9), ["qty=", "12,300yen"]);
+        assert_eq!(wrapped("残り12,300株", 5, 9), ["残り…", "株"]);
+        assert_eq!(wrapped("of 12,300 or so", 5, 9), ["of …", "or so"]);
+        assert_eq!(wrapped("of 12,300 more", 9, 1), ["of …"]);
+        assert_eq!(wrapped("of 12,300 more", 10, 1), ["of 12,300…"]);
     }
 
     #[test]

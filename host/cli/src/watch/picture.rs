@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use domain::clock::Stopwatch;
 use engine::client::{Client, Received};
-use ipc::{Command, GetVenueState, RequestVenueLogin};
+use ipc::{Command, Event as Told, GetVenueState, RequestVenueLogin, Subscribe};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 
@@ -20,6 +20,47 @@ use crate::order::asked::Attendant;
 const TURN_EVERY: Duration = Duration::from_millis(50);
 /// How often it is asked where the venue stands.
 const STATE_EVERY: Duration = Duration::from_secs(2);
+
+/// How long no answer is only a late one: after two that did not come it is not known where the venue stands.
+const SILENT_AFTER: Duration = STATE_EVERY.saturating_mul(2);
+
+/// When it is asked where the venue stands, and since when nobody answers.
+#[derive(Debug, Default)]
+struct Asking {
+    last: Option<Duration>,
+    unanswered_since: Option<Duration>,
+}
+
+impl Asking {
+    fn is_due(&self, now: Duration) -> bool {
+        is_due(self.last, STATE_EVERY, now)
+    }
+
+    fn ask(&mut self, now: Duration) {
+        self.last = Some(now);
+        self.unanswered_since.get_or_insert(now);
+    }
+
+    fn is_silent(&self, now: Duration) -> bool {
+        self.unanswered_since.is_some_and(|since| now - since >= SILENT_AFTER)
+    }
+
+    /// Takes what the engine tells of the venue.
+    fn hear(&mut self, event: &Told<'_>) {
+        match event {
+            Told::VenueState(state) if state.venue == VENUE => self.unanswered_since = None,
+            // It stands elsewhere now.
+            Told::VenueReady(_) | Told::VenueError(_) | Told::VenueLoginCancelled(_) => {
+                self.last = None;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_due(last: Option<Duration>, every: Duration, now: Duration) -> bool {
+    last.is_none_or(|last| now - last >= every)
+}
 
 /// The terminal while it shows the board; however that ends, it is as it was. Not dropped by itself: it would tell
 /// on standard error that it cannot show its cursor, and panic where that is the terminal that went away.
@@ -72,8 +113,7 @@ pub(super) struct Picture<'a> {
     clock: Stopwatch,
     /// When keys were looked at and the picture was drawn, since it is shown.
     turned: Option<Duration>,
-    /// When it was asked where the venue stands.
-    asked: Option<Duration>,
+    asking: Asking,
 }
 
 impl fmt::Debug for Picture<'_> {
@@ -87,7 +127,7 @@ impl<'a> Picture<'a> {
     pub(super) fn open(watch: Watch, interrupt: &'a Interrupt) -> Result<Self> {
         let screen = Screen::open()?;
         let (keys, clock) = (Keys::of_terminal()?, Stopwatch::start());
-        Ok(Self { watch, screen, keys, interrupt, clock, turned: None, asked: None })
+        Ok(Self { watch, screen, keys, interrupt, clock, turned: None, asking: Asking::default() })
     }
 
     /// Does what keys ask for; false: the user has enough.
@@ -114,6 +154,17 @@ impl<'a> Picture<'a> {
         Ok(true)
     }
 
+    /// Subscribes tickers whose name is not known yet once more: that changes nothing, and the answer has it.
+    fn ask_for_names(&mut self, client: &mut Client) -> Result<()> {
+        for book in self.watch.books.iter_mut().filter(|book| book.wants_name()) {
+            let request_id = client.request_id()?;
+            book.name_asked = Some(request_id.as_text().into_owned());
+            let (venue, ticker) = (VENUE.to_owned(), book.ticker.clone());
+            client.send(&Command::Subscribe(Subscribe { request_id, venue, ticker }))?;
+        }
+        Ok(())
+    }
+
     /// Does what keys ask for and draws the picture; false: the user has enough.
     fn turn(&mut self, client: &mut Client) -> Result<bool> {
         if !self.keys(client)? {
@@ -127,6 +178,7 @@ impl<'a> Picture<'a> {
 
 impl Attendant for Picture<'_> {
     fn hear(&mut self, received: &Received) {
+        self.asking.hear(&received.event);
         self.watch.take(received.event.clone());
     }
 
@@ -135,17 +187,18 @@ impl Attendant for Picture<'_> {
             return Ok(false);
         }
         let now = self.clock.elapsed();
-        let is_due = |last: Option<Duration>, every| last.is_none_or(|last| now - last >= every);
-        if !is_due(self.turned, TURN_EVERY) {
+        if !is_due(self.turned, TURN_EVERY, now) {
             return Ok(true);
         }
         self.turned = Some(now);
-        if is_due(self.asked, STATE_EVERY) {
+        if self.asking.is_due(now) {
             let request_id = client.request_id()?;
             let venue = Some(VENUE.to_owned());
             client.send(&Command::GetVenueState(GetVenueState { request_id, venue }))?;
-            self.asked = Some(now);
+            self.asking.ask(now);
         }
+        self.watch.is_silent = self.asking.is_silent(now);
+        self.ask_for_names(client)?;
         if !has_terminal() {
             return Ok(false);
         }
@@ -158,6 +211,49 @@ impl Attendant for Picture<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn state_of(venue: &'static str) -> Told<'static> {
+        Told::VenueState(ipc::VenueState {
+            request_id: "id".into(),
+            venue: venue.into(),
+            state: ipc::VenueLifecycle::Ready,
+            push: None,
+            code: None,
+            since_ms: 1,
+        })
+    }
+
+    #[test]
+    fn an_engine_that_gives_no_answer_two_times_is_silent() {
+        let (mut asking, at) = (Asking::default(), Duration::from_secs);
+        assert!(asking.is_due(at(1)));
+        asking.ask(at(1));
+        assert!(!asking.is_due(at(2)) && asking.is_due(at(3)));
+        asking.hear(&state_of(VENUE));
+        for second in [3, 5] {
+            asking.ask(at(second));
+            assert!(!asking.is_silent(at(second + 1)), "{second}");
+        }
+        assert!(asking.is_silent(at(7)), "those of 3 and 5 have no answer");
+        asking.hear(&state_of("web_broker"));
+        assert!(asking.is_silent(at(7)));
+        asking.hear(&state_of(VENUE));
+        assert!(!asking.is_silent(at(8)));
+    }
+
+    #[test]
+    fn where_the_venue_stands_is_asked_at_once_when_that_changes() {
+        let (mut asking, at) = (Asking::default(), Duration::from_secs);
+        asking.ask(at(1));
+        asking.hear(&Told::VenueError(ipc::VenueError {
+            venue: VENUE.into(),
+            code: "local_app_down".into(),
+            message: "it is away".into(),
+        }));
+        assert!(asking.is_due(at(1)));
+        asking.ask(at(2));
+        assert!(asking.is_silent(at(5)), "that is no answer");
+    }
 
     #[test]
     fn keys_have_their_meaning() {

@@ -1,4 +1,5 @@
-//! The picture: one ticker's board in the middle, its trades beside it, and where the venue stands.
+//! The picture: one ticker's board in the middle, its trades beside it, and where the venue stands. A number is shown
+//! whole or not at all, for a part of it is another number: what has no room is left out.
 
 use domain::TsNanos;
 use domain::text::on_one_line;
@@ -13,12 +14,23 @@ use ratatui::widgets::Widget;
 
 use super::Watch;
 use super::book::Book;
-use super::note::{NOTE_LINES_MAX, wrapped};
+use super::note::{NOTE_LINES_MAX, columns, wrapped};
 use super::tabs;
 use crate::terminal::grouped;
 
-/// Columns of the board: quantity, price, quantity.
-const BOARD_WIDTH: u16 = 40;
+/// What stands above the board.
+const HEADINGS: [&str; 3] = ["sell", "price", "buy"];
+/// Columns of a terminal that each column of the board has where there is room.
+const COLUMN_WIDTH: usize = 12;
+/// The same of the prices and the quantities of trades, and of who bought or sold, and why that is known.
+const TRADE_PRICE_WIDTH: usize = 10;
+const TRADE_QTY_WIDTH: usize = 9;
+const WHO_WIDTH: usize = 4;
+const WHY_WIDTH: usize = 9;
+/// A time of day with the space after it.
+const TIME_WIDTH: usize = 10;
+/// Between the columns.
+const GAP: usize = 2;
 /// Levels of a side (specification 1, "DepthSnapshot mapping").
 const LEVELS: usize = 10;
 
@@ -34,16 +46,65 @@ pub(super) fn draw(watch: &Watch, frame: &mut Frame<'_>) {
 /// The board alone, as lines of text without colours.
 pub(super) fn board(watch: &Watch) -> String {
     let book = watch.selected();
+    let mut all = vec![head(watch, book, true, usize::MAX)];
+    if let Ok(columns) = Columns::of(book, usize::MAX) {
+        all.extend(board_lines(book, &columns, 2 * LEVELS + 1));
+    }
     let mut text = String::new();
-    for line in std::iter::once(head(watch, book)).chain(board_lines(book, 2 * LEVELS + 1)) {
+    for line in all {
         text.push_str(line.to_string().trim_end());
         text.push('\n');
     }
     text
 }
 
+/// The columns of a board, and what is between them.
+struct Columns {
+    widths: [usize; 3],
+    gap: usize,
+}
+
+impl Columns {
+    /// Those of a book in so much room: all alike where that is possible, else as wide as what stands in them.
+    ///
+    /// # Errors
+    /// Columns of a terminal that are needed.
+    fn of(book: &Book, room: usize) -> Result<Self, usize> {
+        let mut needed = HEADINGS.map(str::len);
+        if let Some(depth) = &book.depth {
+            for (levels, column) in [(&depth.asks, 0), (&depth.bids, 2)] {
+                for level in levels.iter().take(LEVELS) {
+                    needed[column] = needed[column].max(number(&level.qty).len());
+                    needed[1] = needed[1].max(number(&level.price).len());
+                }
+            }
+        }
+        let widest = needed.into_iter().max().unwrap_or_default();
+        let alike = (room.saturating_sub(2 * GAP) / 3).min(COLUMN_WIDTH).max(widest);
+        let own = needed.map(|width| width.max(COLUMN_WIDTH));
+        let all = [(own, GAP), ([alike; 3], GAP), (needed, 1)];
+        let mut all = all.into_iter().map(|(widths, gap)| Self { widths, gap });
+        all.find(|columns| columns.width() <= room).ok_or(Self { widths: needed, gap: 1 }.width())
+    }
+
+    fn width(&self) -> usize {
+        self.widths.iter().sum::<usize>() + 2 * self.gap
+    }
+
+    /// Texts in them: one that sells, the price, and one that buys.
+    fn cells(&self, texts: [&str; 3]) -> [String; 3] {
+        let ([sell, price, buy], gap) = (self.widths, " ".repeat(self.gap));
+        [
+            format!("{:>sell$}{gap}", texts[0]),
+            format!("{:>price$}", texts[1]),
+            format!("{gap}{:>buy$}", texts[2]),
+        ]
+    }
+}
+
 fn render(watch: &Watch, area: Rect, buffer: &mut Buffer) {
     let book = watch.selected();
+    let width = usize::from(area.width);
     let footer = footer(watch, book, area);
     let [title, tabs, body, foot] = Layout::vertical([
         Constraint::Length(1),
@@ -52,17 +113,61 @@ fn render(watch: &Watch, area: Rect, buffer: &mut Buffer) {
         Constraint::Length(u16::try_from(footer.len()).unwrap_or(u16::MAX)),
     ])
     .areas(area);
-    head(watch, book).render(title, buffer);
-    names(watch, usize::from(tabs.width)).render(tabs, buffer);
-    let [board, _, side] = Layout::horizontal([
-        Constraint::Length(BOARD_WIDTH),
-        Constraint::Length(2),
-        Constraint::Min(0),
-    ])
-    .areas(body);
-    lines(&board_lines(book, usize::from(board.height)), board, buffer);
-    lines(&trade_lines(book, usize::from(side.height)), side, buffer);
+    head(watch, book, watch.is_live(), width).render(title, buffer);
+    names(watch, width).render(tabs, buffer);
+    let columns = Columns::of(book, width);
+    let board_width = columns.as_ref().map_or(width, Columns::width);
+    // A layout with a space takes that from the board where there is no room for both.
+    let board_columns = u16::try_from(board_width).unwrap_or(u16::MAX);
+    let board = Rect { width: board_columns.min(body.width), ..body };
+    let beside = board.width.saturating_add(2).min(body.width);
+    let side = Rect { x: body.x + beside, width: body.width - beside, ..body };
+    let of_board = match (&book.depth, columns) {
+        (None, _) => words(no_board(watch, book), board_width),
+        (Some(_), Ok(columns)) => board_lines(book, &columns, usize::from(board.height)),
+        (Some(_), Err(needed)) => words(&format!("the board needs {needed} columns"), width),
+    };
+    lines(&of_board, board, buffer);
+    lines(&trade_lines(book, usize::from(side.width), usize::from(side.height)), side, buffer);
+    if !watch.is_live() {
+        buffer.set_style(body, Style::new().fg(Color::Reset).add_modifier(Modifier::DIM));
+    }
     lines(&footer, foot, buffer);
+}
+
+/// The pieces of a line that have room, each whole: those with the lowest numbers come first, and after the first one
+/// that has none no other does.
+fn fitting(pieces: Vec<(u8, Span<'static>)>, room: usize) -> Line<'static> {
+    let mut order: Vec<usize> = (0..pieces.len()).collect();
+    order.sort_by_key(|index| pieces[*index].0);
+    let (mut left, mut is_shown) = (room, vec![false; pieces.len()]);
+    for index in order {
+        let width = pieces[index].1.width();
+        if width > left {
+            break;
+        }
+        left -= width;
+        is_shown[index] = true;
+    }
+    let pieces = pieces.into_iter().zip(is_shown);
+    Line::from_iter(pieces.filter_map(|((_, span), is_shown)| is_shown.then_some(span)))
+}
+
+/// A text in lines that says why there is no board.
+fn words(text: &str, width: usize) -> Vec<Line<'static>> {
+    let lines = wrapped(text, width, NOTE_LINES_MAX);
+    lines.into_iter().map(|line| Line::from(dim(line))).collect()
+}
+
+/// Why there is no board.
+fn no_board(watch: &Watch, book: &Book) -> &'static str {
+    if book.is_evicted {
+        "not subscribed any more: it had to make room for another ticker; run `kumiki watch` again to subscribe it"
+    } else if watch.is_of_forced_logout() {
+        "no board comes until the forced logout of the gateway ends"
+    } else {
+        "waiting for the first board ..."
+    }
 }
 
 fn lines(lines: &[Line<'_>], area: Rect, buffer: &mut Buffer) {
@@ -76,8 +181,9 @@ fn safe(text: &str) -> String {
     on_one_line(text).into_owned()
 }
 
-fn yen(price: Option<Decimal>) -> String {
-    price.map_or_else(|| "-".to_owned(), |price| grouped(&price.to_string()))
+/// A number as people read it.
+fn number(number: &Decimal) -> String {
+    grouped(&number.to_string())
 }
 
 /// The time of day in Japan.
@@ -102,109 +208,153 @@ fn dim(text: impl Into<String>) -> Span<'static> {
 }
 
 /// The issue, its last price and when that was.
-fn head(watch: &Watch, book: &Book) -> Line<'static> {
-    let mut spans = vec![bold(safe(&book.ticker)), Span::raw(" ")];
+fn head(watch: &Watch, book: &Book, is_live: bool, width: usize) -> Line<'static> {
+    let mark = Style::new().fg(Color::Black).bg(Color::Yellow);
+    let mut pieces = vec![(0, bold(safe(&book.ticker)))];
     if let Some(name) = &book.name {
-        spans.push(Span::raw(format!("{}  ", safe(name))));
+        pieces.push((5, Span::raw(format!(" {} ", safe(name)))));
+    }
+    if book.is_evicted {
+        pieces.push((1, Span::raw(" ")));
+        pieces.push((1, Span::styled("not subscribed", mark)));
     }
     if let Some(depth) = &book.depth {
-        spans.push(bold(yen(depth.last_price)));
-        spans.push(Span::raw(format!(" yen  {} in Japan", time(depth.timestamp_ms))));
+        let price = depth.last_price.as_ref().map_or_else(|| "-".to_owned(), number);
+        pieces.push((2, bold(format!(" {price}"))));
+        pieces.push((2, Span::raw(" yen")));
+        if !is_live {
+            pieces.push((1, Span::raw("  ")));
+            pieces.push((1, Span::styled("stale", mark)));
+        }
+        let of = if is_live { "  " } else { ", of " };
+        pieces.push((4, Span::raw(format!("{of}{}", time(depth.timestamp_ms)))));
+        pieces.push((6, Span::raw(" in Japan")));
     }
     if watch.is_production {
-        let style = Style::new().fg(Color::Black).bg(Color::Yellow);
-        spans.push(Span::raw("  "));
-        spans.push(Span::styled(" the real market ", style));
+        pieces.push((3, Span::raw("  ")));
+        pieces.push((3, Span::styled(" the real market ", mark)));
     }
+    fitting(pieces, width)
+}
+
+/// The colour of where the venue stands.
+fn colour(watch: &Watch) -> Color {
+    use VenueLifecycle::{AppDown, Disconnected, TokenExpired};
+    match watch.state {
+        _ if watch.is_silent => Color::Magenta,
+        Some(AppDown | TokenExpired | Disconnected) => Color::Red,
+        _ if watch.is_live() => Color::Green,
+        _ => Color::Yellow,
+    }
+}
+
+/// The tickers, and where the venue stands in as many words as there is room for.
+fn names(watch: &Watch, width: usize) -> Line<'static> {
+    let names: Vec<String> = watch.books.iter().map(|book| safe(&book.ticker)).collect();
+    // The selected one, and what says that there are more on both sides.
+    let more = if names.len() > 1 { 2 * columns(tabs::MORE) } else { 0 };
+    let selected = columns(&names[watch.shown]) + 2 + more;
+    let all = watch.standing().map(|words| safe(&words));
+    let standing = |room: usize| all.iter().find(|words| columns(words) <= room);
+    let words = standing(width.saturating_sub(selected + 2)).map(|words| format!("  {words}"));
+    let has_names = selected <= width && (words.is_some() || standing(width).is_none());
+    let words = words.or_else(|| standing(width).cloned()).unwrap_or_default();
+    let mut spans = Vec::new();
+    if has_names {
+        let shown = tabs::shown(&names, watch.shown, width - columns(&words));
+        let more = |is_more: bool| is_more.then(|| dim(tabs::MORE));
+        spans.extend(more(shown.start > 0));
+        spans.extend(shown.clone().map(|index| tab(watch, index, &names[index])));
+        spans.extend(more(shown.end < names.len()));
+    }
+    spans.push(Span::styled(words, Style::new().fg(colour(watch))));
     Line::from(spans)
 }
 
-/// The tickers, and where the venue stands.
-fn names(watch: &Watch, width: usize) -> Line<'static> {
-    let style = match watch.state {
-        Some(VenueLifecycle::Ready) => Style::new().fg(Color::Green),
-        _ => Style::new().fg(Color::Yellow),
+/// The name of a ticker among the others.
+fn tab(watch: &Watch, index: usize, name: &str) -> Span<'static> {
+    let of_evicted = match watch.books[index].is_evicted {
+        true => Modifier::CROSSED_OUT,
+        false => Modifier::empty(),
     };
-    let standing = [Span::raw("  "), Span::styled(safe(&watch.standing()), style)];
-    let names: Vec<String> = watch.books.iter().map(|book| safe(&book.ticker)).collect();
-    let room = width.saturating_sub(standing.iter().map(Span::width).sum());
-    let shown = tabs::shown(&names, watch.shown, room);
-    let more = |is_more: bool| is_more.then(|| dim(tabs::MORE));
-    let mut spans = Vec::from_iter(more(shown.start > 0));
-    for index in shown.clone() {
-        let name = &names[index];
-        if index == watch.shown {
-            let style = Style::new().add_modifier(Modifier::REVERSED);
-            spans.push(Span::styled(format!("[{name}]"), style));
-        } else {
-            spans.push(dim(format!(" {name} ")));
-        }
+    if index == watch.shown {
+        let style = Style::new().add_modifier(Modifier::REVERSED | of_evicted);
+        Span::styled(format!("[{name}]"), style)
+    } else {
+        let style = Style::new().add_modifier(Modifier::DIM | of_evicted);
+        Span::styled(format!(" {name} "), style)
     }
-    spans.extend(more(shown.end < names.len()));
-    spans.extend(standing);
-    Line::from(spans)
 }
 
 /// The levels, the best ones in the middle; as many as there is room for.
-fn board_lines(book: &Book, height: usize) -> Vec<Line<'static>> {
-    let heading = format!("{:>12}  {:>12}  {:>12}", "sell", "price", "buy");
-    let mut lines = vec![Line::from(dim(heading))];
-    let Some(depth) = &book.depth else {
-        lines.push(Line::from(dim("  waiting for the first board ...")));
-        return lines;
-    };
+fn board_lines(book: &Book, columns: &Columns, height: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::from(dim(columns.cells(HEADINGS).concat()))];
+    let Some(depth) = &book.depth else { return lines };
     let levels = (height.saturating_sub(1) / 2).min(LEVELS);
     let side = |level: Option<&BookLevel>, is_sell: bool| {
         let Some(level) = level else {
-            return Line::from(dim(format!("{:>12}  {:>12}", "", "-")));
+            return Line::from(dim(columns.cells(["", "-", ""]).concat()));
         };
-        let (qty, price) = (grouped(&level.qty.to_string()), grouped(&level.price.to_string()));
+        let (qty, price) = (number(&level.qty), number(&level.price));
         let mut style = Style::new().fg(if is_sell { SELL } else { BUY });
         if Some(level.price) == depth.last_price {
             style = style.add_modifier(Modifier::BOLD | Modifier::UNDERLINED);
         }
-        let (sell, buy) = if is_sell { (qty, String::new()) } else { (String::new(), qty) };
-        Line::from(vec![
-            Span::raw(format!("{sell:>12}  ")),
-            Span::styled(format!("{price:>12}"), style),
-            Span::raw(format!("  {buy:>12}")),
-        ])
+        let (sell, buy) = if is_sell { (qty.as_str(), "") } else { ("", qty.as_str()) };
+        let [sell, price, buy] = columns.cells([sell, &price, buy]);
+        Line::from(vec![Span::raw(sell), Span::styled(price, style), Span::raw(buy)])
     };
     lines.extend((0..levels).rev().map(|index| side(depth.asks.get(index), true)));
     lines.extend((0..levels).map(|index| side(depth.bids.get(index), false)));
     lines
 }
 
-/// The last trades, the newest first.
-fn trade_lines(book: &Book, height: usize) -> Vec<Line<'static>> {
-    let heading = format!("{:8}  {:>10}  {:>9}  {}", "time", "price", "shares", "who");
-    let mut lines = vec![Line::from(dim(heading))];
-    lines.extend(book.trades.iter().take(height.saturating_sub(1)).map(trade_line));
-    lines
+/// The last trades, the newest first; none where there is no room for them. Of their columns why it is known who
+/// bought is left out first, then the time.
+fn trade_lines(book: &Book, width: usize, height: usize) -> Vec<Line<'static>> {
+    let rows = || book.trades.iter().take(height.saturating_sub(1));
+    let price = rows().map(|trade| number(&trade.price).len()).max().unwrap_or_default();
+    let price = price.max(TRADE_PRICE_WIDTH);
+    let qty = rows().map(|trade| number(&trade.qty).len()).max().unwrap_or_default();
+    let qty = qty.max(TRADE_QTY_WIDTH);
+    let least = price + GAP + qty + GAP + WHO_WIDTH;
+    if least > width {
+        return Vec::new();
+    }
+    let has_time = TIME_WIDTH + least <= width;
+    let has_why = TIME_WIDTH + least + WHY_WIDTH <= width;
+    let time_of = |text: &str| match has_time {
+        true => format!("{text:TIME_WIDTH$}"),
+        false => String::new(),
+    };
+    let heading = format!("{}{:>price$}  {:>qty$}  who", time_of("time"), "price", "shares");
+    let line = |trade: &TradeRow| {
+        let (who, style) = match trade.side {
+            TradeSide::Buy => ("buy", Style::new().fg(BUY)),
+            TradeSide::Sell => ("sell", Style::new().fg(SELL)),
+            TradeSide::Unknown => ("?", Style::new()),
+        };
+        Line::from(vec![
+            Span::raw(time_of(&time(trade.ts_ms))),
+            Span::styled(format!("{:>price$}", number(&trade.price)), style),
+            Span::raw(format!("  {:>qty$}  ", number(&trade.qty))),
+            Span::styled(who, style),
+            dim(if has_why { why(trade) } else { "" }),
+        ])
+    };
+    std::iter::once(Line::from(dim(heading))).chain(rows().map(line)).collect()
 }
 
-fn trade_line(trade: &TradeRow) -> Line<'static> {
-    let (who, style) = match trade.side {
-        TradeSide::Buy => ("buy", Style::new().fg(BUY)),
-        TradeSide::Sell => ("sell", Style::new().fg(SELL)),
-        TradeSide::Unknown => ("?", Style::new()),
-    };
-    let why = match trade.side_rule {
+/// Why it is known who bought, where that is not plain.
+const fn why(trade: &TradeRow) -> &'static str {
+    match trade.side_rule {
         Some(SideRule::Midpoint) => " mid",
         Some(SideRule::InsideNearer) => " inside",
         Some(SideRule::Crossed) => " crossed",
         Some(SideRule::OneSided) => " one side",
         Some(SideRule::AfterGap) => " gap",
         Some(SideRule::AtAsk | SideRule::AtBid) | None => "",
-    };
-    let (price, qty) = (grouped(&trade.price.to_string()), grouped(&trade.qty.to_string()));
-    Line::from(vec![
-        Span::raw(format!("{:8}  ", time(trade.ts_ms))),
-        Span::styled(format!("{price:>10}"), style),
-        Span::raw(format!("  {qty:>9}  ")),
-        Span::styled(who, style),
-        dim(why),
-    ])
+    }
 }
 
 /// What keys do, and what the stream left out; or what was told last.
@@ -215,13 +365,15 @@ fn footer(watch: &Watch, book: &Book, area: Rect) -> Vec<Line<'static>> {
         let style = Style::new().fg(Color::Yellow);
         return lines.into_iter().map(|line| Line::from(Span::styled(line, style))).collect();
     }
-    let keys = if watch.books.len() > 1 { "q quit  Tab next ticker" } else { "q quit" };
-    let login = match watch.state {
-        Some(VenueLifecycle::Ready) => "",
-        _ => "  l log in",
-    };
-    let counted = format!("   {} told, {} left out", book.told, book.left_out);
-    vec![Line::from(vec![dim(format!("{keys}{login}")), dim(counted)])]
+    let mut pieces = vec![(0, dim("q quit"))];
+    if watch.books.len() > 1 {
+        pieces.push((2, dim("  Tab next ticker")));
+    }
+    if watch.state != Some(VenueLifecycle::Ready) {
+        pieces.push((1, dim("  l log in")));
+    }
+    pieces.push((3, dim(format!("   {} told, {} left out", book.told, book.left_out))));
+    vec![fitting(pieces, usize::from(area.width))]
 }
 
 #[cfg(test)]
@@ -229,7 +381,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::book::tests::{depth, trades};
+    use super::super::book::tests::{depth, info, trades};
     use super::*;
 
     fn watch(tickers: &[&str]) -> Watch {
@@ -374,5 +526,154 @@ mod tests {
             assert!(of_note <= lines && (height < 4 || of_note == lines), "{height}: {text}");
         }
         assert!(drawn(&one, 80, 24).trim_end().ends_with('…'));
+    }
+
+    /// The numbers of a text: what of it has digits.
+    fn numbers(text: &str) -> Vec<String> {
+        let is_of_number = |letter: char| letter.is_ascii_digit() || ".,:".contains(letter);
+        let all = text.split(|letter| !is_of_number(letter));
+        let all = all.map(|number| number.trim_matches(['.', ',', ':']).to_owned());
+        all.filter(|number| !number.is_empty()).collect()
+    }
+
+    /// A market of large numbers, each of them another.
+    fn large(unit: i64) -> Watch {
+        let decimal = |whole: i64| Decimal::from_units(whole * 10_000);
+        let mut one = watch(&["7203", "9984"]);
+        one.books[0].take_info(info(Some("上場投信100口")));
+        let mut board = depth("s", 1);
+        for (levels, sign) in [(&mut board.asks, 1), (&mut board.bids, -1)] {
+            for (index, level) in (0..).zip(levels) {
+                level.price = decimal(12_850 + sign * (5 + 5 * index));
+                level.qty = decimal(unit * (123 + index) + 7);
+            }
+        }
+        board.last_price = Some(decimal(12_850));
+        one.books[0].take_depth(board);
+        let mut all = trades("s", &(2..30).collect::<Vec<_>>());
+        for (index, trade) in (0..).zip(&mut all.trades) {
+            trade.price = decimal(12_850 + index);
+            trade.qty = decimal(unit * (45 + index) + 1);
+            trade.side_rule = Some(SideRule::OneSided);
+        }
+        one.books[0].take_trades(&all);
+        one.books[0].told = 123_456;
+        one.books[0].left_out = 7_890;
+        one
+    }
+
+    #[test]
+    fn a_number_is_shown_whole_or_not_at_all() {
+        for unit in [1, 100, 1_000, 1_000_000] {
+            let mut one = large(unit);
+            let note = "the gateway's 127.0.0.1:18080 is away (4001007): wait 30,000 ms";
+            for (is_told, is_real, push) in [
+                (false, false, "Streaming"),
+                (true, false, "Streaming"),
+                (false, true, "Reconnecting 12"),
+                (false, false, "Reconnecting 12"),
+            ] {
+                one.note = is_told.then(|| note.to_owned());
+                one.is_production = is_real;
+                one.push = Some(push.to_owned());
+                let mut known = numbers(&drawn(&one, 300, 60));
+                known.extend(["7203", "9984", "12", "123456", "7890"].map(str::to_owned));
+                let board = Columns::of(&one.books[0], 0).err().unwrap_or_default();
+                known.push(board.to_string());
+                for width in 1..=120 {
+                    for height in [1, 3, 10, 24, 30] {
+                        let text = drawn(&one, width, height);
+                        for number in numbers(&text) {
+                            assert!(
+                                known.contains(&number),
+                                "{number} at {width} x {height}: {text}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_is_left_out_as_a_whole() {
+        let one = large(100);
+        let has = |width: u16, text: &str| drawn(&one, width, 24).contains(text);
+        // The columns of the trades go, then the trades, and at last the board.
+        assert!(has(88, "buy one side") && !has(87, "one side"));
+        assert!(has(79, "13:00:05      12,877") && !has(78, "13:00:05      12,877"));
+        assert!(has(69, "12,877      7,201  buy") && !has(68, "12,877"));
+        for width in [20, 21, 22, 39, 40, 68] {
+            assert!(has(width, "12,855") && has(width, "13,207"), "{}", drawn(&one, width, 24));
+        }
+        let text = drawn(&one, 19, 24);
+        assert!(text.contains("the board needs 20") && !text.contains("12,855"), "{text}");
+        let text = drawn(&one, 40, 24);
+        assert!(text.starts_with("7203 上場投信100口  12,850 yen  13:00:05\n"), "{text}");
+        assert!(drawn(&one, 24, 24).starts_with("7203 12,850 yen\n"));
+        let text = drawn(&one, 25, 24);
+        assert!(text.starts_with("7203 12,850 yen  13:00:05\n[7203] 9984   Ready\n"), "{text}");
+        assert!(text.ends_with("q quit  Tab next ticker\n"), "{text}");
+    }
+
+    /// The picture of what cannot be seen in its text.
+    fn painted(watch: &Watch) -> Buffer {
+        let mut terminal = Terminal::new(TestBackend::new(84, 24)).unwrap();
+        terminal.draw(|frame| draw(watch, frame)).unwrap();
+        terminal.backend().buffer().clone()
+    }
+
+    #[test]
+    fn what_is_not_live_is_dim_and_has_another_colour() {
+        let mut one = watch(&["7203"]);
+        one.books[0].take_depth(depth("s", 1));
+        one.books[0].take_trades(&trades("s", &[2]));
+        let look = |one: &Watch| {
+            let picture = painted(one);
+            let is_dim = |x, y| picture[(x, y)].modifier.contains(Modifier::DIM);
+            // The best price of each side, a trade, and where the venue stands.
+            let dim = [is_dim(22, 12), is_dim(22, 13), is_dim(55, 3)];
+            (dim, picture[(10, 1)].fg, text_of(&picture).contains("stale, of 13:00:05 in Japan"))
+        };
+        assert_eq!(look(&one), ([false; 3], Color::Green, false));
+        for (state, push, code, colour) in [
+            (VenueLifecycle::Ready, Some("Connecting"), None, Color::Yellow),
+            (VenueLifecycle::Ready, Some("Reconnecting 2"), None, Color::Yellow),
+            (VenueLifecycle::Ready, Some("Streaming"), Some("forced_logout"), Color::Yellow),
+            (VenueLifecycle::LoggingIn, None, None, Color::Yellow),
+            (VenueLifecycle::AppDown, None, None, Color::Red),
+            (VenueLifecycle::TokenExpired, None, None, Color::Red),
+            (VenueLifecycle::Disconnected, None, None, Color::Red),
+        ] {
+            one.state = Some(state);
+            one.push = push.map(str::to_owned);
+            one.code = code.map(str::to_owned);
+            assert_eq!(look(&one), ([true; 3], colour, true), "{state:?} {push:?} {code:?}");
+        }
+        one = watch(&["7203"]);
+        one.books[0].take_depth(depth("s", 1));
+        one.books[0].take_trades(&trades("s", &[2]));
+        one.is_silent = true;
+        assert_eq!(look(&one), ([true; 3], Color::Magenta, true));
+        assert!(drawn(&one, 84, 24).contains("local_broker unknown: the engine does not answer"));
+    }
+
+    #[test]
+    fn a_ticker_without_boards_says_why() {
+        let mut one = watch(&["7203", "9984"]);
+        one.books[0].take_depth(depth("s", 1));
+        one.books[0].take_trades(&trades("s", &[2]));
+        one.books[0].evict();
+        let text = drawn(&one, 84, 24);
+        assert!(text.starts_with("7203 not subscribed\n"), "{text}");
+        assert!(text.contains("not subscribed any more: it had to make"), "{text}");
+        assert!(!text.contains("2,85"), "{text}");
+        let crossed = |x| painted(&one)[(x, 1)].modifier.contains(Modifier::CROSSED_OUT);
+        assert!(crossed(1) && !crossed(7));
+        let mut one = watch(&["7203"]);
+        one.code = Some("forced_logout".to_owned());
+        let text = drawn(&one, 84, 24);
+        assert!(text.contains("no board comes until the forced logout"), "{text}");
+        assert!(text.contains("forced logout: no boards until it ends"), "{text}");
     }
 }
