@@ -38,8 +38,9 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
-    pub(crate) fn wants(&mut self, client: u64, symbol: &str) {
-        self.wanted.entry(symbol.to_owned()).or_default().insert(client);
+    /// A client wants a symbol. Tells whether it did not before.
+    pub(crate) fn wants(&mut self, client: u64, symbol: &str) -> bool {
+        self.wanted.entry(symbol.to_owned()).or_default().insert(client)
     }
 
     /// A client wants a symbol no more.

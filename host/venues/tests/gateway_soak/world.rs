@@ -44,7 +44,7 @@ enum Delivery {
 #[derive(Debug)]
 struct Waiting {
     client: u64,
-    /// Of a subscription that was not refused at once.
+    /// Of a subscription that was not refused at once, and is the client's first of the symbol.
     symbol: Option<String>,
 }
 

@@ -328,10 +328,8 @@ impl World {
                 if error.request_id.as_deref() == Some(id.as_str()))
         };
         let is_taken = is_subscribe && !outs.iter().any(refuses);
-        if is_taken {
-            self.oracle.wants(client, &symbol);
-        }
-        let symbol = is_taken.then_some(symbol);
+        let is_new = is_taken && self.oracle.wants(client, &symbol);
+        let symbol = is_new.then_some(symbol);
         self.waiting.insert(id, Waiting { client, symbol });
         outs.into_iter().for_each(|out| self.does(out));
         self.settle();
