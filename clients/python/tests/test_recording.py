@@ -104,7 +104,7 @@ def test_that_it_stopped_is_told_to_all_and_the_engine_goes_on(tmp_path):
         world.gateway.trade("2850", 100, count=1_000)
         stopped = first.wait("EngineError", code="recording_stopped")
         assert "File too large" in stopped["message"], stopped
-        assert stopped["message"].startswith("boards are not recorded any more: "), stopped
+        assert stopped["message"].startswith("boards are not recorded any more: cannot "), stopped
         # One that comes later knows it before it asks for anything, and gets boards as ever.
         with Client(world.engine.port, world.engine.token, mode="live") as later:
             assert later.next() == stopped

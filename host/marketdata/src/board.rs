@@ -15,14 +15,19 @@
 //! files of every journal that is left, and each row that was on the disk is there once. A segment counts
 //! as finished when its journal is gone.
 //!
-//! [`Recorder`] is the thread of an engine, [`Writer`] what it does, [`Journal`] and [`read_journal`] the
+//! [`Recorder`] is what an engine has: one thread that brings rows to the disk and makes the Parquet files, and
+//! one that writes the trades of days, which may take long and keeps no row from the disk. [`Writer`] is what
+//! the first of them does, [`Journal`] and [`read_journal`] the
 //! journal, [`days`] and [`DayFolder`] are for those who read.
 
+mod day_files;
 mod encode;
+mod ending;
 mod folder;
 mod journal;
 mod recorder;
 mod row;
+mod same_file;
 mod segment;
 mod table;
 mod trades_file;

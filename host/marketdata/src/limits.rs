@@ -68,6 +68,11 @@ pub const SESSION_ID_BYTES_MAX: usize = 64;
 pub const RECORDER_QUEUE_ROWS: usize = 65_536;
 /// Time between two events about rows that are not kept.
 pub const RECORDER_TELL_TIME: Duration = Duration::from_secs(60);
+/// How long the end of a recorder waits for files that the next start can make as well. The engine waits for
+/// 3.5 seconds, of which the gateway may have taken one before.
+pub const RECORDER_END_TIME: Duration = Duration::from_secs(2);
+/// How long it waits for its threads after that; rows that are not on the disk then are counted as lost.
+pub const RECORDER_GIVE_UP_TIME: Duration = Duration::from_millis(400);
 /// How long a row may wait until it is on the disk.
 pub const SYNC_TIME: Duration = Duration::from_secs(1);
 /// Rows after which they are brought to the disk sooner.

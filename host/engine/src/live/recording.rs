@@ -90,9 +90,11 @@ fn error_of(event: &RecorderEvent) -> Option<(&'static str, String)> {
             );
             Some((error_code::RECORDING_INCOMPLETE, message))
         }
-        RecorderEvent::Recovered(_) | RecorderEvent::SetAside { .. } | RecorderEvent::Sealed(_) => {
-            None
-        }
+        // Nothing is lost by them.
+        RecorderEvent::Recovered(_)
+        | RecorderEvent::SetAside { .. }
+        | RecorderEvent::Sealed(_)
+        | RecorderEvent::TradesFileLate { .. } => None,
     }
 }
 
@@ -212,7 +214,10 @@ mod tests {
                 "{told:?}"
             );
             let message = event["message"].as_str().unwrap();
-            assert!(message.starts_with("boards are not recorded any more: "), "{message}");
+            assert!(
+                message.starts_with("boards are not recorded any more: cannot make "),
+                "{message}"
+            );
         }
     }
 

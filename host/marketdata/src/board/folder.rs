@@ -231,7 +231,8 @@ impl Listed {
     }
 }
 
-/// The days of a folder that have a folder of their own, in time order.
+/// The days of a folder that have a folder of their own, in time order. A link to a folder, as to another disk,
+/// is one: a recorder writes where it leads to.
 ///
 /// # Errors
 /// What the system says, also that there are more than [`RECORDED_DAYS_MAX`]. Nothing is wrong where there
@@ -247,8 +248,10 @@ pub fn days(folder: &BoardFolder) -> io::Result<Vec<DayFolder>> {
         let entry = entry?;
         let name = entry.file_name();
         let Some(Period::Day(date)) = name.to_str().and_then(Period::parse) else { continue };
-        if !entry.file_type()?.is_dir() {
-            continue;
+        match fs::metadata(entry.path()) {
+            Ok(found) if found.is_dir() => {}
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => continue,
         }
         if found.len() == RECORDED_DAYS_MAX {
             return Err(io::Error::other(format!(

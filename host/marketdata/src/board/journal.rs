@@ -20,6 +20,7 @@ use crate::limits::{JOURNAL_BLOCK_BYTES_MAX, SYNC_ROWS};
 
 use super::encode::{Rows, push_row};
 use super::row::BoardRow;
+use super::same_file::stands_at;
 
 const MAGIC: &[u8; 16] = b"KUMIKI BOARD 1\n\0";
 const MARK: [u8; 4] = *b"\xb0\xa2dB";
@@ -103,6 +104,11 @@ impl Journal {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the file is where it was made, and not another one or none.
+    pub(super) fn is_at_its_place(&self) -> io::Result<bool> {
+        stands_at(&self.file, &self.path)
     }
 
     /// Rows on the disk.

@@ -1,19 +1,21 @@
-//! The recorder of a live engine: a queue with a limit and a thread of its own.
+//! The recorder of a live engine: a queue with a limit and a thread of its own, and one for the trades files.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{
-    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel,
+    Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, channel, sync_channel,
 };
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
 
-use crate::limits::{RECORDER_QUEUE_ROWS, RECORDER_TELL_TIME};
+use crate::limits::{RECORDER_GIVE_UP_TIME, RECORDER_QUEUE_ROWS, RECORDER_TELL_TIME};
 
+use super::ending::Ending;
 use super::row::BoardRow;
 use super::writer::{Pace, RecorderError, RecorderEvent, Writer};
 
@@ -67,17 +69,46 @@ impl Shared {
     }
 }
 
-/// A recorder that runs. Dropped, it brings everything to the disk and makes its files.
+type Tell = Box<dyn FnMut(RecorderEvent) + Send>;
+
+/// Tells events of both threads.
+struct Teller(Mutex<Tell>);
+
+impl Teller {
+    fn tell(&self, event: RecorderEvent) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)(event);
+    }
+
+    /// The same where nobody else is telling just now, which might take for ever.
+    fn try_tell(&self, event: RecorderEvent) {
+        if let Ok(mut tell) = self.0.try_lock() {
+            tell(event);
+        }
+    }
+}
+
+impl fmt::Debug for Teller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Teller").finish_non_exhaustive()
+    }
+}
+
+/// A recorder that runs. Dropped, it brings everything to the disk, and makes its files as far as there is time.
 #[derive(Debug)]
 pub struct Recorder {
     rows: Option<SyncSender<BoardRow>>,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    ending: Arc<Ending>,
+    end_time: Duration,
+    teller: Arc<Teller>,
+    threads: Vec<JoinHandle<()>>,
+    /// Nothing comes, and it ends when both threads have ended.
+    running: Receiver<Infallible>,
 }
 
 impl Recorder {
     /// Takes the folder, which is made where there is none, finishes the journals that a recorder before has
-    /// left, and starts the thread. `tell` is called on that thread after this.
+    /// left, and starts the threads. `tell` is called on these after this.
     ///
     /// # Errors
     /// [`RecorderError`]: another program records there, there is no room, or the system refuses; nothing is
@@ -96,22 +127,45 @@ impl Recorder {
         mut tell: impl FnMut(RecorderEvent) + Send + 'static,
     ) -> Result<Self, RecorderError> {
         let mut writer = Writer::open_with(folder, pace)?;
+        let (jobs, waiting_jobs) = channel();
+        let files = writer.hand_over_to(jobs);
         writer.recover_journals(&mut tell)?;
         let (rows, waiting) = sync_channel(queue_rows);
         let shared = Arc::new(Shared::default());
+        let (ending, lock) = (writer.ending(), writer.lock());
+        let teller = Arc::new(Teller(Mutex::new(Box::new(tell))));
+        let (runs, running) = channel::<Infallible>();
         let mut worker = Worker {
             writer,
             shared: Arc::clone(&shared),
-            tell: Box::new(tell),
+            teller: Arc::clone(&teller),
             watch: Stopwatch::start(),
             told_refused: 0,
             told_at: None,
         };
-        let thread = std::thread::Builder::new()
-            .name("recorder".to_owned())
-            .spawn(move || worker.run(waiting))
-            .map_err(RecorderError::io("start a thread for", folder))?;
-        Ok(Self { rows: Some(rows), shared, thread: Some(thread) })
+        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+            thread.map_err(RecorderError::io("start a thread for", folder))
+        };
+        let (runs_too, files_teller) = (runs.clone(), Arc::clone(&teller));
+        let day_files = spawn(
+            "trades-file",
+            Box::new(move || {
+                files.run(&waiting_jobs, &mut |event| files_teller.tell(event));
+                // Others may write there from now on.
+                drop((lock, runs_too));
+            }),
+        )?;
+        let recorder = spawn(
+            "recorder",
+            Box::new(move || {
+                worker.run(waiting);
+                drop((worker, runs));
+            }),
+        )?;
+        let threads = vec![recorder, day_files];
+        let end_time = pace.end_time;
+        Ok(Self { rows: Some(rows), shared, ending, end_time, teller, threads, running })
     }
 
     /// Hands a row over; never waits.
@@ -147,7 +201,7 @@ impl Recorder {
         self.shared.counts()
     }
 
-    /// Brings everything to the disk, makes its files and ends.
+    /// Brings everything to the disk and ends. Files that are not made in time are made by the next start.
     #[must_use]
     pub fn stop(mut self) -> RecorderCounts {
         self.end();
@@ -155,18 +209,39 @@ impl Recorder {
     }
 
     fn end(&mut self) {
+        if self.threads.is_empty() {
+            return;
+        }
+        self.ending.begin();
         self.rows = None;
-        if let Some(thread) = self.thread.take() {
+        let mut has_ended = self.has_ended(self.end_time);
+        if !has_ended {
+            self.ending.give_up();
+            has_ended = self.has_ended(RECORDER_GIVE_UP_TIME);
+        }
+        for thread in self.threads.drain(..).filter(|_| has_ended) {
             if thread.join().is_err() {
-                tracing::error!("the recorder's thread ended in a panic");
-            }
-            let counts = self.counts();
-            if counts.kept < counts.taken || counts.refused > 0 {
-                tracing::warn!("the recording has ended and lacks rows: {counts}");
-            } else {
-                tracing::info!("the recording has ended: {counts}");
+                tracing::error!("a thread of the recorder ended in a panic");
             }
         }
+        let counts = self.counts();
+        let lost = counts.taken.saturating_sub(counts.kept);
+        if lost > 0 && !has_ended {
+            tracing::error!(
+                lost,
+                "the disk did not take the last rows of the recording before its end: {counts}; look after the disk"
+            );
+            self.teller.try_tell(RecorderEvent::Dropped { rows: lost });
+        } else if lost > 0 || counts.refused > 0 {
+            tracing::warn!("the recording has ended and lacks rows: {counts}");
+        } else {
+            tracing::info!("the recording has ended: {counts}");
+        }
+    }
+
+    /// Waits until both threads have ended.
+    fn has_ended(&self, time: Duration) -> bool {
+        self.running.recv_timeout(time) == Err(RecvTimeoutError::Disconnected)
     }
 }
 
@@ -179,7 +254,7 @@ impl Drop for Recorder {
 struct Worker {
     writer: Writer,
     shared: Arc<Shared>,
-    tell: Box<dyn FnMut(RecorderEvent) + Send>,
+    teller: Arc<Teller>,
     watch: Stopwatch,
     /// Refused rows that were told.
     told_refused: u64,
@@ -197,11 +272,9 @@ impl Worker {
         drop(rows);
         self.tell_refused(true);
         let lost = self.shared.taken.load(Ordering::Relaxed).saturating_sub(self.writer.kept());
-        let why = format!(
-            "nothing is recorded any more: {error}; look after the disk and start the engine again"
-        );
-        tracing::error!(lost, "{why}");
-        (self.tell)(RecorderEvent::Stopped { why, lost });
+        let why = format!("{error}; look after the disk and start the engine again");
+        tracing::error!(lost, "nothing is recorded any more: {why}");
+        self.teller.tell(RecorderEvent::Stopped { why, lost });
     }
 
     /// Until nobody hands rows over any more.
@@ -209,28 +282,26 @@ impl Worker {
         loop {
             let due = self.writer.due().into_iter().chain(self.refused_due()).min();
             let wait = due.map(|due| due.saturating_sub(self.watch.elapsed()));
-            let is_due = wait.is_some_and(|wait| wait.is_zero());
             // A queue that is never empty must not keep what is due from being done: `push` does it.
             let next = match (rows.try_recv(), wait) {
                 (Ok(row), _) => Ok(row),
                 (Err(TryRecvError::Disconnected), _) => Err(RecvTimeoutError::Disconnected),
-                // Nothing else is to be done: one file of an earlier day at a time.
-                (Err(TryRecvError::Empty), _)
-                    if !is_due && self.writer.catch_up(&mut *self.tell) =>
-                {
-                    continue;
-                }
                 (Err(TryRecvError::Empty), None) => {
                     rows.recv().map_err(|_| RecvTimeoutError::Disconnected)
                 }
                 (Err(TryRecvError::Empty), Some(wait)) => rows.recv_timeout(wait),
             };
             let now = self.watch.elapsed();
+            let teller = &self.teller;
+            let tell = &mut |event| teller.tell(event);
             let done = match next {
-                Ok(row) => self.writer.push(&row, now, &mut *self.tell),
-                Err(RecvTimeoutError::Timeout) => self.writer.tick(now, &mut *self.tell),
+                Ok(row) => self.writer.push(&row, now, tell),
+                Err(RecvTimeoutError::Timeout) => self.writer.tick(now, tell),
                 Err(RecvTimeoutError::Disconnected) => {
-                    let finished = self.writer.finish(&mut *self.tell);
+                    // On the disk first: files can be made of it at any time.
+                    let synced = self.writer.sync();
+                    self.shared.kept.store(self.writer.kept(), Ordering::Relaxed);
+                    let finished = synced.and_then(|()| self.writer.finish(tell));
                     self.shared.kept.store(self.writer.kept(), Ordering::Relaxed);
                     return finished;
                 }
@@ -262,7 +333,7 @@ impl Worker {
                 rows,
                 "rows are not recorded: too many waited, or they are larger than can be kept"
             );
-            (self.tell)(RecorderEvent::Dropped { rows });
+            self.teller.tell(RecorderEvent::Dropped { rows });
         }
     }
 }

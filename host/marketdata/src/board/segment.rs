@@ -9,6 +9,7 @@ use domain::JstDate;
 use crate::limits::BOARD_GROUP_ROWS;
 use crate::parquet::{Field, TableWriter, Values};
 
+use super::ending::Looks;
 use super::folder::DayFolder;
 use super::journal::{JournalSummary, read_journal};
 use super::row::BoardRow;
@@ -82,15 +83,23 @@ impl<T> Table<T> {
 /// in place of that. Done again after a crash at any place it gives the same files.
 ///
 /// # Errors
-/// [`RecorderError`]; the journal is as it was then.
-pub(super) fn seal(day: &DayFolder, segment: u32) -> Result<SealReport, RecorderError> {
+/// [`RecorderError`], also that it is given up; the journal is as it was then.
+pub(super) fn seal(
+    day: &DayFolder,
+    segment: u32,
+    is_given_up: &dyn Fn() -> bool,
+) -> Result<SealReport, RecorderError> {
     let folder = day.path();
     let mut depth = Table::new(depth_fields(), depth_columns);
     let mut trades = Table::new(trade_print_fields(), trade_columns);
     let path = day.journal(segment);
-    let journal = read_journal(&path, |row| match row {
-        BoardRow::Depth(row) => depth.take(row, folder),
-        BoardRow::Trade(row) => trades.take(row, folder),
+    let mut looks = Looks::new(is_given_up);
+    let journal = read_journal(&path, |row| {
+        looks.row()?;
+        match row {
+            BoardRow::Depth(row) => depth.take(row, folder),
+            BoardRow::Trade(row) => trades.take(row, folder),
+        }
     })?;
     let report =
         SealReport { date: day.date(), segment, depth: depth.count, trades: trades.count, journal };

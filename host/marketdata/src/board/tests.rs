@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use domain::{JstDate, Random, TsNanos};
 
+use super::day_files::DayFiles;
 use super::folder::{BoardFolder, DayFolder};
 use super::journal::{Journal, JournalError, JournalSummary, read_journal};
 use super::recorder::{NotKept, Recorder};
@@ -29,6 +30,7 @@ use crate::parquet::ParquetError;
 use crate::{ReadOptions, Selection, TradeFile, TradeRow, read_trades};
 
 mod bad_starts;
+mod ends;
 mod trades_files;
 
 /// Journals of ten rows and a second.
@@ -36,6 +38,7 @@ const SHORT: Pace = Pace {
     journal_rows: 10,
     journal_time: Duration::from_secs(60),
     sync_time: Duration::from_secs(1),
+    end_time: Duration::from_secs(60),
 };
 
 fn date() -> JstDate {
@@ -445,7 +448,7 @@ fn a_killed_sealing_is_done_again_from_any_step() {
     }
     journal.sync().unwrap();
     let bytes = fs::read(day.journal(1)).unwrap();
-    seal(&day, 1).unwrap();
+    seal(&day, 1, &|| false).unwrap();
     let (depth, trades) = (fs::read(day.depth(1)).unwrap(), fs::read(day.trades(1)).unwrap());
     // Before anything, after a half file, after the order books, after both.
     for step in 0..4 {
@@ -612,7 +615,7 @@ fn a_disk_that_takes_no_more_ends_the_recording_with_one_event() {
     fs::write(day.path(), "in the way").unwrap();
     recorder.try_record(row(11)).unwrap();
     let RecorderEvent::Stopped { why, lost } = told.recv().unwrap() else { panic!() };
-    assert!(why.starts_with("nothing is recorded any more: cannot make "), "{why}");
+    assert!(why.starts_with("cannot make "), "{why}");
     assert!(why.ends_with("; look after the disk and start the engine again"), "{why}");
     assert_eq!(lost, 1);
     assert_eq!(recorder.try_record(row(12)), Err(NotKept::Stopped));

@@ -3,6 +3,8 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use domain::time::NANOS_PER_DAY;
@@ -10,15 +12,19 @@ use domain::{JstDate, TsNanos};
 use thiserror::Error;
 
 use crate::limits::{
-    DAY_SEGMENTS_MAX, JOURNAL_ROWS_MAX, JOURNAL_TIME_MAX, RECORDER_ROOM_BYTES, SYNC_TIME,
+    DAY_SEGMENTS_MAX, JOURNAL_ROWS_MAX, JOURNAL_TIME_MAX, RECORDER_END_TIME, RECORDER_ROOM_BYTES,
+    SYNC_TIME,
 };
 use crate::parquet::ParquetError;
 
+use super::day_files::{DayFiles, Job};
+use super::ending::Ending;
 use super::folder::{BoardFolder, DayFolder, days};
 use super::journal::{Journal, JournalError};
 use super::row::BoardRow;
+use super::same_file::stands_at;
 use super::segment::{SealReport, seal};
-use super::trades_file::{self, TradesFileReport, is_up_to_date, make_trades_file};
+use super::trades_file::TradesFileReport;
 
 /// Why nothing is recorded, or no more.
 #[derive(Debug, Error)]
@@ -45,6 +51,16 @@ pub enum RecorderError {
     /// A file that the recorder did not make has the name of one of its own.
     #[error("{} was not made by a recorder; move it away", .0.display())]
     NotOurs(PathBuf),
+    /// What is written has its name no more.
+    #[error(
+        "{} was removed, moved or replaced while it was recorded there; leave the folder as it is until the \
+         engine has ended",
+        .0.display()
+    )]
+    Gone(PathBuf),
+    /// The end of the recorder does not wait for it; the next one does it.
+    #[error("the end of the recording does not wait for it; the next start does it")]
+    GivenUp,
     /// The system refuses.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
@@ -80,6 +96,13 @@ pub enum RecorderEvent {
     Sealed(SealReport),
     /// The trades of a day were written in the vendor's layout.
     TradesFile(TradesFileReport),
+    /// They were not written before the end, or not all of them; the next start writes them.
+    TradesFileLate {
+        /// The day in Japan.
+        date: JstDate,
+        /// Segments of the day that its file lacks.
+        lacks: Vec<u32>,
+    },
     /// They could not be; the next start tries again.
     TradesFileFailed {
         /// The day in Japan.
@@ -110,6 +133,8 @@ pub(super) struct Pace {
     pub(super) journal_time: Duration,
     /// How long a row may wait until it is on the disk.
     pub(super) sync_time: Duration,
+    /// How long an end waits for files that the next start can make as well.
+    pub(super) end_time: Duration,
 }
 
 impl Default for Pace {
@@ -118,6 +143,7 @@ impl Default for Pace {
             journal_rows: JOURNAL_ROWS_MAX,
             journal_time: JOURNAL_TIME_MAX,
             sync_time: SYNC_TIME,
+            end_time: RECORDER_END_TIME,
         }
     }
 }
@@ -133,12 +159,21 @@ pub struct Writer {
     ended: Option<DayFolder>,
     /// When the day of the last row ends in Japan, while its trades are not written.
     day_over: Option<Duration>,
-    /// Days of earlier writers whose trades may not be written, in time order.
-    behind: Vec<DayFolder>,
+    files: Files,
     /// Rows on the disk.
     kept: u64,
     /// Keeps other writers away.
-    _lock: File,
+    lock: Arc<File>,
+    ending: Arc<Ending>,
+}
+
+/// Who writes the trades of days.
+#[derive(Debug)]
+enum Files {
+    /// The writer itself, when a day is over.
+    Here(Box<DayFiles>),
+    /// Another thread, meanwhile.
+    Thread(Sender<Job>),
 }
 
 /// The segment that is written.
@@ -179,8 +214,27 @@ impl Writer {
         }
         let path = folder.days_folder();
         has_room(&path).map_err(RecorderError::io("write the first 8 MiB in", &path))?;
-        let (current, ended, day_over, behind) = (None, None, None, Vec::new());
-        Ok(Self { folder, pace, current, ended, day_over, behind, kept: 0, _lock: lock })
+        let (current, ended, day_over) = (None, None, None);
+        let ending = Arc::new(Ending::default());
+        let day_files = DayFiles::new(folder.clone(), Arc::clone(&ending));
+        let files = Files::Here(Box::new(day_files));
+        let lock = Arc::new(lock);
+        Ok(Self { folder, pace, current, ended, day_over, files, kept: 0, lock, ending })
+    }
+
+    /// Hands over to `jobs` what is to be done for the trades of days from now on.
+    pub(super) fn hand_over_to(&mut self, jobs: Sender<Job>) -> DayFiles {
+        self.files = Files::Thread(jobs);
+        DayFiles::new(self.folder.clone(), Arc::clone(&self.ending))
+    }
+
+    pub(super) fn ending(&self) -> Arc<Ending> {
+        Arc::clone(&self.ending)
+    }
+
+    /// Whoever holds it keeps other writers away.
+    pub(super) fn lock(&self) -> Arc<File> {
+        Arc::clone(&self.lock)
     }
 
     /// Rows that are on the disk, of those that this writer took.
@@ -196,12 +250,14 @@ impl Writer {
     /// [`RecorderError`]; nothing is lost then.
     pub fn recover(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
         self.recover_journals(tell)?;
-        while self.catch_up(tell) {}
+        if let Files::Here(files) = &mut self.files {
+            while files.catch_up(tell) {}
+        }
         Ok(())
     }
 
-    /// The same without the trades of days, for which [`Self::catch_up`] is called. A journal that cannot
-    /// be read is set aside: what is recorded next does not depend on it.
+    /// The same without the trades of days. A journal that cannot be read is set aside: what is recorded next
+    /// does not depend on it.
     pub(super) fn recover_journals(
         &mut self,
         tell: &mut dyn FnMut(RecorderEvent),
@@ -209,27 +265,16 @@ impl Writer {
         let path = self.folder.days_folder();
         remove_unfinished(&path)?;
         remove_unfinished(&self.folder.trades_folder())?;
-        self.behind = days(&self.folder).map_err(RecorderError::io("list", &path))?;
-        for day in &self.behind {
+        let behind = days(&self.folder).map_err(RecorderError::io("list", &path))?;
+        for day in &behind {
             remove_unfinished(day.path())?;
             let listed = day.list().map_err(RecorderError::io("list", day.path()))?;
             for segment in listed.journals {
                 tell(recover_journal(day, segment)?);
             }
         }
+        self.hand_over(Job::Behind(behind), tell);
         Ok(())
-    }
-
-    /// Writes the trades of one day of an earlier writer, the newest first; `false` once none is left.
-    pub(super) fn catch_up(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> bool {
-        while let Some(day) = self.behind.pop() {
-            // One that cannot be looked at is told by writing it.
-            if !is_up_to_date(&self.folder, &day).unwrap_or(false) {
-                self.make_trades_file(&day, tell);
-                return true;
-            }
-        }
-        false
     }
 
     /// Takes a sound row ([`BoardRow::is_sound`]) at a time of a clock that never goes back.
@@ -247,14 +292,22 @@ impl Writer {
         if open.is_some_and(|day| day.date() != date) {
             self.end_day(tell)?;
         }
+        let mut begun = None;
         let current = match &mut self.current {
             Some(current) => current,
-            none => none.insert(Segment::begin(self.folder.day(date), now)?),
+            none => {
+                let segment = Segment::begin(self.folder.day(date), now)?;
+                begun = Some(segment.day.clone());
+                none.insert(segment)
+            }
         };
         current.waits_since.get_or_insert(now);
         self.day_over = Some(now + until_midnight(row.received()));
         if current.journal.push(row) {
-            self.kept += current.sync()?;
+            self.sync()?;
+        }
+        if let Some(day) = begun {
+            self.hand_over(Job::Follow(day), tell);
         }
         self.tick(now, tell)
     }
@@ -272,15 +325,16 @@ impl Writer {
         if self.day_over.is_some_and(|over| now >= over) {
             return self.end_day(tell);
         }
-        let Some(current) = &mut self.current else { return Ok(()) };
+        let Some(current) = &self.current else { return Ok(()) };
         let rows = current.journal.rows() + current.journal.waiting() as u64;
         let is_over = rows >= self.pace.journal_rows
             || now.saturating_sub(current.since) >= self.pace.journal_time;
-        if is_over {
+        // At the end all rows that wait come to the disk first.
+        if is_over && !self.ending.has_begun() {
             return self.end_segment(tell);
         }
         if current.waits_since.is_some_and(|since| now >= since + self.pace.sync_time) {
-            self.kept += current.sync()?;
+            self.sync()?;
         }
         Ok(())
     }
@@ -307,37 +361,64 @@ impl Writer {
         self.end_segment(tell)?;
         self.day_over = None;
         if let Some(day) = self.ended.take() {
-            self.make_trades_file(&day, tell);
+            self.hand_over(Job::Over(day), tell);
         }
         Ok(())
     }
 
     fn end_segment(&mut self, tell: &mut dyn FnMut(RecorderEvent)) -> Result<(), RecorderError> {
-        let Some(mut current) = self.current.take() else { return Ok(()) };
-        self.kept += current.sync()?;
-        let report = seal(&current.day, current.number)?;
+        self.sync()?;
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let report = match seal(&current.day, current.number, &|| self.ending.is_over()) {
+            Err(RecorderError::GivenUp) => {
+                tracing::warn!(
+                    date = %current.day.date(), segment = current.number,
+                    "the recording ends before its last rows are in Parquet files; they are in the journal, \
+                     of which the next start makes the files"
+                );
+                self.ended = Some(current.day);
+                return Ok(());
+            }
+            other => other?,
+        };
         tracing::debug!(
             date = %report.date, segment = report.segment, depth = report.depth,
             trades = report.trades, "a segment of the recording is finished"
         );
         tell(RecorderEvent::Sealed(report));
-        self.ended = Some(current.day);
+        self.ended = Some(current.day.clone());
+        self.hand_over(Job::Follow(current.day), tell);
         Ok(())
     }
 
-    /// The recording goes on without that file: it can be made from the segments at any time.
-    fn make_trades_file(&self, day: &DayFolder, tell: &mut dyn FnMut(RecorderEvent)) {
-        match make_trades_file(&self.folder, day) {
-            Ok(Some(report)) => {
-                trades_file::log(&report);
-                tell(RecorderEvent::TradesFile(report));
+    /// Brings the rows that wait to the disk. Where the journal is not at its place any more none of its rows is.
+    pub(super) fn sync(&mut self) -> Result<(), RecorderError> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        self.kept += current.sync()?;
+        let journal = &current.journal;
+        let path = journal.path();
+        if !journal.is_at_its_place().map_err(RecorderError::io("look at", path))? {
+            self.kept -= journal.rows();
+            return Err(RecorderError::Gone(path.to_owned()));
+        }
+        let path = self.folder.lock_file();
+        // Without it another recorder may take the folder.
+        if !stands_at(&self.lock, &path).map_err(RecorderError::io("look at", &path))? {
+            return Err(RecorderError::Gone(path));
+        }
+        Ok(())
+    }
+
+    /// Has something done for the trades of days.
+    fn hand_over(&mut self, job: Job, tell: &mut dyn FnMut(RecorderEvent)) {
+        match (&mut self.files, job) {
+            (Files::Thread(jobs), job) => {
+                // It is there as long as this is.
+                let _ = jobs.send(job);
             }
-            Ok(None) => {}
-            Err(error) => {
-                let (date, why) = (day.date(), error.to_string());
-                tracing::error!(%date, %why, "the trades of a recorded day are not written");
-                tell(RecorderEvent::TradesFileFailed { date, why });
-            }
+            (Files::Here(files), Job::Behind(days)) => files.behind = days,
+            (Files::Here(files), Job::Over(day)) => files.over(&day, tell),
+            (Files::Here(_), Job::Follow(_)) => {}
         }
     }
 }
@@ -372,7 +453,7 @@ fn until_midnight(time: TsNanos) -> Duration {
 
 /// Makes the files of a journal that an earlier writer has left, or sets it aside where it cannot be read.
 fn recover_journal(day: &DayFolder, segment: u32) -> Result<RecorderEvent, RecorderError> {
-    let report = match seal(day, segment) {
+    let report = match seal(day, segment, &|| false) {
         Ok(report) => report,
         Err(RecorderError::Journal(
             error @ (JournalError::Unreadable { .. } | JournalError::Foreign { .. }),

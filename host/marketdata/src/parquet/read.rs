@@ -30,8 +30,12 @@ impl TableReader {
     /// is not one of [`Kind`].
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, ParquetError> {
         let path = path.into();
-        let file = File::open(&path)
-            .map_err(|source| ParquetError::Unreadable { path: path.clone(), source })?;
+        let unreadable = |source| ParquetError::Unreadable { path: path.clone(), source };
+        // A pipe of this name would be waited for.
+        if !std::fs::metadata(&path).map_err(unreadable)?.is_file() {
+            return Err(ParquetError::Damaged { path, reason: "it is no file".to_owned() });
+        }
+        let file = File::open(&path).map_err(unreadable)?;
         let reader = SerializedFileReader::new(file).map_err(|error| damaged(&path, &error))?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let fields = schema.columns().iter().map(|column| field_of(&path, column));

@@ -97,6 +97,43 @@ fn a_pipe_or_a_link_to_nothing_is_no_journal_and_nobody_waits_for_it() {
     assert_eq!(stored(folder.path()).len(), 1);
 }
 
+/// A pipe would be waited for.
+#[cfg(unix)]
+#[test]
+fn a_pipe_with_the_name_of_a_segment_is_a_damaged_one_and_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let day = BoardFolder::new(folder.path()).day(date());
+    fs::create_dir_all(day.path()).unwrap();
+    for path in [day.trades(1), day.depth(1)] {
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+    let told = record_behind(folder.path(), 30);
+    let lacks = told.iter().find_map(|event| match event {
+        RecorderEvent::TradesFile(report) => report.lacks(),
+        _ => None,
+    });
+    assert!(lacks.as_ref().is_some_and(|lacks| lacks.contains("it is no file")), "{told:?}");
+    let error = read_depth(&day.depth(1), |_| Ok::<(), ParquetError>(())).unwrap_err();
+    assert!(matches!(error, ParquetError::Damaged { .. }), "{error}");
+    assert_eq!(day.list().unwrap().last(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_day_whose_folder_is_a_link_is_listed_and_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let day = BoardFolder::new(folder.path()).day(date());
+    journal(&day, 1);
+    let other = folder.path().join("another disk");
+    fs::rename(day.path(), &other).unwrap();
+    std::os::unix::fs::symlink(&other, day.path()).unwrap();
+    let nowhere = folder.path().join("board/20260106");
+    std::os::unix::fs::symlink(folder.path().join("gone"), nowhere).unwrap();
+    Writer::open(folder.path()).unwrap().recover(&mut |_| {}).unwrap();
+    assert_eq!(stored(folder.path()).len(), 20);
+    assert!(BoardFolder::new(folder.path()).trades_file(date()).exists());
+}
+
 #[test]
 fn a_journal_with_a_damaged_block_is_kept_beside_the_files_of_its_other_rows() {
     let folder = tempfile::tempdir().unwrap();

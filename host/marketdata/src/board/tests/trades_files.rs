@@ -188,6 +188,46 @@ fn the_file_that_has_the_trades_of_a_segment_now_damaged_is_kept() {
 }
 
 #[test]
+fn the_file_that_has_the_trades_of_a_segment_now_gone_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let segments = three_segments(folder.path());
+    let whole = fs::read(BoardFolder::new(folder.path()).trades_file(date())).unwrap();
+    let away = folder.path().join("away");
+    fs::rename(&segments[1], &away).unwrap();
+    let events = made(folder.path());
+    let [RecorderEvent::TradesFile(report)] = &*events else { panic!("{events:?}") };
+    assert_eq!((report.rows, report.damaged_segments, report.gone_segments), (20, 0, 1));
+    assert_eq!(fs::read(report.before.as_ref().unwrap()).unwrap(), whole);
+    let lacks = report.lacks().unwrap();
+    assert!(lacks.contains("are not there any more (1)") && lacks.contains("before-1"), "{lacks}");
+    assert!(lacks.contains("put them back"), "{lacks}");
+    assert!(made(folder.path()).is_empty(), "it is told once");
+    fs::rename(away, &segments[1]).unwrap();
+    // One that is damaged and was never in the file is not gone when it is moved away.
+    fs::write(&segments[0], "no table").unwrap();
+    made(folder.path());
+    fs::remove_file(&segments[0]).unwrap();
+    let events = made(folder.path());
+    let [RecorderEvent::TradesFile(report)] = &*events else { panic!("{events:?}") };
+    assert_eq!((report.rows, report.lacks()), (20, None));
+}
+
+/// Of two symbols with one code the second has no rows: they would be those of the first.
+#[test]
+fn no_two_symbols_have_one_code_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let prints = ["7203", "72030", "72031", "72030", "7203"];
+    let prints = prints.map(|symbol| BoardRow::Trade(trade(symbol, 0, 2_000, 100)));
+    record(folder.path(), prints);
+    let board = BoardFolder::new(folder.path());
+    let report = make_trades_file(&board, &board.day(date())).unwrap().unwrap();
+    assert_eq!((report.rows, report.same_code, report.left_out()), (3, 2, 2));
+    let rows = vendor_rows(board.trades_file(date()));
+    let codes: Vec<_> = rows.iter().map(|row| row.code.to_string()).collect();
+    assert_eq!(codes, ["72030", "72031", "72030"]);
+}
+
+#[test]
 fn damaged_segments_are_named_up_to_a_limit_and_all_counted() {
     let folder = tempfile::tempdir().unwrap();
     let board = BoardFolder::new(folder.path());
