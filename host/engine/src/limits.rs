@@ -83,7 +83,9 @@ pub const COMMANDS_WAITING_MAX: usize = 8_192;
 pub const ABANDONED_AFTER: Duration = Duration::from_secs(10);
 /// Folders of runs that are kept where no other number is asked for (P79).
 pub const RUNS_KEPT: usize = 20;
-/// How long the end waits for a run to end; all of it takes at most 5 seconds (P80).
+/// How long the end waits for a run and for the venues to end; all of it takes at most 5 seconds (P80). The
+/// gateway may take one second of it, and the recorder 2.4 after that
+/// ([`RECORDER_END_TIME`](marketdata::limits::RECORDER_END_TIME)).
 pub const RUN_END_TIME: Duration = Duration::from_millis(3_500);
 /// How long a client may take to read what is left for it when its connection ends.
 pub const CLOSE_TIME: Duration = Duration::from_secs(1);
