@@ -136,7 +136,9 @@ def test_a_gateway_that_is_gone_is_told_once_and_comes_back_by_itself(tmp_path, 
         ready = client.wait("VenueReady", since=since)
         assert "request_id" not in ready and ready["venue"] == "local_broker"
         world.until(lambda: world.registered() == ["7203"] and is_streaming(client), "it is registered again")
-        assert (venue_state(client)["state"], venue_state(client)["code"]) == ("Ready", None)
+        # In the forced logout it is ready, and shows nothing.
+        code = "forced_logout" if level == "note" else None
+        assert (venue_state(client)["state"], venue_state(client)["code"]) == ("Ready", code)
         assert errors(client) == ["local_app_down"] and log_lines(world, "local_app_down") == [level]
         if level == "error":
             world.gateway.trade("2850", count=3)
@@ -182,7 +184,7 @@ def test_nothing_is_shown_while_everybody_is_logged_out(tmp_path, form):
         board = client.ask("GetBoard", "DepthSnapshot", venue="local_broker", ticker="7203")
         assert board["last_price"] == "2850"
         told = venue_state(client)
-        assert (told["state"], told["push"], told["code"]) == ("Ready", "Streaming", None)
+        assert (told["state"], told["push"], told["code"]) == ("Ready", "Streaming", "forced_logout")
         assert world.engine.end() == 0
         client.closed()
         assert client.since(0, "DepthSnapshot", "Trades", "VenueError") == [board]
