@@ -223,14 +223,16 @@ def test_every_flow(between, form):
                        ("CLMShinyouTategyokuList", lambda: one.send("GetPositions")())):
         for fault in ({"name": "result", "value": 11249}, {"name": "errno", "value": -1},
                       {"name": "errno", "value": 77}):
-            one.fault(request=kind, times=1, **fault)
+            # The desk asks for lists by itself too, and one fault would be for whoever comes first.
+            one.fault(request=kind, times=1000 if kind == LIST else 1, **fault)
             ended = send()["event"]
-            if kind in (NEW, CORRECT, CANCEL, LIST):
-                # A list that the desk asks for by itself may have met with the fault.
-                assert ended in ("OrderRejected", "Error", "OrderUpdated", "SubmitOrderResult", "OrderCanceled",
-                                 "OrderListUpdated")
+            if kind == LIST:
+                assert ended in ("OrderRejected", "Error")
+            elif kind in (NEW, CORRECT, CANCEL):
+                assert ended in ("OrderRejected", "Error", "OrderUpdated", "SubmitOrderResult", "OrderCanceled")
             else:
                 assert ended == "Error", "half of the account is not told as all of it"
+            one.broker.control({"do": "clear-faults"})
             one.orders()
     for fault in ("garbage", "half-answer", "drop-answer", "drop-before"):
         one.fault(fault, request=NEW, times=1)
