@@ -140,8 +140,10 @@ impl Venue {
     /// Takes a frame; it must count.
     pub(crate) fn frame(&mut self, text: &str) -> FrameOut<'_> {
         let now = self.now();
-        let told = self.gateway.frame(self.connection, text.as_bytes(), now);
-        told.unwrap_or_else(|| panic!("a frame was dropped: {text:.300}"))
+        let is_taken = self.gateway.frame(self.connection, text.as_bytes(), now);
+        assert!(is_taken, "a frame was dropped: {text:.300}");
+        self.settle();
+        self.gateway.show(now)
     }
 
     /// The whole way of a frame: read, mapped, and written as what clients are sent.

@@ -4,8 +4,7 @@
 //! | what happens | what follows |
 //! |---|---|
 //! | a connection is refused | an outage begins: one request is tried again every `retry_wait`, all others wait; after three retries the gateway is down (P46) |
-//! | a request cannot be made otherwise, or is not answered in time | the same; but where other answers or the stream show that the gateway lives, that request is tried alone, and fails alone |
-//! | an answer that cannot be read, or a status of 500 and above | that request is made again, three times, then its command fails; the gateway is there (P46) |
+//! | a request cannot be made otherwise, is not answered in time, or its answer cannot be read or has a status of 500 and above | the same; but where answers to others or the stream show that the gateway lives, that request is tried alone, and fails alone (P46) |
 //! | the token is not taken | one request for a new one with the password in memory, which all wait for; a second refusal is `token_expired` (P47) |
 //! | too many requests | pauses of 1, 2 and 4 s, then `rate_limited` (P48) |
 //! | the stream ends | opened again after 5, 10, 20, 40 and 80 s; registrations come first; then the gateway is down, and tried every 80 s (P49) |
@@ -18,7 +17,7 @@ mod stream;
 mod symbols;
 mod told;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
@@ -131,6 +130,9 @@ pub(crate) enum Job {
     List,
     /// A client wants to know something.
     Read(Asked, Read),
+    /// The name of a symbol that is registered, for whoever waits to be told that it is; this client waits the
+    /// longest. The board that tells it registers nothing new.
+    Name(u64, String),
 }
 
 impl Job {
@@ -138,6 +140,7 @@ impl Job {
     const fn client(&self) -> Option<u64> {
         match self {
             Self::Read(asked, _) => Some(asked.client),
+            Self::Name(client, _) => Some(*client),
             _ => None,
         }
     }
@@ -169,6 +172,8 @@ pub struct Gateway {
     kept: (u64, Vec<String>),
     /// Clients that wait for the registration of a symbol.
     subscribers: BTreeMap<String, Vec<symbols::Waiting>>,
+    /// Of these, the symbols that are registered and whose names are being read.
+    naming: BTreeSet<String>,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
     to_register: BTreeMap<String, symbols::Due>,
     /// The program ends: nothing is begun any more.
@@ -220,6 +225,7 @@ impl Gateway {
             set: RegisterSet::default(),
             kept: (0, Vec::new()),
             subscribers: BTreeMap::new(),
+            naming: BTreeSet::new(),
             to_register: BTreeMap::new(),
             is_ending: false,
             changed_last: false,
@@ -335,27 +341,29 @@ impl Gateway {
         let Some(sent) = self.lanes.take_sent(ticket) else { return };
         let (at, call) = (sent.at, sent.call);
         match came {
+            // A name is worth no second try, and its board no outage.
+            Err(_) | Ok(Answer { status: 500.., .. }) if let Job::Name(_, symbol) = &call.job => {
+                self.doubt(&call, now);
+                self.name_is_known(&symbol.clone());
+            }
             Err(NoAnswer::Refused(why)) => self.connection_refused(at, call, &why, now),
             Err(NoAnswer::Unreachable(why)) => self.unreachable(at, call, &why, now),
-            Err(NoAnswer::Unreadable(why)) => self.try_again(call, &why, now),
-            Ok(answer) => {
-                self.outage = None;
-                self.answered_at = Some(now.mono);
-                match answer.status {
-                    200 => {
-                        self.token_is_untried &= ticket < self.token_ticket;
-                        self.told(call, &answer.body, now);
-                    }
-                    500.. => {
-                        let why = format!("the gateway answers HTTP status {}", answer.status);
-                        self.try_again(call, &why, now);
-                    }
-                    status => {
-                        let refusal = self.refusal(status, &answer.body);
-                        self.refused(call, ticket, refusal, now);
-                    }
+            Err(NoAnswer::Unreadable(why)) => self.unusable(at, call, &why, now),
+            Ok(answer) => match answer.status {
+                200 => {
+                    self.token_is_untried &= ticket < self.token_ticket;
+                    self.told(at, call, &answer.body, now);
                 }
-            }
+                500.. => {
+                    let why = format!("the gateway answers HTTP status {}", answer.status);
+                    self.unusable(at, call, &why, now);
+                }
+                status => {
+                    self.lives(now);
+                    let refusal = self.refusal(status, &answer.body);
+                    self.refused(call, ticket, refusal, now);
+                }
+            },
         }
         self.drive(now);
     }
@@ -416,6 +424,12 @@ impl Gateway {
         }
     }
 
+    /// The gateway has given an answer that can be used.
+    const fn lives(&mut self, now: Now) {
+        self.outage = None;
+        self.answered_at = Some(now.mono);
+    }
+
     /// Makes a request again whose answer could not be used; its command fails after some tries.
     fn try_again(&mut self, mut call: Call<Job>, why: &str, now: Now) {
         call.failures += 1;
@@ -450,18 +464,24 @@ impl Gateway {
                 self.read_failed(asked.client, &read);
                 self.tell_error(&asked, code, why);
             }
+            Job::Name(_, symbol) => self.name_is_known(&symbol),
             job => self.registration_failed(job, call.question, code, why, now),
         }
     }
 
     /// An answer of status 200.
-    fn told(&mut self, call: Call<Job>, body: &str, now: Now) {
+    fn told(&mut self, sent: Duration, call: Call<Job>, body: &str, now: Now) {
         let done = match &call.job {
             Job::Read(asked, read) => self.read_done(asked.clone(), read.clone(), body, now),
+            Job::Name(_, symbol) => {
+                self.name_read(symbol, body);
+                Ok(())
+            }
             _ => self.registration_done(&call, body, now),
         };
-        if let Err(why) = done {
-            self.try_again(call, &why, now);
+        match done {
+            Ok(()) => self.lives(now),
+            Err(why) => self.unusable(sent, call, &why, now),
         }
     }
 

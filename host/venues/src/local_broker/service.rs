@@ -352,9 +352,12 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         let now = self.now();
         match pushed {
             Pushed::Frame(message) => {
-                // What was told before it goes out before it.
+                if !self.gateway.frame(connection, &message, now) {
+                    return;
+                }
+                // What is told before it goes out before it.
                 self.act();
-                let Some(out) = self.gateway.frame(connection, &message, now) else { return };
+                let out = self.gateway.show(now);
                 (self.tell)(Told::Market(MarketData {
                     symbol: &out.depth.ticker,
                     depth: &out.depth,

@@ -183,7 +183,8 @@ impl World {
             Delivery::Frame(connection, message, issue) => {
                 let day = now.wall.jst_day();
                 let is_logout = ForcedLogout::default().contains(now.wall);
-                let shown = self.gateway.frame(connection, &message, now);
+                let is_taken = self.gateway.frame(connection, &message, now);
+                let shown = is_taken.then(|| self.gateway.show(now));
                 let what = match (shown, issue) {
                     (None, _) => "not shown",
                     (Some(out), None) => panic!("a frame is told that may not be: {out:?}"),

@@ -228,7 +228,9 @@ impl World {
         self.gateway.subscribe(asked(client), &subscribe, self.now());
         self.settle();
         let now = self.now();
-        if let Some(out) = self.gateway.frame(self.connection, frame.as_bytes(), now) {
+        if self.gateway.frame(self.connection, frame.as_bytes(), now) {
+            self.settle();
+            let out = self.gateway.show(now);
             self.told += &format!("{out:?} {}", serde_json::to_string(&out.depth).unwrap());
         }
         self.gateway.subscribe(asked(client + 1), &subscribe, now);

@@ -1,6 +1,7 @@
 //! What clients read: boards, balances, orders and positions (specification 1, "Endpoints"; specification 4,
 //! P51, P57, P59).
 
+use domain::gateway_mapping::GatewayBoard;
 use ipc::{
     BuyingPowerUpdated, Decimal, DepthSnapshot, Event, GetBoard, GetOrderList, OrderListFilter,
     OrderListUpdated, OrderRecordWire, PositionsUpdated, error_code,
@@ -168,13 +169,8 @@ impl Gateway {
         }
     }
 
-    fn board_read(
-        &mut self,
-        asked: &Asked,
-        symbol: &str,
-        body: &str,
-        now: Now,
-    ) -> Result<(), String> {
+    /// The board of a symbol, as the gateway has answered with it.
+    pub(super) fn read_answer(&mut self, symbol: &str, body: &str) -> Result<GatewayBoard, String> {
         if body.len() > SHORT_ANSWER_BYTES_MAX {
             return Err(format!("the board has more than {SHORT_ANSWER_BYTES_MAX} bytes"));
         }
@@ -186,6 +182,17 @@ impl Gateway {
         if board.symbol != symbol || board.exchange.is_some_and(|found| found != keys::TOKYO) {
             return Err(format!("the board that came is not that of {symbol}"));
         }
+        Ok(board)
+    }
+
+    fn board_read(
+        &mut self,
+        asked: &Asked,
+        symbol: &str,
+        body: &str,
+        now: Now,
+    ) -> Result<(), String> {
+        let board = self.read_answer(symbol, body)?;
         let depth = self.feed.board(&board, now.wall);
         // The board is gone when this is told.
         let depth = DepthSnapshot {

@@ -388,14 +388,33 @@ impl Gateway {
     }
 
     /// A request could not be made, or nothing came in time.
-    pub(super) fn unreachable(&mut self, sent: Duration, mut call: Call<Job>, why: &str, now: Now) {
+    pub(super) fn unreachable(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
         self.doubt(&call, now);
         if matches!(call.job, Job::BeforeOpening) {
             // One of the stream's tries has failed, and nobody else waits for it.
             return self.stream_lost(why, now);
         }
+        self.nothing_came_of(sent, call, why, false, now);
+    }
+
+    /// What came is no answer: it has a status of 500 and above, or cannot be read (P46).
+    pub(super) fn unusable(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
+        if matches!(call.job, Job::BeforeOpening) {
+            return self.try_again(call, why, now);
+        }
+        self.nothing_came_of(sent, call, why, true, now);
+    }
+
+    /// Nothing that can be used came of a request. One endpoint that fails is no gateway that is down.
+    fn nothing_came_of(
+        &mut self,
+        sent: Duration,
+        mut call: Call<Job>,
+        why: &str,
+        answers: bool,
+        now: Now,
+    ) {
         let first = *call.silent_since.get_or_insert(sent);
-        // One endpoint that hangs is no gateway that is down.
         if self.has_lived_since(sent) {
             return self.try_again(call, why, now);
         }
@@ -404,7 +423,7 @@ impl Gateway {
             let why = format!("{why}, {} times", call.failures);
             return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
         }
-        self.outage(sent, call, why, now);
+        self.outage(sent, call, why, answers, now);
     }
 
     /// Nobody listens at the gateway's address: whatever its stream shows, it is down after three more tries
@@ -419,16 +438,16 @@ impl Gateway {
         if matches!(call.job, Job::BeforeOpening) {
             return self.stream_lost(why, now);
         }
-        self.outage(sent, call, why, now);
+        self.outage(sent, call, why, false, now);
     }
 
     /// An outage begins, or one more of its tries has failed.
-    fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
+    fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, answers: bool, now: Now) {
         self.put_back(call);
         let next = now.mono + self.rules.retry_wait;
         match &mut self.outage {
             None => {
-                tracing::warn!(why, "the local broker cannot be reached; it is tried again");
+                tracing::warn!(why, "the local broker gives no answer; it is asked again");
                 self.outage = Some(Outage { retries: 0, since: now.mono, next });
             }
             // It says no more than what is known.
@@ -437,7 +456,7 @@ impl Gateway {
                 outage.retries += 1;
                 (outage.since, outage.next) = (now.mono, next);
                 if outage.retries >= RETRIES {
-                    self.app_down(why, false, now);
+                    self.app_down(why, answers, now);
                 }
             }
         }

@@ -291,17 +291,29 @@ impl Gateway {
         self.stream.heard.is_some_and(|heard| heard > then)
     }
 
-    /// A frame. What it becomes goes to all clients that are subscribed, in the order of frames.
-    pub fn frame(&mut self, connection: u64, message: &[u8], now: Now) -> Option<FrameOut<'_>> {
+    /// A frame. Tells whether it counts: then what it became is told with [`Gateway::show`], after what is to be
+    /// done now.
+    pub fn frame(&mut self, connection: u64, message: &[u8], now: Now) -> bool {
         if connection != self.stream.connection {
-            return None;
+            return false;
         }
         self.heard(now);
         if let Err(reason) = self.take_frame(message, now) {
             self.dropped.count(reason, now.wall);
-            return None;
+            return false;
         }
-        Some(self.feed.frame(&self.board, now.wall))
+        // Whoever waits for the name is subscribed before the first frame.
+        if !self.naming.is_empty() && self.naming.contains(&self.board.symbol) {
+            let symbol = self.board.symbol.clone();
+            self.name_is_known(&symbol);
+        }
+        true
+    }
+
+    /// What the frame that was taken last became. It goes to all clients that are subscribed, in the order of
+    /// frames.
+    pub fn show(&mut self, now: Now) -> FrameOut<'_> {
+        self.feed.frame(&self.board, now.wall)
     }
 
     /// Reads a frame that counts into `board`.

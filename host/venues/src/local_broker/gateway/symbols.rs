@@ -170,10 +170,18 @@ impl Gateway {
     /// A client is gone, and with it its subscriptions and what it wanted to know.
     pub fn client_left(&mut self, client: u64, now: Now) {
         for lane in self.lanes.all() {
-            lane.waiting.retain(|call| call.job.client() != Some(client));
+            // Others may wait for the same name.
+            lane.waiting.retain(|call| {
+                call.job.client() != Some(client) || matches!(call.job, Job::Name(..))
+            });
         }
         for waiting in self.subscribers.values_mut() {
             waiting.retain(|waiting| waiting.asked.client != client);
+        }
+        let is_unasked = |symbol: &String| self.subscribers.get(symbol).is_none_or(Vec::is_empty);
+        for symbol in self.naming.extract_if(.., is_unasked).collect::<Vec<_>>() {
+            self.subscribers.remove(&symbol);
+            self.drop_name(&symbol);
         }
         for symbol in self.set.client_left(client) {
             self.no_longer_wanted(&symbol);
@@ -184,6 +192,9 @@ impl Gateway {
     pub(super) fn no_longer_wanted(&mut self, symbol: &str) {
         self.feed.forget(symbol);
         self.subscribers.remove(symbol);
+        if self.naming.remove(symbol) {
+            self.drop_name(symbol);
+        }
         self.to_register.remove(symbol);
         self.unregister_after.remove(symbol);
         self.drop_waiting(symbol, |job| matches!(job, Job::Register));
@@ -240,6 +251,53 @@ impl Gateway {
             },
         });
         self.tell(Recipient::Client(asked.client), event);
+    }
+
+    /// A symbol is registered: whoever waits for that is told, with the issue's name. Where that is not known yet,
+    /// the gateway's board tells it, or the first frame (P51).
+    fn tell_named(&mut self, symbol: &str) {
+        let first = self.subscribers.get(symbol).and_then(|waiting| waiting.first());
+        let Some(client) = first.map(|waiting| waiting.asked.client) else {
+            self.subscribers.remove(symbol);
+            return;
+        };
+        let question = match Question::board(symbol) {
+            Ok((_, question)) if !self.names.contains_key(symbol) => question,
+            _ => return self.name_is_known(symbol),
+        };
+        if self.naming.insert(symbol.to_owned()) {
+            let call = Call::new(Job::Name(client, symbol.to_owned()), question);
+            self.lanes.information.push_fair(call, Job::client);
+        }
+    }
+
+    /// Tells whoever waits that a symbol is registered, with its name as far as it is known.
+    pub(super) fn name_is_known(&mut self, symbol: &str) {
+        if self.naming.remove(symbol) {
+            self.drop_name(symbol);
+        }
+        for waiting in self.subscribers.remove(symbol).unwrap_or_default() {
+            self.tell_subscribed(&waiting.asked, symbol);
+        }
+    }
+
+    /// Nobody waits for a name any more.
+    fn drop_name(&mut self, symbol: &str) {
+        let is_of = |job: &Job| matches!(job, Job::Name(_, named) if named == symbol);
+        self.lanes.information.waiting.retain(|call| !is_of(&call.job));
+    }
+
+    /// A board was read for the name that it has.
+    pub(super) fn name_read(&mut self, symbol: &str, body: &str) {
+        match self.read_answer(symbol, body) {
+            Ok(board) => {
+                if let Some(name) = &board.name {
+                    self.learn_name(body.as_bytes(), symbol, name);
+                }
+            }
+            Err(why) => tracing::warn!(symbol, why, "the name of an issue cannot be read"),
+        }
+        self.name_is_known(symbol);
     }
 
     pub(super) fn all_symbols(&self) -> Vec<String> {
@@ -307,7 +365,9 @@ impl Gateway {
     pub(super) fn doubt(&mut self, call: &Call<Job>, now: Now) {
         let symbols: &[String] = match (&call.job, &call.question) {
             (_, Question::Register(symbols)) => symbols,
-            (Job::Read(_, Read::Board(symbol, _)), _) => std::slice::from_ref(symbol),
+            (Job::Read(_, Read::Board(symbol, _)) | Job::Name(_, symbol), _) => {
+                std::slice::from_ref(symbol)
+            }
             // Late it may take out what is wanted by then: a look at the list registers that again.
             (_, Question::Unregister(_)) => &[],
             _ => return,
@@ -388,10 +448,7 @@ impl Gateway {
             if was_told {
                 tracing::info!(symbol, "a symbol of the local broker is registered again");
             }
-            for waiting in self.subscribers.remove(symbol).unwrap_or_default() {
-                self.tell_subscribed(&waiting.asked, symbol);
-            }
-            return;
+            return self.tell_named(symbol);
         }
         let tries = due.map_or(0, |due| due.tries) + 1;
         if tries <= RETRIES && self.set.contains(symbol) {
@@ -491,6 +548,7 @@ impl Gateway {
                 self.turn_away(&waiting, &symbol, code, why);
             }
         }
+        self.naming.clear();
         // All that is left is registered with the next stream; what is to leave leaves then.
         self.to_register.clear();
         self.unregister_after.clear();

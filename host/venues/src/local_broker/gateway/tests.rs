@@ -436,14 +436,14 @@ impl World {
     /// A frame over the open connection. Tells whether it was shown.
     fn push(&mut self, message: &str) -> bool {
         let (connection, now) = (self.connection.unwrap_or(0), self.now());
-        let shown = self
-            .gateway
-            .frame(connection, message.as_bytes(), now)
-            .map(|out| out.trade.map(|trade| trade.qty.units() / 10_000).unwrap_or_default());
-        self.traded += shown.unwrap_or_default();
-        self.snapshots += usize::from(shown.is_some());
+        let is_shown = self.gateway.frame(connection, message.as_bytes(), now);
         self.settle();
-        shown.is_some()
+        if is_shown {
+            let trade = self.gateway.show(now).trade;
+            self.traded += trade.map(|trade| trade.qty.units() / 10_000).unwrap_or_default();
+            self.snapshots += 1;
+        }
+        is_shown
     }
 
     /// The stream ends.

@@ -71,7 +71,8 @@ impl Gateway {
     /// Whether one more request of a client may wait; tells it else.
     pub(super) fn has_room(&mut self, asked: &Asked) -> bool {
         let all = self.lanes.waiting().count();
-        let is_own = |call: &&Call<Job>| call.job.client() == Some(asked.client);
+        let is_own =
+            |call: &&Call<Job>| matches!(&call.job, Job::Read(of, _) if of.client == asked.client);
         let own = self.lanes.waiting().filter(is_own).count();
         let whose = if own >= CLIENT_CALLS_WAITING_MAX {
             format!("{own} requests of this client")

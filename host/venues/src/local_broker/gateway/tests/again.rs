@@ -50,7 +50,8 @@ fn p55_volume_missed_while_a_symbol_was_not_registered_is_after_a_gap() {
     assert_eq!(world.fake.symbols(), ["9984", "7203"]);
     let (connection, now) = (world.connection.unwrap(), world.now());
     let message = frame("7203", 1_001, 900);
-    let trade = world.gateway.frame(connection, message.as_bytes(), now).unwrap().trade.unwrap();
+    assert!(world.gateway.frame(connection, message.as_bytes(), now));
+    let trade = world.gateway.show(now).trade.unwrap();
     assert_eq!((trade.qty, trade.after_gap), (ipc::Decimal::from_units(8_000_000), Some(true)));
 }
 

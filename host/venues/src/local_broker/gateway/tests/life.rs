@@ -239,21 +239,60 @@ fn p46_an_outage_that_ends_is_told_to_nobody() {
     assert!(world.is_ready());
 }
 
-/// A single answer that cannot be used takes nothing else down.
+/// P46: answers of 500 and above, and those that cannot be read, are an outage like no answer at all, with the
+/// same tries and one clock; where the stream or answers to others show that the gateway lives, only the command
+/// fails.
 #[test]
-fn p46_answers_of_one_endpoint_that_are_none_fail_its_command_only() {
+fn p46_answers_that_are_none_are_an_outage_unless_the_gateway_shows_that_it_lives() {
+    for (path, status, body) in [
+        ("/wallet/cash", 500, "oops"),
+        ("/wallet/cash", 200, "<html>"),
+        ("/wallet/margin", 200, "{}"),
+    ] {
+        for stream_lives in [true, false] {
+            let mut world = World::ready();
+            world.subscribe(1, "s", "7203");
+            world.wait(secs(1));
+            world.heard();
+            world.fake.asked.clear();
+            world.fake.instead = vec![(path, status, body); 4];
+            world.buying_power("a");
+            for _ in 0..40 {
+                world.wait(Duration::from_millis(500));
+                if stream_lives {
+                    world.push(&frame("7203", 1_000, 0));
+                }
+            }
+            assert_eq!(world.fake.took(path), 4, "{path} {body}");
+            let (told, heard) = (world.words(), world.heard());
+            if stream_lives {
+                assert_eq!(heard, ["1 Error a gateway_error"], "no half answer: {path} {body}");
+                assert_eq!(world.state(), "Ready Streaming");
+            } else {
+                assert_eq!(heard, ["1 Error a local_app_down", "* VenueError local_app_down"]);
+                assert!(told.ends_with("restart it"), "{told}");
+            }
+        }
+    }
+}
+
+/// P46: one clock for those that wait: none of them is sent while the one that began the outage is tried.
+#[test]
+fn p46_an_answer_that_is_none_holds_the_others_back_until_one_is_answered() {
     let mut world = World::ready();
-    world.subscribe(1, "s", "7203");
-    world.wait(secs(1));
-    world.fake.instead = vec![("/wallet/cash", 500, "oops"); 4];
+    world.fake.instead = vec![("/wallet/cash", 503, "busy"); 2];
     world.buying_power("a");
-    world.wait(secs(20));
-    assert_eq!(world.heard(), ["1 Subscribed s 7203", "1 Error a gateway_error"]);
+    world.positions(2, "b");
+    world.wait(Duration::from_millis(4_500));
+    assert_eq!((world.fake.took("/wallet"), world.fake.took("/positions")), (1, 0));
+    world.wait(secs(8));
+    let heard = world.heard();
+    assert_eq!(
+        heard,
+        ["2 PositionsUpdated b", "1 BuyingPowerUpdated a"],
+        "whoever is first in line tries"
+    );
     assert_eq!(world.state(), "Ready Streaming");
-    world.fake.instead = vec![("/wallet/margin", 200, "{}"); 4];
-    world.buying_power("b");
-    world.wait(secs(20));
-    assert_eq!(world.heard(), ["1 Error b gateway_error"], "no half answer");
 }
 
 /// P47: what the gateway takes no longer is renewed once, for all that wait.

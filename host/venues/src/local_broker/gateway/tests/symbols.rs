@@ -31,8 +31,60 @@ fn p52_subscriptions_of_one_moment_are_one_request() {
         world.subscribe(1, &number.to_string(), &symbol(number));
     }
     world.wait(secs(1));
-    assert_eq!((world.fake.registered.len(), world.heard().len()), (20, 20));
+    assert_eq!(world.fake.registered.len(), 20);
+    world.wait(secs(2));
+    assert_eq!(world.heard().len(), 20, "each with its name, which a board tells");
     assert_eq!(world.fake.took("/register"), 2, "the first at once, the others together");
+    assert_eq!(world.fake.took("/board"), 20);
+}
+
+/// P51: whoever subscribes is told the name: the board's where no frame was faster; and is told all the
+/// same where the board cannot be read, and where others that waited for the name are gone.
+#[test]
+fn p51_who_subscribes_is_told_the_name() {
+    let name = |world: &World, request: &str| {
+        let of = |(_, event): &(Recipient, Event<'_>)| match event {
+            Event::Subscribed(told) if &*told.request_id == request => {
+                Some(told.ticker_info.display_name_ja.as_deref().map(str::to_owned))
+            }
+            _ => None,
+        };
+        world.told.iter().find_map(of)
+    };
+    let toyota = Some(Some("トヨタ自動車".to_owned()));
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    assert_eq!(name(&world, "a"), None, "its board waits for its turn");
+    world.subscribe(2, "b", "7203");
+    world.left(1);
+    world.wait(Duration::from_millis(200));
+    assert_eq!((name(&world, "a"), name(&world, "b")), (None, toyota.clone()));
+    world.subscribe(3, "c", "7203");
+    assert_eq!((name(&world, "c"), world.fake.took("/board")), (toyota.clone(), 1), "it is known");
+    // A frame is faster, and nobody misses it.
+    world.subscribe(2, "d", "9984");
+    assert!(name(&world, "d").is_none() && world.push(&frame("9984", 1_000, 0)));
+    assert_eq!(name(&world, "d"), toyota.clone());
+    world.wait(secs(1));
+    assert_eq!(world.fake.took("/board"), 0, "nobody needs it any more");
+    // All that wait for it are gone.
+    world.subscribe(4, "e", "8306");
+    world.left(4);
+    world.wait(secs(1));
+    assert_eq!((world.fake.took("/board"), world.fake.symbols()), (0, vec!["7203", "9984"]));
+    for (status, body) in [(500, "oops"), (404, "no such board"), (200, "<html>")] {
+        world.fake.instead = vec![("/board", status, body)];
+        world.subscribe(2, body, "6758");
+        world.wait(secs(1));
+        assert_eq!(name(&world, body), Some(None), "{status}");
+        assert_eq!((world.fake.took("/board"), world.state()), (1, "Ready Streaming".to_owned()));
+        world.unsubscribe(2, "u", "6758");
+        world.wait(secs(1));
+    }
+    world.fake.mute.push("/board");
+    world.subscribe(2, "f", "6501");
+    world.wait(secs(1));
+    assert_eq!((name(&world, "f"), world.state()), (Some(None), "Ready Streaming".to_owned()));
 }
 
 /// P51: who changes their mind while the registration waits gets both answers, and nothing is registered.
@@ -41,7 +93,9 @@ fn p51_a_subscription_that_is_taken_back_while_it_waits_is_answered() {
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
     world.subscribe(1, "b", "9984");
-    assert_eq!(world.heard(), ["1 Subscribed a 7203"], "the second one waits for its turn");
+    assert_eq!(world.fake.symbols(), ["7203"], "the second one waits for its turn");
+    world.push(&frame("7203", 1_000, 0));
+    assert_eq!(world.heard(), ["1 Subscribed a 7203"]);
     world.unsubscribe(1, "c", "9984");
     assert_eq!(world.heard(), ["1 Subscribed b 9984", "1 Unsubscribed c 9984"]);
     world.wait(secs(2));
@@ -98,8 +152,8 @@ fn the_51st_symbol_is_refused_and_evict_lru_makes_room() {
     for number in 0..REGISTER_MAX {
         world.subscribe(1, &number.to_string(), &symbol(number));
     }
-    world.wait(secs(2));
-    world.heard();
+    world.wait(secs(7));
+    assert_eq!(world.heard().len(), REGISTER_MAX);
     world.subscribe(1, "a", "9999");
     world.board(1, "b", "9998");
     assert_eq!(world.heard(), ["1 Error a register_full", "1 Error b register_full"]);
