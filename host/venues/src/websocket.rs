@@ -14,9 +14,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use crate::as_bytes::AsBytes;
-
-/// Bytes of the head with which a server answers the request for a stream.
-const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
+use crate::local_broker::limits::HANDSHAKE_BYTES_MAX;
 
 pub(crate) type Stream = WebSocketStream<AsBytes<Box<dyn Socket>>>;
 

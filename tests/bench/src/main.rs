@@ -46,7 +46,6 @@ fn main() -> ExitCode {
         "update" => update_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
-        push_bench::TASK => push_bench::child(),
         rank_memory::TASK => rank_memory::child(),
         serve_mixed::TASK => serve_mixed::child(),
         other => {

@@ -1,9 +1,6 @@
 //! `cargo xtask bench push`: what a frame of the local gateway costs on its way to a client: read by the
 //! dialect's component, beside the same code without a sandbox; mapped; written as events. Then how long it
-//! takes at a steady pace, whether memory stays flat, and the whole engine over real sockets.
-//! `--frames N` sets how many frames the memory is watched for.
-
-use std::path::Path;
+//! takes at a steady pace; and the whole engine over real sockets, with its memory.
 
 use domain::clock::{Stopwatch, sleep};
 use domain::gateway_mapping::GatewayMapping;
@@ -15,10 +12,8 @@ use crate::push_engine;
 use crate::push_frames::{Frames, SYMBOLS};
 use crate::push_venue::{Native, Told, Venue, component};
 use crate::rank_bench::or_stop;
-use crate::serve_mixed::{at, status};
+use crate::serve_mixed::at;
 
-/// Name of the child's task.
-pub(crate) const TASK: &str = "push-memory-of";
 /// Dialects that are measured, the default one first.
 const DIALECTS: [&str; 2] = ["local-broker-spec", "local-broker-kabusapi"];
 /// Frames that are measured one after the other, and again: about 50 MB, more than any cache of a processor.
@@ -34,11 +29,6 @@ const PACED_SECONDS: u32 = 10;
 pub(crate) const GOAL_P99_MS: u32 = 1;
 /// How long before a frame is due the bench stops sleeping.
 const AWAKE_BEFORE: std::time::Duration = std::time::Duration::from_micros(100);
-/// Frames that memory is watched for, and those before the first look.
-const MEMORY_FRAMES: u64 = 10_000_000;
-const MEMORY_FIRST: u64 = 1_000_000;
-/// What memory may grow by, as a ratio.
-const GOAL_MEMORY_RATIO: f64 = 1.05;
 
 /// Runs all of it.
 pub(crate) fn run() {
@@ -48,7 +38,6 @@ pub(crate) fn run() {
     }
     paced(&frames);
     push_engine::report(&frames);
-    memory();
 }
 
 /// Nanoseconds of a frame in each repetition.
@@ -192,49 +181,4 @@ fn paced(frames: &Frames) {
     });
     let p99 = at(&since_taken, 0.99);
     figure("push/paced/frame_to_event_p99", "ms", p99, at(&since_taken, 0.0), &more);
-}
-
-/// How many frames memory is watched for.
-fn memory_frames() -> u64 {
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--frames").skip(1);
-    let asked = arguments.next().map(|text| text.parse::<u64>());
-    asked.map_or(MEMORY_FRAMES, |count| or_stop(count).max(2 * MEMORY_FIRST))
-}
-
-/// The memory of a process of its own after a million frames, and at the end.
-fn memory() {
-    let count = memory_frames();
-    let program = or_stop(std::env::current_exe());
-    let watch = Stopwatch::start();
-    let output = std::process::Command::new(program).args([TASK, &count.to_string()]).output();
-    let output = or_stop(output);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let numbers: Vec<f64> = text.split_whitespace().filter_map(|text| text.parse().ok()).collect();
-    let [first, last] = numbers[..] else {
-        eprintln!("push/memory: this system does not tell a process's memory");
-        return;
-    };
-    let more = json!({
-        "frames": count, "after_1m_mb": first, "ratio": last / first,
-        "seconds": watch.elapsed().as_secs_f64(), "goal_ratio_max": GOAL_MEMORY_RATIO,
-    });
-    figure("push/memory", "MB", last, first.min(last), &more);
-}
-
-/// Takes the frames of the arguments, and prints its memory after a million and at the end.
-pub(crate) fn child() {
-    let count = std::env::args().nth(2).unwrap_or_default();
-    let count = or_stop(count.parse::<u64>());
-    let frames = Frames::new(FRAMES);
-    let mut venue = Venue::new(Box::new(component(&built::dialect(DIALECTS[0]))));
-    let mut told = Told::default();
-    for (number, text) in (1..=count).zip(frames.texts.iter().cycle()) {
-        venue.whole(text, &mut told);
-        if (number == MEMORY_FIRST || number == count)
-            && let Some(megabytes) = status(Path::new("/proc/self"), "VmRSS:")
-        {
-            println!("{megabytes}");
-        }
-    }
 }

@@ -1,11 +1,13 @@
 //! The whole engine over real sockets: a gateway that pushes as fast as it is listened to, `kumiki serve
-//! --mode live`, and one client that is subscribed to everything.
+//! --mode live`, and one client that is subscribed to everything. `--frames N` sets how many frames the
+//! engine's memory is watched for.
 
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
 use domain::clock::{Stopwatch, sleep};
-use serde_json::json;
+use serde_json::{Value, json};
 use sim::local_broker::{Config, Server};
 
 use crate::ipc_client::Client;
@@ -14,10 +16,16 @@ use crate::measure::figure;
 use crate::push_bench::{FRAMES, GOAL_P99_MS, GOAL_PER_SECOND, PACE_PER_SECOND};
 use crate::push_frames::{Frames, SYMBOLS, symbol};
 use crate::rank_bench::or_stop;
+use crate::serve_mixed::at;
 
 /// Rounds of all frames, pushed as fast as they are taken, and the seconds at the steady pace.
 const ROUNDS: usize = 10;
 const PACED_SECONDS: u32 = 10;
+/// Frames that memory is watched for, and those before the first look.
+const MEMORY_FRAMES: u64 = 10_000_000;
+const MEMORY_FIRST: u64 = 1_000_000;
+/// What memory may grow by, as a ratio.
+const GOAL_MEMORY_RATIO: f64 = 1.05;
 /// How long the login and the subscriptions may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -106,6 +114,7 @@ pub(crate) fn report(frames: &Frames) {
     figure("push/engine/frames_to_one_client", "frames/s", rate, rate, &more);
     engine.waits();
     paced(&engine, &gateway, frames);
+    memory(&engine, &gateway, frames);
 }
 
 /// A client that is subscribed to all symbols, over a stream that is open.
@@ -117,29 +126,113 @@ fn engine_is_ready(engine: &Engine, gateway: &Server) -> Client {
     client
 }
 
-/// At the steady pace: how long what is told waits for the client's socket.
+/// At the steady pace: how long what is told waits for the client's socket, and how long a trade takes from the
+/// moment at which the gateway is given its frame to that at which the client has it. Trades are never left out,
+/// so that the one of a symbol that comes next is that of its next frame with one.
 fn paced(engine: &Engine, gateway: &Server, frames: &Frames) {
     let client = engine_is_ready(engine, gateway);
     let count = u64::from(PACE_PER_SECOND * PACED_SECONDS);
     let used = engine.processor_seconds();
     let watch = Stopwatch::start();
     // The rounds that are whole have all of their trades.
-    let rounds = count / FRAMES as u64;
-    let reader = reading(client, watch, frames.trades * rounds);
-    for (number, text) in (0..rounds * FRAMES as u64).zip(frames.texts.iter().cycle()) {
+    let count = count - count % FRAMES as u64;
+    let reader = timing(client, watch, frames.trades * count / FRAMES as u64);
+    let mut sent: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for number in 0..count as usize {
         let due = Duration::from_secs(1) / PACE_PER_SECOND * number as u32;
         sleep(due.saturating_sub(watch.elapsed()));
-        or_stop(gateway.push_text(text.clone()));
+        if frames.has_trade[number % FRAMES] {
+            let now = watch.elapsed().as_secs_f64();
+            sent.entry(symbol(number % FRAMES % SYMBOLS)).or_default().push(now);
+        }
+        or_stop(gateway.push_text(frames.texts[number % FRAMES].clone()));
     }
-    let Ok(got) = reader.join() else { panic!("the client failed") };
+    let Ok((boards, came)) = reader.join() else { panic!("the client failed") };
+    let seconds = watch.elapsed().as_secs_f64();
     let used = engine.processor_seconds().zip(used).map(|(after, before)| after - before);
     let waits = engine.waits();
     let milliseconds = |name: &str| waits[name].as_f64().unwrap_or(f64::NAN) / 1e3;
     let more = json!({
-        "frames_per_s": PACE_PER_SECOND, "seconds": got.last, "trades": got.trades,
-        "boards_told": got.boards, "p50_ms": milliseconds("p50_us"), "max_ms": milliseconds("max_us"),
-        "engine_processors_busy": used.map(|used| used / got.last), "goal_max": GOAL_P99_MS,
+        "frames_per_s": PACE_PER_SECOND, "seconds": seconds, "boards_told": boards,
+        "p50_ms": milliseconds("p50_us"), "max_ms": milliseconds("max_us"),
+        "engine_processors_busy": used.map(|used| used / seconds), "goal_max": GOAL_P99_MS,
     });
     let p99 = milliseconds("p99_us");
     figure("push/engine/queue_to_socket_p99", "ms", p99, p99, &more);
+    assert_eq!(sent.len(), came.len(), "issues with trades");
+    let mut all = Vec::new();
+    for (symbol, sent) in &sent {
+        let came = &came[symbol];
+        assert_eq!(sent.len(), came.len(), "trades of {symbol}");
+        all.extend(sent.iter().zip(came).map(|(sent, came)| (came - sent) * 1e3));
+    }
+    all.sort_by(f64::total_cmp);
+    let more = json!({
+        "trades": all.len(), "frames_per_s": PACE_PER_SECOND, "p50_ms": at(&all, 0.5),
+        "p95_ms": at(&all, 0.95), "max_ms": at(&all, 1.0), "goal_max": GOAL_P99_MS,
+    });
+    figure("push/engine/gateway_to_client_p99", "ms", at(&all, 0.99), at(&all, 0.0), &more);
+}
+
+/// A client that reads on a thread of its own until it has so many trades: how many boards it got, and the
+/// seconds at which each trade of a symbol came.
+fn timing(
+    mut client: Client,
+    watch: Stopwatch,
+    trades: u64,
+) -> thread::JoinHandle<(u64, BTreeMap<String, Vec<f64>>)> {
+    thread::spawn(move || {
+        let (mut boards, mut count) = (0, 0);
+        let mut came: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        while count < trades {
+            let Some(text) = client.next() else { panic!("the engine has sent the client away") };
+            if text.starts_with("{\"event\":\"DepthSnapshot\"") {
+                boards += 1;
+            } else if text.starts_with("{\"event\":\"Trades\"") {
+                let now = watch.elapsed().as_secs_f64();
+                let event: Value = or_stop(serde_json::from_str(&text));
+                let rows = event["trades"].as_array().map_or(0, Vec::len);
+                let ticker = event["ticker"].as_str().unwrap_or_default().to_owned();
+                came.entry(ticker).or_default().extend(std::iter::repeat_n(now, rows));
+                count += rows as u64;
+            }
+        }
+        (boards, came)
+    })
+}
+
+/// How many frames memory is watched for.
+fn memory_frames() -> u64 {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--frames").skip(1);
+    let asked = arguments.next().map(|text| text.parse::<u64>());
+    asked.map_or(MEMORY_FRAMES, |count| or_stop(count).max(2 * MEMORY_FIRST))
+}
+
+/// The engine's memory after a million frames and at the end, with a client that takes everything.
+fn memory(engine: &Engine, gateway: &Server, frames: &Frames) {
+    let rounds = |frames: u64| frames.div_ceil(FRAMES as u64);
+    let (first, all) = (rounds(MEMORY_FIRST), rounds(memory_frames()));
+    let client = engine_is_ready(engine, gateway);
+    let watch = Stopwatch::start();
+    let reader = reading(client, watch, frames.trades * all);
+    let mut sizes = Vec::new();
+    for round in 1..=all {
+        for text in &frames.texts {
+            or_stop(gateway.push_text(text.clone()));
+        }
+        if round == first || round == all {
+            sizes.push(engine.memory("VmRSS:"));
+        }
+    }
+    let Ok(got) = reader.join() else { panic!("the client failed") };
+    let [Some(first), Some(last)] = sizes[..] else {
+        eprintln!("push/engine/memory: this system does not tell a process's memory");
+        return;
+    };
+    let count = all * FRAMES as u64;
+    let more = json!({
+        "frames": count, "after_1m_mb": first, "ratio": last / first, "boards_told": got.boards,
+        "frames_per_s": count as f64 / got.last, "goal_ratio_max": GOAL_MEMORY_RATIO,
+    });
+    figure("push/engine/memory", "MB", last, first.min(last), &more);
 }

@@ -23,7 +23,8 @@ struct Issue {
 /// Frames of all issues in turn, beginning with one of each without a trade.
 pub(crate) struct Frames {
     pub(crate) texts: Vec<String>,
-    /// How many of them tell of a trade.
+    /// Which of them tell of a trade, and how many.
+    pub(crate) has_trade: Vec<bool>,
     pub(crate) trades: u64,
 }
 
@@ -39,20 +40,21 @@ impl Frames {
         let mut issues: Vec<Issue> = (0..SYMBOLS)
             .map(|_| Issue { price: 800 + random.below(4_000) as i64, volume: 100 })
             .collect();
-        let mut trades = 0;
+        let mut has_trade = Vec::with_capacity(count);
         let texts = (0..count)
             .map(|number| {
                 let issue = &mut issues[number % SYMBOLS];
-                if number >= SYMBOLS && random.permille(TRADES_PERMILLE) {
+                has_trade.push(number >= SYMBOLS && random.permille(TRADES_PERMILLE));
+                if has_trade[number] {
                     issue.price = (issue.price + random.below(5) as i64 - 2).max(400);
                     issue.volume += 100 * (1 + random.below(20));
-                    trades += 1;
                 }
                 let second = OPEN + number as u64 * DAY_SECONDS / count as u64;
                 text(&mut random, &symbol(number % SYMBOLS), issue, second)
             })
             .collect();
-        Self { texts, trades }
+        let trades = has_trade.iter().filter(|has_trade| **has_trade).count() as u64;
+        Self { texts, has_trade, trades }
     }
 
     /// Bytes of a frame on average.

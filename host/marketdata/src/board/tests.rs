@@ -22,9 +22,9 @@ use super::table::{read_depth, read_trade_prints};
 use super::trades_file::{is_up_to_date, make_trades_file};
 use super::writer::{Pace, RecorderError, RecorderEvent, Writer};
 use crate::limits::{
-    BOARD_GROUP_ROWS, BOARD_LEVELS_MAX, BOARD_VALUE_MAX, DAY_SEGMENTS_MAX, JOURNAL_BLOCK_BYTES_MAX,
-    JOURNAL_TIME_MAX, RECORDED_DAYS_MAX, RECORDER_ROOM_BYTES, SESSION_ID_BYTES_MAX, SYNC_ROWS,
-    SYNC_TIME,
+    BOARD_GROUP_ROWS, BOARD_LEVELS_MAX, BOARD_VALUE_MAX, DAY_SEGMENTS_MAX, DAY_SYMBOLS_MAX,
+    JOURNAL_BLOCK_BYTES_MAX, JOURNAL_ROWS_MAX, JOURNAL_TIME_MAX, RECORDED_DAYS_MAX,
+    RECORDER_ROOM_BYTES, SESSION_ID_BYTES_MAX, SYNC_ROWS, SYNC_TIME,
 };
 use crate::parquet::ParquetError;
 use crate::{ReadOptions, Selection, TradeFile, TradeRow, read_trades};
@@ -245,6 +245,21 @@ fn rows_are_on_the_disk_after_a_second_or_a_full_block() {
     });
     assert_eq!(summary.unwrap(), JournalSummary { rows: count, ..Default::default() });
     assert_eq!(count, 1 + SYNC_ROWS as u64);
+}
+
+#[test]
+fn journal_rows_max_is_what_a_journal_has_before_it_becomes_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = Writer::open(folder.path()).unwrap();
+    let push = |writer: &mut Writer, number| {
+        writer.push(&row(number), Duration::ZERO, &mut no_events).unwrap();
+    };
+    (1..JOURNAL_ROWS_MAX).for_each(|number| push(&mut writer, number));
+    let day = BoardFolder::new(folder.path()).day(date());
+    assert!(day.journal(1).exists(), "one row is missing");
+    (0..2).for_each(|more| push(&mut writer, JOURNAL_ROWS_MAX + more));
+    assert!(!day.journal(1).exists() && day.journal(2).exists());
+    assert_eq!(stored(folder.path()).len() as u64, JOURNAL_ROWS_MAX);
 }
 
 #[test]
@@ -596,6 +611,39 @@ fn the_thread_keeps_what_it_takes_and_counts_the_rest() {
         .map(|event| if let RecorderEvent::Dropped { rows } = event { rows } else { 0 })
         .sum();
     assert_eq!(dropped, refused + 1);
+}
+
+/// What is not taken by the thousand is told once in a while, and the rest at the end.
+#[test]
+fn recorder_tell_time_is_between_two_words_about_rows_that_are_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let (events, told) = channel();
+    let tell = move |event| drop(events.send(event));
+    let recorder = Recorder::start_with(folder.path(), SHORT, 64, tell).unwrap();
+    let refuse = |rows: u64| {
+        for _ in 0..rows {
+            let unsound = TradePrint { sequence_id: u64::MAX, ..trade("7203", 0, 1, 1) };
+            assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotKept::Unsound));
+        }
+        // The thread looks at what was refused when a row comes.
+        recorder.try_record(row(rows)).unwrap();
+    };
+    let dropped = |event: &RecorderEvent| match event {
+        RecorderEvent::Dropped { rows } => Some(*rows),
+        _ => None,
+    };
+    refuse(1);
+    assert_eq!(told.iter().find_map(|event| dropped(&event)), Some(1));
+    refuse(2);
+    refuse(3);
+    // Rows that come later are taken first: these two were looked at by then.
+    while recorder.counts().kept < 3 {
+        domain::clock::sleep(Duration::from_millis(1));
+    }
+    let so_far: Vec<_> = told.try_iter().filter_map(|event| dropped(&event)).collect();
+    assert_eq!(so_far, [0; 0], "a minute is not over");
+    assert_eq!(recorder.stop().refused, 6);
+    assert_eq!(told.iter().filter_map(|event| dropped(&event)).collect::<Vec<_>>(), [5]);
 }
 
 /// A folder without a place for the next journal stands for a disk that takes no more.

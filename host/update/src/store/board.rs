@@ -169,6 +169,10 @@ impl Notes {
             other => other.map_err(StoreError::io("read", &path))?,
         };
         let unusable = |what: String| StoreError::Unusable { path: path.clone(), what };
+        // Whoever opens a pipe waits for somebody who writes.
+        if !found.is_file() {
+            return Err(unusable("it is no file".to_owned()));
+        }
         if found.len() > BOARD_NOTES_BYTES_MAX {
             return Err(unusable(format!("it has more than {BOARD_NOTES_BYTES_MAX} bytes")));
         }

@@ -39,6 +39,8 @@ pub const SUBSCRIBERS_WAITING_MAX: usize = 64;
 pub const FRAME_BYTES_MAX: usize = 64 << 10;
 /// Bytes of a frame that are received at all; a longer one ends the connection.
 pub const FRAME_RECEIVED_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the head with which a server answers the request for a stream, the web broker's too.
+pub const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
 /// Bytes of an answer to a request. A row of the list of orders has about 2,000.
 pub const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Bytes of an answer that is an error or a short one, and of what is told of it to a dialect.

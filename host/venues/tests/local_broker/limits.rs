@@ -8,7 +8,7 @@ use tokio_tungstenite::tungstenite::Message;
 use venues::local_broker::Busy;
 use venues::local_broker::limits::{
     ANSWER_BYTES_MAX, COMMANDS_WAITING_MAX, END_TIME, FRAME_RECEIVED_BYTES_MAX,
-    SHORT_ANSWER_BYTES_MAX,
+    HANDSHAKE_BYTES_MAX, SHORT_ANSWER_BYTES_MAX,
 };
 
 use crate::server::{Server, Stream, usual};
@@ -43,6 +43,18 @@ fn frame_received_bytes_max_is_the_longest_frame_of_a_connection_that_stays() {
     push(&mut second, board(200).to_string());
     venue.until("Market");
     venue.service.stop();
+}
+
+#[test]
+fn handshake_bytes_max_is_the_longest_head_with_which_a_stream_begins() {
+    for (bytes, push) in
+        [(HANDSHAKE_BYTES_MAX, "Streaming"), (HANDSHAKE_BYTES_MAX + 8_192, "Reconnecting 1")]
+    {
+        let server = Server::with_long_handshakes(bytes);
+        let venue = Venue::subscribed(&server);
+        venue.until_push(push);
+        venue.service.stop();
+    }
 }
 
 #[test]

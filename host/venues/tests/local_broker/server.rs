@@ -22,6 +22,13 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a gateway; `answer` gets the method and the path of each request, and its body.
     pub(crate) fn start(answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static) -> Self {
+        Self::listen(answer, 0)
+    }
+
+    fn listen(
+        answer: impl Fn(&str, &str) -> Answer + Send + Sync + 'static,
+        handshake_bytes: usize,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (sender, streams) = mpsc::channel();
@@ -29,10 +36,17 @@ impl Server {
         std::thread::spawn(move || {
             for socket in listener.incoming() {
                 let (answer, sender) = (answer.clone(), sender.clone());
-                std::thread::spawn(move || serve(socket.unwrap(), &*answer, &sender));
+                std::thread::spawn(move || {
+                    serve(socket.unwrap(), &*answer, &sender, handshake_bytes);
+                });
             }
         });
         Self { port, streams }
+    }
+
+    /// One whose answers to requests for a stream have a head of so many bytes.
+    pub(crate) fn with_long_handshakes(bytes: usize) -> Self {
+        Self::listen(usual, bytes)
     }
 
     /// One that answers as the official one does.
@@ -61,6 +75,7 @@ fn serve(
     mut socket: TcpStream,
     answer: &(dyn Fn(&str, &str) -> Answer + Send + Sync),
     streams: &mpsc::Sender<Stream>,
+    handshake_bytes: usize,
 ) {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
@@ -78,9 +93,12 @@ fn serve(
         let accept = derive_accept_key(key.as_bytes());
         let head = format!(
             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-             Sec-WebSocket-Accept: {accept}\r\n\r\n"
+             Sec-WebSocket-Accept: {accept}\r\n"
         );
-        socket.write_all(head.as_bytes()).unwrap();
+        let more = handshake_bytes.saturating_sub(head.len() + "X-More: \r\n\r\n".len());
+        let head = format!("{head}X-More: {}\r\n\r\n", "x".repeat(more));
+        // Who asked may have had enough of it.
+        let _ = socket.write_all(head.as_bytes());
         // A test that needs no more streams is over.
         let _ = streams.send(WebSocket::from_raw_socket(socket, Role::Server, None));
         return;

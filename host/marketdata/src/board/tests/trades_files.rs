@@ -228,6 +228,31 @@ fn no_two_symbols_have_one_code_in_the_file() {
 }
 
 #[test]
+fn day_symbols_max_is_how_many_symbols_the_file_of_a_day_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let prints = (0..=DAY_SYMBOLS_MAX).map(|number| {
+        // Codes of four: digits, and letters where the exchange issues them.
+        let letters = "0123456789ACDFGHJKLMNPRSTUWXY".as_bytes();
+        let code = format!(
+            "{}{:02}{}",
+            1 + number / 2_900,
+            number / 29 % 100,
+            letters[number % 29] as char
+        );
+        BoardRow::Trade(trade(&code, number as u64, 2_000, 100))
+    });
+    let mut writer = Writer::open(folder.path()).unwrap();
+    for print in prints {
+        writer.push(&print, Duration::ZERO, &mut no_events).unwrap();
+    }
+    writer.finish(&mut no_events).unwrap();
+    let board = BoardFolder::new(folder.path());
+    fs::remove_file(board.trades_file(date())).unwrap();
+    let report = make_trades_file(&board, &board.day(date())).unwrap().unwrap();
+    assert_eq!((report.rows, report.no_code), (DAY_SYMBOLS_MAX as u64, 1));
+}
+
+#[test]
 fn damaged_segments_are_named_up_to_a_limit_and_all_counted() {
     let folder = tempfile::tempdir().unwrap();
     let board = BoardFolder::new(folder.path());

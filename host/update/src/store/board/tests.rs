@@ -325,6 +325,18 @@ fn notes_that_are_too_large_or_of_another_version_are_refused() {
         let error = world.publish().unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+    fs::remove_file(&path).unwrap();
+    #[cfg(unix)]
+    {
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let error = world.publish().unwrap_err().to_string();
+        assert!(error.contains("it is no file"), "nobody waits for a writer: {error}");
+        fs::remove_file(&path).unwrap();
+    }
+    fs::create_dir(&path).unwrap();
+    let error = world.publish().unwrap_err().to_string();
+    assert!(error.contains("it is no file"), "{error}");
 }
 
 /// A run that was ended early goes on with the same recordings only: files that have them and files that have

@@ -249,7 +249,10 @@ impl Gateway {
                     GatewayErrorKind::TokenExpired => {
                         Came::Refused(refusal.message, Refusal::LoggedOut)
                     }
-                    _ if status == 401 => Came::Refused(refusal.message, Refusal::Password),
+                    // Who has a code for it has understood the request, whatever the status (P59).
+                    _ if status == 401 || refusal.code.is_some() => {
+                        Came::Refused(refusal.message, Refusal::Password)
+                    }
                     _ => Came::Refused(refusal.message, Refusal::Request),
                 }
             }

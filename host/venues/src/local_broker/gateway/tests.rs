@@ -56,7 +56,8 @@ impl GatewayMapping for Plain {
             (400, "full") => GatewayErrorKind::RegisterFull,
             _ => GatewayErrorKind::Other,
         };
-        Ok(GatewayRefusal { kind, code: None, message: body.to_owned() })
+        let code = body.strip_prefix("code ").and_then(|code| code.parse().ok());
+        Ok(GatewayRefusal { kind, code, message: body.to_owned() })
     }
 
     fn read_board(&mut self, message: &str) -> Mapped<Result<GatewayBoard, String>> {

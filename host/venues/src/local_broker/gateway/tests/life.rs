@@ -102,6 +102,7 @@ fn p48_a_login_that_is_too_much_pauses_and_gives_up() {
 fn what_a_failed_login_tells_to_do_fits_its_reason() {
     for (status, body, state, advice) in [
         (401, "wrong password", "Disconnected (login_failed)", "check the API password"),
+        (400, "code 4001003", "Disconnected (login_failed)", "check the API password"),
         (
             401,
             "nobody",
