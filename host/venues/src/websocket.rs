@@ -72,11 +72,12 @@ async fn connect(
 async fn answer(socket: &mut Box<dyn Socket>) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut head = Vec::new();
     loop {
-        if let Some(end) = head.windows(4).position(|part| part == b"\r\n\r\n") {
-            let rest = head.split_off(end + 4);
+        let end = head.windows(4).position(|part| part == b"\r\n\r\n").map(|end| end + 4);
+        if let Some(end) = end.filter(|end| *end <= HANDSHAKE_BYTES_MAX) {
+            let rest = head.split_off(end);
             return Ok((head, rest));
         }
-        if head.len() > HANDSHAKE_BYTES_MAX {
+        if end.is_some() || head.len() > HANDSHAKE_BYTES_MAX {
             return Err(format!("the answer's head has more than {HANDSHAKE_BYTES_MAX} bytes"));
         }
         match socket.read_buf(&mut head).await {

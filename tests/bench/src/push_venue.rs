@@ -88,7 +88,7 @@ impl Venue {
         let forced_logout = ForcedLogout::away_from(wall_now());
         let config = LocalBrokerConfig { forced_logout, ..LocalBrokerConfig::default() };
         let watch = Stopwatch::start();
-        let rules = Rules::of(&config, "127.0.0.1:18081".to_owned());
+        let rules = Rules::of(&config);
         let mut venue =
             Self { gateway: Gateway::new(rules, mapping, now(watch)), watch, connection: 0 };
         venue.gateway.login(None, now(watch));

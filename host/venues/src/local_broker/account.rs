@@ -21,6 +21,9 @@ pub use orders::read_orders;
 pub struct Unreadable {
     path: &'static str,
     what: String,
+    /// It has the official outline, and something in it that is not known: asked again, the gateway would say the
+    /// same.
+    pub is_decoded: bool,
 }
 
 /// What cash orders may spend (`StockAccountWallet` of `GET /wallet/cash`); null as it was sent.
@@ -40,14 +43,12 @@ pub fn read_margin(body: &str) -> Result<Option<Decimal>, Unreadable> {
 }
 
 fn read_amount(body: &str, path: &'static str, name: &str) -> Result<Option<Decimal>, Unreadable> {
-    let read = || {
-        let row = Row::read(body)?;
-        if !row.has(name) {
-            return Err(format!("{name} is missing"));
-        }
-        row.decimal(name)
-    };
-    read().map_err(|what| Unreadable { path, what })
+    let unreadable = |is_decoded| move |what| Unreadable { path, what, is_decoded };
+    let row = Row::read(body).map_err(unreadable(false))?;
+    if !row.has(name) {
+        return Err(unreadable(false)(format!("{name} is missing")));
+    }
+    row.decimal(name).map_err(unreadable(true))
 }
 
 /// The positions (`GET /positions`).
@@ -89,16 +90,17 @@ fn read_rows<T>(
     path: &'static str,
     read: fn(&Row<'_>) -> Result<T, String>,
 ) -> Result<Vec<T>, Unreadable> {
-    let read_all = || {
-        let list = List::read(body)?;
-        let of = list.0.len();
-        let rows = list.0.iter().enumerate().map(|(index, text)| {
-            let row = Row::read(text.get()).and_then(|row| read(&row));
-            row.map_err(|what| format!("row {} of {of}: {what}", index + 1))
-        });
-        rows.collect::<Result<Vec<T>, String>>()
-    };
-    read_all().map_err(|what| Unreadable { path, what })
+    let unreadable = |what, is_decoded| Unreadable { path, what, is_decoded };
+    let list = List::read(body).map_err(|what| unreadable(what, false))?;
+    let of = list.0.len();
+    let rows = list.0.iter().enumerate().map(|(index, text)| {
+        let row = Row::read(text.get()).map_err(|what| (what, false));
+        let row = row.and_then(|row| read(&row).map_err(|what| (what, true)));
+        row.map_err(|(what, is_decoded)| {
+            unreadable(format!("row {} of {of}: {what}", index + 1), is_decoded)
+        })
+    });
+    rows.collect()
 }
 
 /// The gateway's codes of the sides: 1 sells, 2 buys (specification 1, "Order side codes"). Another

@@ -4,9 +4,10 @@
 //! | what happens | what follows |
 //! |---|---|
 //! | a connection is refused | an outage begins: one request is tried again every `retry_wait`, all others wait; after three retries the gateway is down (P46) |
-//! | a request cannot be made otherwise, is not answered in time, or its answer cannot be read or has a status of 500 and above | the same; but where answers to others or the stream show that the gateway lives, that request is tried alone, and fails alone (P46) |
+//! | a request cannot be made otherwise, is not answered in time, or its answer cannot be read or has a status of 500 and above | the same; but where answers to others, the stream, or in the end its list show that the gateway lives, that request fails alone (P46) |
+//! | an answer has the official outline, and something in it is not known | its command fails at once |
 //! | the token is not taken | one request for a new one with the password in memory, which all wait for; a second refusal is `token_expired` (P47) |
-//! | too many requests | pauses of 1, 2 and 4 s, then `rate_limited` (P48) |
+//! | too many requests | pauses of 1, 2 and 4 s of all requests of that class, then `rate_limited` (P48) |
 //! | the stream ends | opened again after 5, 10, 20, 40 and 80 s; registrations come first; then the gateway is down, and tried every 80 s (P49) |
 //! | the gateway is down and the stream opens | the venue is ready again, with the password in memory (P46) |
 
@@ -26,7 +27,7 @@ use ipc::{Event, GetVenueState, VenueState, error_code};
 use secrecy::SecretString;
 
 use self::reads::Read;
-use self::session::{Login, Outage, Renewal};
+use self::session::{Failure, Login, Outage, Renewal, Suspect};
 use self::stream::Stream;
 use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 use super::drops::{Dropped, Report};
@@ -79,8 +80,6 @@ pub enum Out {
 /// How the gateway is dealt with.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// Where it is, for people.
-    pub place: String,
     /// How a stream is known to live.
     pub keep_alive: KeepAlive,
     /// See [`KeepAlive::ReadTimeout`].
@@ -94,11 +93,10 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Those of a configuration, for a gateway at `place`.
+    /// Those of a configuration.
     #[must_use]
-    pub fn of(config: &LocalBrokerConfig, place: String) -> Self {
+    pub fn of(config: &LocalBrokerConfig) -> Self {
         Self {
-            place,
             keep_alive: config.keep_alive,
             read_timeout: config.read_timeout,
             forced_logout: config.forced_logout,
@@ -133,6 +131,8 @@ pub(crate) enum Job {
     /// The name of a symbol that is registered, for whoever waits to be told that it is; this client waits the
     /// longest. The board that tells it registers nothing new.
     Name(u64, String),
+    /// The gateway's list, to see whether it lives: nothing came of another request, however often.
+    Probe,
 }
 
 impl Job {
@@ -144,6 +144,15 @@ impl Job {
             _ => None,
         }
     }
+}
+
+/// Why an answer of status 200 is of no use.
+#[derive(Debug)]
+pub(crate) enum NoUse {
+    /// It is no such answer.
+    Undecoded(String),
+    /// It is one, and something in it is not known: asked again, the gateway would say the same.
+    Unknown(String),
 }
 
 /// The venue.
@@ -161,6 +170,8 @@ pub struct Gateway {
     login: Option<Login>,
     renewal: Option<Renewal>,
     outage: Option<Outage>,
+    /// The request of the last outage, while it is seen whether the gateway lives.
+    suspect: Option<Suspect>,
     /// What went down answered, but not as it should.
     answers_badly: bool,
     /// When the gateway answered last.
@@ -174,6 +185,8 @@ pub struct Gateway {
     subscribers: BTreeMap<String, Vec<symbols::Waiting>>,
     /// Of these, the symbols that are registered and whose names are being read.
     naming: BTreeSet<String>,
+    /// Before then no name is read: the gateway did not answer to one, or had other things to do.
+    names_after: Duration,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
     to_register: BTreeMap<String, symbols::Due>,
     /// The program ends: nothing is begun any more.
@@ -218,6 +231,7 @@ impl Gateway {
             login: None,
             renewal: None,
             outage: None,
+            suspect: None,
             answers_badly: false,
             answered_at: None,
             lanes: Lanes::new(),
@@ -226,6 +240,7 @@ impl Gateway {
             kept: (0, Vec::new()),
             subscribers: BTreeMap::new(),
             naming: BTreeSet::new(),
+            names_after: Duration::ZERO,
             to_register: BTreeMap::new(),
             is_ending: false,
             changed_last: false,
@@ -297,7 +312,11 @@ impl Gateway {
         self.register_due(now);
         let one_only = self.outage.is_some();
         let lists_first = self.lists_first();
+        let probes_only = self.suspect.is_some();
         let may_leave = |call: &Call<Job>| {
+            if probes_only {
+                return matches!(call.job, Job::Probe);
+            }
             !lists_first || matches!(call.job, Job::BeforeOpening) || !call.question.changes_list()
         };
         for place in 0..LANES {
@@ -341,14 +360,21 @@ impl Gateway {
         let Some(sent) = self.lanes.take_sent(ticket) else { return };
         let (at, call) = (sent.at, sent.call);
         match came {
+            _ if matches!(call.job, Job::Probe) => self.probed(&came, now),
             // A name is worth no second try, and its board no outage.
-            Err(_) | Ok(Answer { status: 500.., .. }) if let Job::Name(_, symbol) = &call.job => {
+            Err(_) | Ok(Answer { status: 500.., .. }) if matches!(call.job, Job::Name(..)) => {
                 self.doubt(&call, now);
-                self.name_is_known(&symbol.clone());
+                self.give_names_up(now);
             }
-            Err(NoAnswer::Refused(why)) => self.connection_refused(at, call, &why, now),
-            Err(NoAnswer::Unreachable(why)) => self.unreachable(at, call, &why, now),
-            Err(NoAnswer::Unreadable(why)) => self.unusable(at, call, &why, now),
+            Err(NoAnswer::Refused(why)) => {
+                self.nothing_came_of(at, call, &why, Failure::Refused, now)
+            }
+            Err(NoAnswer::Unreachable(why)) => {
+                self.nothing_came_of(at, call, &why, Failure::Silent, now)
+            }
+            Err(NoAnswer::Unreadable(why)) => {
+                self.nothing_came_of(at, call, &why, Failure::Unusable, now);
+            }
             Ok(answer) => match answer.status {
                 200 => {
                     self.token_is_untried &= ticket < self.token_ticket;
@@ -356,7 +382,7 @@ impl Gateway {
                 }
                 500.. => {
                     let why = format!("the gateway answers HTTP status {}", answer.status);
-                    self.unusable(at, call, &why, now);
+                    self.nothing_came_of(at, call, &why, Failure::Unusable, now);
                 }
                 status => {
                     self.lives(now);
@@ -398,6 +424,11 @@ impl Gateway {
                 call.has_new_token = true;
                 self.put_back(call);
             }
+            GatewayErrorKind::TokenExpired
+                if call.has_new_token && matches!(call.job, Job::Name(..)) =>
+            {
+                self.failed(call, error_code::TOKEN_EXPIRED, &refusal.message, now);
+            }
             GatewayErrorKind::TokenExpired if call.has_new_token || self.token_is_untried => {
                 self.put_back(call);
                 self.token_expired(&refusal.message, now);
@@ -407,14 +438,20 @@ impl Gateway {
                 self.put_back(call);
                 self.renew_token(now);
             }
-            GatewayErrorKind::RateLimited => match RATE_PAUSES.get(call.slowed) {
-                Some(pause) => {
+            GatewayErrorKind::RateLimited => {
+                let pause =
+                    RATE_PAUSES.get(call.slowed).filter(|_| !matches!(call.job, Job::Name(..)));
+                // Whatever else left meanwhile would be refused too, and make the gateway wait anew.
+                let lane = self.lanes.of(&call.question);
+                lane.hold(now.mono + *pause.unwrap_or(&RATE_PAUSES[0]));
+                if pause.is_some() {
                     call.slowed += 1;
-                    call.not_before = now.mono + *pause;
                     self.put_back(call);
+                } else {
+                    self.failed(call, error_code::RATE_LIMITED, &refusal.message, now);
                 }
-                None => self.failed(call, error_code::RATE_LIMITED, &refusal.message, now),
-            },
+                self.give_names_up(now);
+            }
             GatewayErrorKind::RegisterFull => {
                 self.failed(call, error_code::REGISTER_FULL, &refusal.message, now);
             }
@@ -477,11 +514,17 @@ impl Gateway {
                 self.name_read(symbol, body);
                 Ok(())
             }
-            _ => self.registration_done(&call, body, now),
+            _ => self.registration_done(&call, body, now).map_err(NoUse::Undecoded),
         };
         match done {
             Ok(()) => self.lives(now),
-            Err(why) => self.unusable(sent, call, &why, now),
+            Err(NoUse::Undecoded(why)) => {
+                self.nothing_came_of(sent, call, &why, Failure::Unusable, now);
+            }
+            Err(NoUse::Unknown(why)) => {
+                self.lives(now);
+                self.failed(call, error_code::GATEWAY_ERROR, &why, now);
+            }
         }
     }
 

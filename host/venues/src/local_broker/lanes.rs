@@ -67,6 +67,8 @@ pub(crate) struct Call<J> {
     pub(crate) has_new_token: bool,
     /// Not before then.
     pub(crate) not_before: Duration,
+    /// It goes behind all else that its client asks.
+    pub(crate) yields: bool,
 }
 
 impl<J> Call<J> {
@@ -79,6 +81,7 @@ impl<J> Call<J> {
             silent_since: None,
             has_new_token: false,
             not_before: Duration::ZERO,
+            yields: false,
         }
     }
 }
@@ -95,13 +98,16 @@ pub(crate) struct Sent<J> {
 #[derive(Debug)]
 pub(crate) struct Lane<J> {
     bucket: Bucket,
+    /// The gateway wants fewer requests: none before then.
+    held: Duration,
     pub(crate) waiting: VecDeque<Call<J>>,
     pub(crate) sent: Option<Sent<J>>,
 }
 
 impl<J> Lane<J> {
     fn new(per_second: u32) -> Self {
-        Self { bucket: Bucket::new(per_second), waiting: VecDeque::new(), sent: None }
+        let (bucket, held) = (Bucket::new(per_second), Duration::ZERO);
+        Self { bucket, held, waiting: VecDeque::new(), sent: None }
     }
 
     /// Puts a client's request among those that wait: each client's next one comes before the second next
@@ -109,7 +115,8 @@ impl<J> Lane<J> {
     pub(crate) fn push_fair(&mut self, call: Call<J>, client_of: impl Fn(&J) -> Option<u64>) {
         let client = client_of(&call.job);
         let mut ahead: BTreeMap<u64, usize> = BTreeMap::new();
-        let of_own = self.waiting.iter().filter(|call| client_of(&call.job) == client).count();
+        let is_own = |waiting: &Call<J>| client_of(&waiting.job) == client;
+        let of_own = self.waiting.iter().filter(|call| is_own(call)).count();
         let is_later = |waiting: &Call<J>| {
             let Some(other) = client_of(&waiting.job) else { return false };
             let turn = ahead.entry(other).or_default();
@@ -117,12 +124,23 @@ impl<J> Lane<J> {
             *turn > of_own + 1
         };
         let place = self.waiting.iter().position(is_later).unwrap_or(self.waiting.len());
+        // It takes the turn of its client's first request that yields, which takes the new one's.
+        let yielding = self.waiting.iter().position(|waiting| waiting.yields && is_own(waiting));
+        let call = match yielding.filter(|_| !call.yields) {
+            Some(own) => std::mem::replace(&mut self.waiting[own], call),
+            None => call,
+        };
         self.waiting.insert(place, call);
     }
 
     /// Whether a request could leave now.
     pub(crate) fn is_free(&self, now: Duration) -> bool {
-        self.sent.is_none() && self.bucket.next <= now
+        self.sent.is_none() && self.bucket.next <= now && self.held <= now
+    }
+
+    /// Lets nothing leave before then.
+    pub(crate) fn hold(&mut self, until: Duration) {
+        self.held = self.held.max(until);
     }
 
     /// Sends the first one that is due and may leave, where the limit allows it.
@@ -134,7 +152,7 @@ impl<J> Lane<J> {
     ) -> Option<&Call<J>> {
         let is_due = |call: &Call<J>| call.not_before <= now && may_leave(call);
         let due = self.waiting.iter().position(is_due)?;
-        if self.sent.is_some() || !self.bucket.take(now) {
+        if self.sent.is_some() || self.held > now || !self.bucket.take(now) {
             return None;
         }
         let call = self.waiting.remove(due)?;
@@ -260,6 +278,39 @@ mod tests {
         let order: Vec<(u64, u64)> = lane.waiting.iter().map(|call| call.job).collect();
         let expected = [(0, 0), (1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2), (1, 3), (1, 4)];
         assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn what_yields_goes_behind_all_else_of_its_client_and_in_turn_with_others() {
+        let mut lane = Lane::new(10);
+        let client_of = |job: &(u64, u64)| Some(job.0);
+        let call = |job, yields| Call { yields, ..Call::new(job, Question::Orders) };
+        for (client, number, yields) in [
+            (1, 91, true),
+            (1, 92, true),
+            (1, 93, true),
+            (2, 1, false),
+            (1, 1, false),
+            (2, 2, false),
+            (1, 2, false),
+        ] {
+            lane.push_fair(call((client, number), yields), client_of);
+        }
+        let order: Vec<(u64, u64)> = lane.waiting.iter().map(|call| call.job).collect();
+        assert_eq!(order, [(1, 1), (2, 1), (1, 2), (2, 2), (1, 93), (1, 91), (1, 92)]);
+    }
+
+    /// P48: what is held leaves nothing.
+    #[test]
+    fn p48_a_lane_that_is_held_sends_nothing() {
+        let mut lane = Lane::new(10);
+        lane.waiting.extend([1, 2].map(|job| Call::new(job, Question::Orders)));
+        lane.hold(Duration::from_secs(5));
+        lane.hold(Duration::from_secs(2));
+        assert!(!lane.is_free(Duration::from_secs(4)));
+        assert_eq!(asked(&mut lane, 1, Duration::from_secs(4)), None);
+        assert!(lane.is_free(Duration::from_secs(5)));
+        assert_eq!(asked(&mut lane, 1, Duration::from_secs(5)), Some(Question::Orders));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub const RATE_PAUSES: [Duration; 3] =
 pub const RECONNECTS: u32 = 5;
 /// How often the stream is pinged (specification 1, "Limits").
 pub const PING_EVERY: Duration = Duration::from_secs(20);
+/// How long a stream has been open that was no failed try, though no frame came: at night none comes for hours.
+pub const STREAM_LASTS: Duration = Duration::from_secs(600);
 /// How long the answer to a ping may take (specification 1, "Limits").
 pub const PING_TIME: Duration = Duration::from_secs(10);
 /// Symbols of one request for a registration: all that there can be.

@@ -141,7 +141,7 @@ impl Service {
         );
         let watch = Stopwatch::start();
         let now = Now { mono: Duration::ZERO, wall: wall_now() };
-        let mut gateway = Gateway::new(Rules::of(&config, endpoint.authority()), mapping, now);
+        let mut gateway = Gateway::new(Rules::of(&config), mapping, now);
         let kept = kept.and_then(|path| Kept::open(&path));
         if let Some(kept) = &kept {
             let gateway_day = config.forced_logout.gateway_day(now.wall);

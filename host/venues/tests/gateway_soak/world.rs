@@ -82,7 +82,6 @@ impl World {
         let keep_alive =
             if random.permille(750) { KeepAlive::Ping } else { KeepAlive::ReadTimeout };
         let rules = Rules {
-            place: "127.0.0.1:18081".to_owned(),
             keep_alive,
             read_timeout: Duration::from_secs(120),
             forced_logout: ForcedLogout::default(),

@@ -135,7 +135,6 @@ impl World {
 
     fn logged_out(cut: usize) -> Self {
         let rules = Rules {
-            place: "127.0.0.1:18081".to_owned(),
             keep_alive: KeepAlive::Ping,
             read_timeout: Duration::from_secs(120),
             forced_logout: ForcedLogout::default(),

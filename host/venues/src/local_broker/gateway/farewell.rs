@@ -2,8 +2,9 @@
 //! (specification 4, P50, P52).
 
 use super::super::keys::TOKYO;
+use super::super::lanes::Call;
 use super::super::request::{Question, Request};
-use super::{Gateway, Out, symbols};
+use super::{Gateway, Job, Out, symbols};
 use crate::Now;
 
 impl Gateway {
@@ -36,9 +37,13 @@ impl Gateway {
     /// nothing can be taken out for good.
     pub fn end(&mut self) -> bool {
         self.is_ending = true;
-        let registers =
-            |question: &Question| matches!(question, Question::Register(_) | Question::Board(_));
-        self.lanes.information.sent.as_ref().is_some_and(|sent| registers(&sent.call.question))
+        let registers = |call: &Call<Job>| match call.question {
+            // A name is read of what is registered.
+            Question::Board(_) => !matches!(call.job, Job::Name(..)),
+            Question::Register(_) => true,
+            _ => false,
+        };
+        self.lanes.information.sent.as_ref().is_some_and(|sent| registers(&sent.call))
     }
 
     /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.

@@ -7,12 +7,13 @@ use ipc::{
     OrderListUpdated, OrderRecordWire, PositionsUpdated, error_code,
 };
 
+use super::super::account::Unreadable;
 use super::super::lanes::Call;
 use super::super::limits::{LIST_ROWS_TOLD_MAX, SHORT_ANSWER_BYTES_MAX};
 use super::super::register_set::Registration;
 use super::super::request::Question;
 use super::super::{VENUE, account, keys};
-use super::{Gateway, Job, fault_of};
+use super::{Gateway, Job, NoUse, fault_of};
 use crate::{Asked, ListFilter, Now, Recipient};
 
 /// What a client wants to know.
@@ -104,18 +105,16 @@ impl Gateway {
         read: Read,
         body: &str,
         now: Now,
-    ) -> Result<(), String> {
+    ) -> Result<(), NoUse> {
         let request_id = || asked.request_id.clone().into();
         match read {
             Read::Cash => {
-                let cash =
-                    account::read_cash(body).map_err(|why| self.secrets.words(&why.to_string()))?;
+                let cash = account::read_cash(body).map_err(|why| self.no_use(&why))?;
                 let call = Call::new(Job::Read(asked, Read::Margin(cash)), Question::Margin);
                 self.lanes.balance.waiting.push_front(call);
             }
             Read::Margin(cash) => {
-                let margin = account::read_margin(body)
-                    .map_err(|why| self.secrets.words(&why.to_string()))?;
+                let margin = account::read_margin(body).map_err(|why| self.no_use(&why))?;
                 let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
                     request_id: Some(request_id()),
                     venue: VENUE.into(),
@@ -127,15 +126,14 @@ impl Gateway {
                 self.tell(Recipient::Client(asked.client), event);
             }
             Read::Orders(filter) => {
-                let rows = account::read_orders(body)
-                    .map_err(|why| self.secrets.words(&why.to_string()))?;
+                let rows = account::read_orders(body).map_err(|why| self.no_use(&why))?;
                 let mut rows: Vec<_> = rows.into_iter().filter(|row| filter.takes(row)).collect();
                 rows.iter_mut().for_each(|row| self.secrets.order(row));
                 self.tell_orders(&asked, rows);
             }
             Read::Positions => {
-                let mut positions = account::read_positions(body)
-                    .map_err(|why| self.secrets.words(&why.to_string()))?;
+                let mut positions =
+                    account::read_positions(body).map_err(|why| self.no_use(&why))?;
                 positions.iter_mut().for_each(|row| self.secrets.position(row));
                 let event = Event::PositionsUpdated(PositionsUpdated {
                     request_id: Some(request_id()),
@@ -145,9 +143,16 @@ impl Gateway {
                 });
                 self.tell(Recipient::Client(asked.client), event);
             }
-            Read::Board(symbol, _) => self.board_read(&asked, &symbol, body, now)?,
+            Read::Board(symbol, _) => {
+                self.board_read(&asked, &symbol, body, now).map_err(NoUse::Undecoded)?;
+            }
         }
         Ok(())
+    }
+
+    fn no_use(&self, why: &Unreadable) -> NoUse {
+        let words = self.secrets.words(&why.to_string());
+        if why.is_decoded { NoUse::Unknown(words) } else { NoUse::Undecoded(words) }
     }
 
     fn tell_orders(&mut self, asked: &Asked, mut rows: Vec<OrderRecordWire<'static>>) {

@@ -15,6 +15,7 @@ use super::super::lifecycle::{State, Trigger};
 use super::super::limits::{LOGINS_WAITING_MAX, RATE_PAUSES, RETRIES, TOKEN_CHARS_MAX};
 use super::super::request::{Answer, NoAnswer, Question, Request};
 use super::super::service::NoPassword;
+use super::symbols::read_list;
 use super::{Gateway, Job, Out};
 use crate::{Asked, Now, Recipient};
 
@@ -49,6 +50,25 @@ pub(crate) struct Outage {
     /// When that was written down: what was sent before says nothing more.
     since: Duration,
     pub(super) next: Duration,
+}
+
+/// How nothing came of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// Nobody listens at the gateway's address.
+    Refused,
+    /// It could not be made otherwise, or nothing came in time.
+    Silent,
+    /// What came is no answer.
+    Unusable,
+}
+
+/// A request that nothing came of in all of its tries.
+#[derive(Debug)]
+pub(crate) struct Suspect {
+    call: Call<Job>,
+    why: String,
+    failure: Failure,
 }
 
 /// The official answer to the request for a token.
@@ -318,22 +338,18 @@ impl Gateway {
     fn login_failed(&mut self, code: &'static str, why: &str, advice: &str, now: Now) {
         self.login = None;
         self.life.step(Trigger::LoginRefused, now.wall);
-        let place = &self.rules.place;
-        let message = format!("the gateway at {place} refuses the login ({why}); {advice}");
+        let message = format!("the gateway refuses the login ({why}); {advice}");
         self.venue_error(code, message, now);
     }
 
     /// The token is dead and there is no new one (specification 1, "States and transitions").
     pub(super) fn token_expired(&mut self, why: &str, now: Now) {
         self.life.step(Trigger::TokenRefused, now.wall);
-        let place = &self.rules.place;
         let message = if self.login.is_some() {
-            format!(
-                "the gateway at {place} gives no token ({why}); log in there, and log in again here"
-            )
+            format!("the gateway gives no token ({why}); log in there, and log in again here")
         } else {
             format!(
-                "the gateway at {place} takes our token no longer ({why}); see that it is logged in, and \
+                "the gateway takes our token no longer ({why}); see that it is logged in, and \
                  log in again"
             )
         };
@@ -348,7 +364,7 @@ impl Gateway {
             return self.went_down(why, answers, now);
         }
         // It was down before, and everybody knows.
-        (self.renewal, self.outage) = (None, None);
+        (self.renewal, self.outage, self.suspect) = (None, None, None);
         self.lanes.clear();
         self.stream_lost(why, now);
     }
@@ -364,11 +380,10 @@ impl Gateway {
 
     /// What is told of a gateway that is down.
     pub(super) fn is_down(&self, why: &str) -> String {
-        let place = &self.rules.place;
         if self.answers_badly {
-            format!("the gateway at {place} answers, but not as it should{why}; restart it")
+            format!("the gateway answers, but not as it should{why}; restart it")
         } else {
-            format!("the gateway at {place} cannot be reached{why}; start it and log in there")
+            format!("the gateway on this machine cannot be reached{why}; start it and log in there")
         }
     }
 
@@ -376,7 +391,8 @@ impl Gateway {
     fn end_session(&mut self, code: &'static str, message: &str) {
         (self.renewal, self.outage, self.login) = (None, None, None);
         self.close_stream();
-        for call in self.lanes.clear() {
+        let suspect = self.suspect.take().map(|suspect| suspect.call);
+        for call in self.lanes.clear().into_iter().chain(suspect) {
             self.given_up(call, code, message);
         }
         self.give_up_subscribers(code, message);
@@ -390,79 +406,97 @@ impl Gateway {
         }
     }
 
-    /// A request could not be made, or nothing came in time.
-    pub(super) fn unreachable(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
-        self.doubt(&call, now);
-        if matches!(call.job, Job::BeforeOpening) {
-            // One of the stream's tries has failed, and nobody else waits for it.
-            return self.stream_lost(why, now);
-        }
-        self.nothing_came_of(sent, call, why, false, now);
-    }
-
-    /// What came is no answer: it has a status of 500 and above, or cannot be read (P46).
-    pub(super) fn unusable(&mut self, sent: Duration, call: Call<Job>, why: &str, now: Now) {
-        if matches!(call.job, Job::BeforeOpening) {
-            return self.try_again(call, why, now);
-        }
-        self.nothing_came_of(sent, call, why, true, now);
-    }
-
-    /// Nothing that can be used came of a request. One endpoint that fails is no gateway that is down.
-    fn nothing_came_of(
+    /// Nothing that can be used came of a request. One endpoint that fails is no gateway that is down; who refuses
+    /// connections is, whatever its stream shows (specification 1, "States and transitions"; P46).
+    pub(super) fn nothing_came_of(
         &mut self,
         sent: Duration,
         mut call: Call<Job>,
         why: &str,
-        answers: bool,
+        failure: Failure,
         now: Now,
     ) {
-        let first = *call.silent_since.get_or_insert(sent);
-        if self.has_lived_since(sent) {
-            return self.try_again(call, why, now);
+        if failure == Failure::Silent {
+            self.doubt(&call, now);
         }
-        call.failures += 1;
-        if call.failures > RETRIES && self.has_lived_since(first) {
-            let why = format!("{why}, {} times", call.failures);
-            return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
-        }
-        self.outage(sent, call, why, answers, now);
-    }
-
-    /// Nobody listens at the gateway's address: whatever its stream shows, it is down after three more tries
-    /// (specification 1, "States and transitions").
-    pub(super) fn connection_refused(
-        &mut self,
-        sent: Duration,
-        call: Call<Job>,
-        why: &str,
-        now: Now,
-    ) {
-        if matches!(call.job, Job::BeforeOpening) {
+        if matches!(call.job, Job::BeforeOpening) && failure != Failure::Unusable {
+            // One of the stream's tries has failed, and nobody else waits for it.
             return self.stream_lost(why, now);
         }
-        self.outage(sent, call, why, false, now);
+        if failure != Failure::Refused {
+            let first = *call.silent_since.get_or_insert(sent);
+            // A stream that has just told something lives still.
+            let lately = sent.min(now.mono.saturating_sub(self.rules.retry_wait));
+            if self.has_lived_since(sent) || self.has_heard_since(lately) {
+                self.outage = None;
+                return self.try_again(call, why, now);
+            }
+            call.failures += 1;
+            if call.failures > RETRIES && self.has_lived_since(first) {
+                return self.fails_alone(call, why, now);
+            }
+        }
+        self.outage(sent, call, why, failure, now);
+    }
+
+    /// The gateway lives, and this request comes to nothing all the same: the next one begins anew.
+    fn fails_alone(&mut self, call: Call<Job>, why: &str, now: Now) {
+        self.outage = None;
+        let why = format!("{why}, {} times", call.failures);
+        self.failed(call, error_code::GATEWAY_ERROR, &why, now);
     }
 
     /// An outage begins, or one more of its tries has failed.
-    fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, answers: bool, now: Now) {
-        self.put_back(call);
+    fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, failure: Failure, now: Now) {
         let next = now.mono + self.rules.retry_wait;
-        match &mut self.outage {
-            None => {
-                tracing::warn!(why, "the local broker gives no answer; it is asked again");
-                self.outage = Some(Outage { retries: 0, since: now.mono, next });
-            }
-            // It says no more than what is known.
-            Some(outage) if sent < outage.since => {}
-            Some(outage) => {
-                outage.retries += 1;
-                (outage.since, outage.next) = (now.mono, next);
-                if outage.retries >= RETRIES {
-                    self.app_down(why, answers, now);
-                }
+        let Some(outage) = &mut self.outage else {
+            tracing::warn!(why, "the local broker gives no answer; it is asked again");
+            self.outage = Some(Outage { retries: 0, since: now.mono, next });
+            self.give_names_up(now);
+            return self.put_back(call);
+        };
+        // What was sent before says no more than what is known.
+        if sent >= outage.since {
+            outage.retries += 1;
+            (outage.since, outage.next) = (now.mono, next);
+            if outage.retries >= RETRIES {
+                return self.out_of_tries(call, why, failure, now);
             }
         }
+        self.put_back(call);
+    }
+
+    /// Tries to ask are over. Whether the gateway is down, or only this request fails, its list tells.
+    fn out_of_tries(&mut self, call: Call<Job>, why: &str, failure: Failure, now: Now) {
+        let is_list = matches!(call.question, Question::Register(_));
+        if failure == Failure::Refused || is_list {
+            self.put_back(call);
+            return self.app_down(why, failure == Failure::Unusable, now);
+        }
+        self.suspect = Some(Suspect { call, why: why.to_owned(), failure });
+        let probe = Call::new(Job::Probe, Question::Register(Vec::new()));
+        self.lanes.information.waiting.push_front(probe);
+        if let Some(outage) = &mut self.outage {
+            outage.next = now.mono;
+        }
+    }
+
+    /// The answer to the question whether the gateway lives.
+    pub(super) fn probed(&mut self, came: &Result<Answer, NoAnswer>, now: Now) {
+        let Some(Suspect { call, why, failure }) = self.suspect.take() else { return };
+        let is_answer = match came {
+            Ok(Answer { status: 200, body }) => read_list(body).is_ok(),
+            Ok(answer) => answer.status < 500,
+            Err(_) => false,
+        };
+        if is_answer {
+            self.answered_at = Some(now.mono);
+        }
+        if is_answer || call.silent_since.is_some_and(|first| self.has_lived_since(first)) {
+            return self.fails_alone(call, &why, now);
+        }
+        self.put_back(call);
+        self.app_down(&why, failure == Failure::Unusable, now);
     }
 
     /// Whether the gateway has answered something since then, or its stream shows that it lives.

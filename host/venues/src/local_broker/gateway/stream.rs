@@ -15,7 +15,7 @@ use super::super::drops::{DropReason, accepts};
 use super::super::feed::FrameOut;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
-use super::super::limits::{FRAME_BYTES_MAX, PING_EVERY, PING_TIME, STREAMS_MAX};
+use super::super::limits::{FRAME_BYTES_MAX, PING_EVERY, PING_TIME, STREAM_LASTS, STREAMS_MAX};
 use super::super::request::Question;
 use super::{Gateway, Job, Out};
 use crate::{Now, Recipient};
@@ -48,6 +48,8 @@ pub(crate) struct Stream {
     /// Whether a valid frame has come over the present connection.
     has_frame: bool,
     last_frame: Option<Now>,
+    /// Since when the frames of the present connection count.
+    trusted_since: Option<Duration>,
     /// When something came over a stream that is trusted: the gateway lives.
     heard: Option<Duration>,
     ping: Option<Duration>,
@@ -86,6 +88,7 @@ impl Gateway {
         self.stream.next = None;
         self.stream.connection += 1;
         (self.stream.has_frame, self.stream.pong) = (false, None);
+        self.stream.trusted_since = None;
         // Of this connection a frame is waited for first.
         self.stream.last_frame = None;
         let lists_first = self.lists_first();
@@ -159,9 +162,12 @@ impl Gateway {
         self.stream.stand = Stand::Trusted;
         self.stream.lists_first = false;
         let was_down = self.state() == State::AppDown;
+        self.stream.trusted_since = Some(now.mono);
         self.life.step(Trigger::PushOpened, now.wall);
         self.feed.gap();
         if was_down {
+            // What fails from here on is another outage.
+            self.stream.attempt = 0;
             tracing::info!("the local broker is back");
             let event = VenueReady { venue: VENUE.into(), request_id: None };
             self.tell(Recipient::All, Event::VenueReady(event));
@@ -178,11 +184,14 @@ impl Gateway {
 
     pub(super) fn stream_lost(&mut self, why: &str, now: Now) {
         let is_silent = self.state() == State::AppDown;
+        let trusted_since = self.stream.trusted_since.take();
         self.close_stream();
         if is_silent {
             return self.try_silently_later(now);
         }
-        if self.stream.has_frame {
+        // Where nothing is traded for hours no frame comes, and failures are hours apart.
+        let has_lasted = trusted_since.is_some_and(|since| now.mono - since >= STREAM_LASTS);
+        if self.stream.has_frame || has_lasted {
             self.stream.attempt = 0;
         }
         let failed = self.stream.attempt;

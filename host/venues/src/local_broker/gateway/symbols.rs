@@ -179,9 +179,9 @@ impl Gateway {
             waiting.retain(|waiting| waiting.asked.client != client);
         }
         let is_unasked = |symbol: &String| self.subscribers.get(symbol).is_none_or(Vec::is_empty);
-        for symbol in self.naming.extract_if(.., is_unasked).collect::<Vec<_>>() {
-            self.subscribers.remove(&symbol);
-            self.drop_name(&symbol);
+        let unasked: Vec<_> = self.naming.iter().filter(|one| is_unasked(one)).cloned().collect();
+        for symbol in unasked {
+            self.name_is_known(&symbol);
         }
         for symbol in self.set.client_left(client) {
             self.no_longer_wanted(&symbol);
@@ -192,9 +192,7 @@ impl Gateway {
     pub(super) fn no_longer_wanted(&mut self, symbol: &str) {
         self.feed.forget(symbol);
         self.subscribers.remove(symbol);
-        if self.naming.remove(symbol) {
-            self.drop_name(symbol);
-        }
+        self.no_name_is_wanted(symbol);
         self.to_register.remove(symbol);
         self.unregister_after.remove(symbol);
         self.drop_waiting(symbol, |job| matches!(job, Job::Register));
@@ -255,36 +253,49 @@ impl Gateway {
 
     /// A symbol is registered: whoever waits for that is told, with the issue's name. Where that is not known yet,
     /// the gateway's board tells it, or the first frame (P51).
-    fn tell_named(&mut self, symbol: &str) {
+    fn tell_named(&mut self, symbol: &str, now: Now) {
         let first = self.subscribers.get(symbol).and_then(|waiting| waiting.first());
-        let Some(client) = first.map(|waiting| waiting.asked.client) else {
-            self.subscribers.remove(symbol);
-            return;
-        };
-        let question = match Question::board(symbol) {
-            Ok((_, question)) if !self.names.contains_key(symbol) => question,
-            _ => return self.name_is_known(symbol),
+        let client = first.map(|waiting| waiting.asked.client);
+        let may_ask = self.names_after <= now.mono && self.outage.is_none();
+        let is_wanted = may_ask && !self.names.contains_key(symbol);
+        let (Some(client), Ok((_, question)), true) = (client, Question::board(symbol), is_wanted)
+        else {
+            return self.tell_waiting(symbol);
         };
         if self.naming.insert(symbol.to_owned()) {
-            let call = Call::new(Job::Name(client, symbol.to_owned()), question);
+            let job = Job::Name(client, symbol.to_owned());
+            let call = Call { yields: true, ..Call::new(job, question) };
             self.lanes.information.push_fair(call, Job::client);
         }
     }
 
-    /// Tells whoever waits that a symbol is registered, with its name as far as it is known.
-    pub(super) fn name_is_known(&mut self, symbol: &str) {
-        if self.naming.remove(symbol) {
-            self.drop_name(symbol);
-        }
+    fn tell_waiting(&mut self, symbol: &str) {
         for waiting in self.subscribers.remove(symbol).unwrap_or_default() {
             self.tell_subscribed(&waiting.asked, symbol);
         }
     }
 
-    /// Nobody waits for a name any more.
-    fn drop_name(&mut self, symbol: &str) {
+    /// Tells whoever waits for a symbol's name that it is registered, with the name as far as it is known. An answer
+    /// that comes when nobody waits any more says nothing of whoever waits for the registration by then.
+    pub(super) fn name_is_known(&mut self, symbol: &str) {
+        if self.no_name_is_wanted(symbol) {
+            self.tell_waiting(symbol);
+        }
+    }
+
+    /// The gateway has something better to do than to tell names, or does not tell them: nobody waits for one.
+    pub(super) fn give_names_up(&mut self, now: Now) {
+        self.names_after = now.mono + self.rules.long_wait();
+        for symbol in self.naming.clone() {
+            self.name_is_known(&symbol);
+        }
+    }
+
+    /// Nobody waits for a name any more; tells whether somebody did.
+    fn no_name_is_wanted(&mut self, symbol: &str) -> bool {
         let is_of = |job: &Job| matches!(job, Job::Name(_, named) if named == symbol);
         self.lanes.information.waiting.retain(|call| !is_of(&call.job));
+        self.naming.remove(symbol)
     }
 
     /// A board was read for the name that it has.
@@ -295,7 +306,7 @@ impl Gateway {
                     self.learn_name(body.as_bytes(), symbol, name);
                 }
             }
-            Err(why) => tracing::warn!(symbol, why, "the name of an issue cannot be read"),
+            Err(why) => tracing::debug!(symbol, why, "the name of an issue cannot be read"),
         }
         self.name_is_known(symbol);
     }
@@ -418,13 +429,15 @@ impl Gateway {
         self.keep(now);
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
-                for symbol in symbols {
+                // The one used last stands first; whoever asked first is told first.
+                for symbol in symbols.iter().rev() {
                     self.registered(symbol, !found.missing.contains(symbol), now);
                 }
             }
             (Job::BeforeOpening, _) => self.may_open(now),
             (Job::AfterOpening, Question::Register(symbols)) => {
-                for symbol in symbols.iter().filter(|symbol| !found.missing.contains(*symbol)) {
+                let listed = symbols.iter().rev().filter(|symbol| !found.missing.contains(*symbol));
+                for symbol in listed {
                     self.registered(symbol, true, now);
                 }
                 self.trust_if_registered(now);
@@ -448,8 +461,9 @@ impl Gateway {
             if was_told {
                 tracing::info!(symbol, "a symbol of the local broker is registered again");
             }
-            return self.tell_named(symbol);
+            return self.tell_named(symbol, now);
         }
+        self.no_name_is_wanted(symbol);
         let tries = due.map_or(0, |due| due.tries) + 1;
         if tries <= RETRIES && self.set.contains(symbol) {
             let at = now.mono + self.rules.retry_wait;

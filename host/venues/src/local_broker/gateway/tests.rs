@@ -105,6 +105,9 @@ struct Fake {
     instead: Vec<(&'static str, u16, &'static str)>,
     asked: Vec<String>,
     orders: Vec<Value>,
+    /// The time, and until when it refuses questions for balances; each that comes before makes that later.
+    now: Duration,
+    locked: Duration,
 }
 
 impl Fake {
@@ -118,6 +121,10 @@ impl Fake {
             return Err(NoAnswer::Unreachable("nothing came in time".to_owned()));
         }
         let say = |status, body: String| Ok(Answer { status, body: body.into() });
+        if path.starts_with("/wallet") && self.now < self.locked {
+            self.locked = self.now + secs(1);
+            return say(429, "slow down".to_owned());
+        }
         if let Some(place) = self.instead.iter().position(|(of, ..)| path.starts_with(of)) {
             let (_, status, body) = self.instead.remove(place);
             return say(status, body.to_owned());
@@ -233,7 +240,6 @@ fn secs(seconds: u64) -> Duration {
 
 fn rules(keep_alive: KeepAlive) -> Rules {
     Rules {
-        place: "127.0.0.1:18081".to_owned(),
         keep_alive,
         read_timeout: secs(120),
         forced_logout: ForcedLogout::default(),
@@ -267,6 +273,8 @@ impl World {
                 instead: Vec::new(),
                 asked: Vec::new(),
                 orders: Vec::new(),
+                now: Duration::ZERO,
+                locked: Duration::ZERO,
             },
             mono: Duration::ZERO,
             begin,
@@ -318,8 +326,14 @@ impl World {
             for out in outs {
                 let now = self.now();
                 match out {
-                    Out::Tell(to, event) => self.told.push((to, *event)),
+                    Out::Tell(to, event) => {
+                        // Clients know the venue by its name only (specification 1, "What the service does").
+                        let text = serde_json::to_string(&event).unwrap();
+                        assert!(!text.contains("127.0.0.1") && !text.contains("1808"), "{text}");
+                        self.told.push((to, *event));
+                    }
                     Out::Ask { ticket, request } => {
+                        self.fake.now = self.mono;
                         let answer = self.fake.answer(&request.question, &request.secret);
                         self.gateway.answered(ticket, answer, now);
                     }

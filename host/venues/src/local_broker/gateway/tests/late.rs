@@ -62,7 +62,7 @@ fn p52_nothing_is_registered_before_the_list_of_a_login() {
 /// A list that is refused for good keeps nobody waiting.
 #[test]
 fn a_list_that_is_refused_keeps_nobody_waiting() {
-    for (status, times) in [(400, 1), (503, 4)] {
+    for (status, times) in [(400, 1), (503, 3)] {
         let mut world = World::new();
         world.fake.instead = vec![("/register", status, "no"); times];
         world.login("l");

@@ -224,6 +224,102 @@ fn p46_a_gateway_that_refuses_connections_is_down_whatever_its_stream_shows() {
     assert_eq!(world.state(), "Ready Streaming");
 }
 
+/// P46: one endpoint that fails while boards are pushed holds nobody else back and takes nothing down, however many
+/// ask for it and how often.
+#[test]
+fn p46_an_endpoint_that_fails_while_boards_come_fails_alone_for_everybody() {
+    let mut world = World::ready();
+    world.subscribe(9, "s", "7203");
+    world.wait(secs(1));
+    world.heard();
+    world.fake.instead = vec![("/positions", 500, "oops"); 100];
+    let mut refused = 0;
+    for second in 0..60_u64 {
+        assert!(world.push(&frame("7203", 1_000, 0)));
+        if second % 2 == 0 {
+            world.positions(1 + second % 3, &format!("p{second}"));
+        }
+        world.buying_power("b");
+        world.wait(secs(1));
+        let heard = world.heard();
+        assert!(heard.contains(&"1 BuyingPowerUpdated b".to_owned()), "{second}: {heard:?}");
+        refused += heard.iter().filter(|told| told.ends_with(" gateway_error")).count();
+        assert_eq!(world.state(), "Ready Streaming");
+    }
+    assert!(refused >= 10, "{refused}");
+}
+
+/// P46: what hangs alone fails alone, also where nothing is pushed: the gateway's list tells that it lives. Who asked
+/// may be gone by then, or its token dead.
+#[test]
+fn p46_a_request_that_hangs_alone_takes_nothing_down() {
+    for more in ["", "gone", "token"] {
+        let mut world = World::ready();
+        world.subscribe(2, "s", "7203");
+        world.wait(secs(1));
+        world.heard();
+        world.fake.mute.push("/positions");
+        world.positions(1, "a");
+        world.wait(secs(7));
+        world.buying_power("b");
+        if more == "token" {
+            world.fake.token = None;
+        }
+        world.wait(secs(7));
+        assert_eq!(world.heard(), Vec::<String>::new(), "one clock for both: {more}");
+        if more == "gone" {
+            world.left(1);
+        }
+        world.wait(secs(12));
+        let heard = world.heard();
+        let expected = ["1 BuyingPowerUpdated b", "1 Error a gateway_error"];
+        let is_told = |told: &str| heard.contains(&told.to_owned());
+        assert_eq!(expected.map(is_told), [more != "gone", more != "gone"], "{more}: {heard:?}");
+        assert_eq!(world.state(), "Ready Streaming", "{more}");
+    }
+}
+
+/// P57: what the official outline has and we do not know fails its command at once; to ask again would change
+/// nothing, and the gateway is well.
+#[test]
+fn p57_a_value_that_is_not_known_fails_its_command_at_once() {
+    let mut world = World::ready();
+    for (path, body) in [
+        ("/positions", r#"[{"Symbol":"7203","Exchange":99,"LeavesQty":100,"Side":"2"}]"#),
+        ("/positions", r#"[{"Symbol":"7203","Exchange":1,"LeavesQty":100.5,"Side":"2"}]"#),
+        ("/positions", r#"[{"Symbol":"7203","Exchange":1,"LeavesQty":100,"Side":"3"}]"#),
+    ] {
+        world.fake.instead = vec![(path, 200, body)];
+        world.positions(1, "a");
+        world.wait(Duration::from_millis(300));
+        assert!(world.words().contains("row 1 of 1"), "{}", world.words());
+        assert_eq!(world.heard(), ["1 Error a gateway_error"], "{body}");
+        assert_eq!((world.fake.took(path), world.state()), (1, "Ready Streaming".to_owned()));
+    }
+}
+
+/// P48: the vendor's gateway refuses whatever comes within a second of a refusal. Whoever goes on asking is answered
+/// all the same, because all requests of the class wait.
+#[test]
+fn p48_a_gateway_that_refuses_for_longer_with_each_request_is_left_alone() {
+    let mut world = World::ready();
+    world.fake.locked = world.mono + secs(1);
+    let mut refused = 0;
+    for number in 0..100 {
+        world.buying_power(&format!("a{number}"));
+        world.wait(Duration::from_millis(300));
+        refused += world.heard().iter().filter(|told| told.contains(" Error ")).count();
+    }
+    world.wait(secs(10));
+    refused += world.heard().iter().filter(|told| told.contains(" Error ")).count();
+    assert_eq!(refused, 0, "nobody is refused");
+    assert!(
+        world.fake.locked < secs(5),
+        "the second refusal was the last: {:?}",
+        world.fake.locked
+    );
+}
+
 #[test]
 fn p46_an_outage_that_ends_is_told_to_nobody() {
     let mut world = World::ready();
@@ -241,8 +337,8 @@ fn p46_an_outage_that_ends_is_told_to_nobody() {
 }
 
 /// P46: answers of 500 and above, and those that cannot be read, are an outage like no answer at all, with the
-/// same tries and one clock; where the stream or answers to others show that the gateway lives, only the command
-/// fails.
+/// same tries and one clock. Where the stream, or in the end the gateway's list, shows that it lives, only the
+/// command fails.
 #[test]
 fn p46_answers_that_are_none_are_an_outage_unless_the_gateway_shows_that_it_lives() {
     for (path, status, body) in [
@@ -250,13 +346,16 @@ fn p46_answers_that_are_none_are_an_outage_unless_the_gateway_shows_that_it_live
         ("/wallet/cash", 200, "<html>"),
         ("/wallet/margin", 200, "{}"),
     ] {
-        for stream_lives in [true, false] {
+        for (stream_lives, list_lives) in [(true, false), (false, true), (false, false)] {
             let mut world = World::ready();
             world.subscribe(1, "s", "7203");
             world.wait(secs(1));
             world.heard();
             world.fake.asked.clear();
             world.fake.instead = vec![(path, status, body); 4];
+            if !list_lives {
+                world.fake.instead.push(("/register", status, body));
+            }
             world.buying_power("a");
             for _ in 0..40 {
                 world.wait(Duration::from_millis(500));
@@ -266,9 +365,14 @@ fn p46_answers_that_are_none_are_an_outage_unless_the_gateway_shows_that_it_live
             }
             assert_eq!(world.fake.took(path), 4, "{path} {body}");
             let (told, heard) = (world.words(), world.heard());
-            if stream_lives {
+            let probes = world.fake.took("/register");
+            assert_eq!(probes, usize::from(!stream_lives), "{path} {body}");
+            if stream_lives || list_lives {
                 assert_eq!(heard, ["1 Error a gateway_error"], "no half answer: {path} {body}");
                 assert_eq!(world.state(), "Ready Streaming");
+                world.buying_power("b");
+                world.wait(secs(1));
+                assert_eq!(world.heard(), ["1 BuyingPowerUpdated b"]);
             } else {
                 assert_eq!(heard, ["1 Error a local_app_down", "* VenueError local_app_down"]);
                 assert!(told.ends_with("restart it"), "{told}");

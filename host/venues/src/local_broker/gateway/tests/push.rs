@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::local_broker::limits::STREAM_LASTS;
 
 /// P49: registrations come first; 5, 10, 20, 40 and 80 s, then the gateway is down.
 #[test]
@@ -59,6 +60,16 @@ fn p49_the_first_valid_frame_begins_the_count_anew() {
     }
     world.drop_push();
     assert_eq!(world.state(), "AppDown (local_app_down)");
+    // One that was open for long is none, and whoever came back has all tries again.
+    world.wait(secs(90));
+    for attempt in 1..=3 {
+        world.drop_push();
+        assert_eq!(world.state(), format!("Ready Reconnecting {attempt}"));
+        world.wait(secs(90));
+    }
+    world.wait(STREAM_LASTS);
+    world.drop_push();
+    assert_eq!(world.state(), "Ready Reconnecting 1");
 }
 
 /// What came over a connection that is gone counts no more, and nothing before the registration is repeated.

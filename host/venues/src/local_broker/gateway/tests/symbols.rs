@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::local_broker::REGISTER_MAX;
+use crate::local_broker::gateway::Answer;
 
 fn symbol(number: usize) -> String {
     (1_000 + number).to_string()
@@ -72,19 +73,102 @@ fn p51_who_subscribes_is_told_the_name() {
     world.left(4);
     world.wait(secs(1));
     assert_eq!((world.fake.took("/board"), world.fake.symbols()), (0, vec!["7203", "9984"]));
-    for (status, body) in [(500, "oops"), (404, "no such board"), (200, "<html>")] {
-        world.fake.instead = vec![("/board", status, body)];
-        world.subscribe(2, body, "6758");
+}
+
+/// A name that cannot be read keeps nobody waiting and takes nothing down, and a gateway that does not answer, or
+/// wants fewer requests, is not asked for the next ones.
+#[test]
+fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
+    for (status, body, asked) in [
+        (404, "no such board", 3),
+        (200, "<html>", 3),
+        (500, "oops", 1),
+        (429, "slow down", 1),
+        (0, "mute", 1),
+    ] {
+        let mut world = World::ready();
+        if status == 0 {
+            world.fake.mute.push("/board");
+        } else {
+            world.fake.instead = vec![("/board", status, body); 3];
+        }
+        for symbol in ["7203", "9984", "8306"] {
+            world.subscribe(1, symbol, symbol);
+        }
+        world.wait(secs(2));
+        let heard = world.heard();
+        assert_eq!(
+            heard,
+            ["1 Subscribed 7203 7203", "1 Subscribed 9984 9984", "1 Subscribed 8306 8306"],
+            "{status}"
+        );
+        assert_eq!(
+            (world.fake.took("/board"), world.state().as_str()),
+            (asked, "Ready Streaming"),
+            "{status}"
+        );
+        // Later it is asked again.
+        world.fake.mute.clear();
+        world.fake.instead.clear();
+        world.wait(secs(81));
+        world.subscribe(1, "d", "6758");
         world.wait(secs(1));
-        assert_eq!(name(&world, body), Some(None), "{status}");
-        assert_eq!((world.fake.took("/board"), world.state()), (1, "Ready Streaming".to_owned()));
-        world.unsubscribe(2, "u", "6758");
-        world.wait(secs(1));
+        assert_eq!(
+            (world.fake.took("/board"), world.heard()),
+            (1, vec!["1 Subscribed d 6758".to_owned()])
+        );
     }
-    world.fake.mute.push("/board");
-    world.subscribe(2, "f", "6501");
+    // A token that dies is renewed once for all of them; one that is refused for boards only ends nothing.
+    for times in [1, 9] {
+        let mut world = World::ready();
+        world.subscribe(1, "a", "7203");
+        world.subscribe(1, "b", "9984");
+        world.fake.instead = vec![("/board", 401, "no"); times];
+        world.wait(secs(2));
+        assert_eq!(world.heard(), ["1 Subscribed a 7203", "1 Subscribed b 9984"]);
+        assert_eq!(world.state(), "Ready Streaming");
+    }
+}
+
+/// The answer to an old question for a name says nothing of whoever waits for the registration by then.
+#[test]
+fn p51_an_old_name_confirms_no_new_subscription() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    // The board is on its way.
+    world.mono += Duration::from_millis(200);
+    let now = world.now();
+    world.gateway.tick(now);
+    let outs: Vec<Out> = world.gateway.take_out().into_iter().collect();
+    let [Out::Ask { ticket, request }] = outs.as_slice() else { panic!("{outs:?}") };
+    assert_eq!(request.question.path(), "/board/7203@1");
+    world.unsubscribe(1, "b", "7203");
+    world.heard();
+    world.fake.instead = vec![("/register", 400, "full"), ("/register", 400, "full")];
+    world.subscribe(2, "c", "7203");
+    let answer = Answer { status: 200, body: frame("7203", 1_000, 0).into() };
+    world.gateway.answered(*ticket, Ok(answer), now);
+    assert_eq!(world.heard(), Vec::<String>::new());
     world.wait(secs(1));
-    assert_eq!((name(&world, "f"), world.state()), (Some(None), "Ready Streaming".to_owned()));
+    assert_eq!(world.heard(), ["2 Error c register_full"]);
+}
+
+/// P46: whoever waits for names holds no outage up.
+#[test]
+fn p46_names_hold_no_outage_up() {
+    let mut world = World::ready();
+    for number in 0..40 {
+        world.subscribe(1, &number.to_string(), &symbol(number));
+    }
+    world.wait(Duration::from_millis(500));
+    world.heard();
+    world.fake.is_mute = true;
+    world.buying_power("a");
+    world.wait(secs(17));
+    let heard = world.heard();
+    assert!(heard.contains(&"1 Error a local_app_down".to_owned()), "{heard:?}");
+    let names = heard.iter().filter(|told| told.starts_with("1 Subscribed")).count();
+    assert!(names > 30, "they are registered: {heard:?}");
 }
 
 /// P51: who changes their mind while the registration waits gets both answers, and nothing is registered.
