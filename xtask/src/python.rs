@@ -78,6 +78,8 @@ fn run(
     command.arg(format!("--junitxml={}", report.display())).arg(tests);
     command.envs(seeds.map(|(variable, number)| (variable, number.to_string())));
     command.env("KUMIKI_PROGRAM", project.program()).env("PYTHONDONTWRITEBYTECODE", "1");
+    // The tests need not hold it themselves.
+    command.env("KUMIKI_PRODUCTION_PORT_HELD", "1");
     junit::remove(&report)?;
     let mut failures = Failures::default();
     failures.take_end(process::run(&mut command));

@@ -1,10 +1,13 @@
 """Runs the built `kumiki` once on sample data; the tests read the run's folder."""
 
+import errno
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 import pytest
 
@@ -15,6 +18,61 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 # The package as it is in the source tree; the wheel is tried by `cargo xtask dist`.
 SOURCE = ROOT / "clients" / "python" / "src"
 sys.path.insert(0, str(SOURCE))
+
+
+#: The port of a production gateway, which no test may reach: it is held while tests run, and whoever connects to it fails
+#: the run. `cargo xtask test` holds it itself, and says so.
+PRODUCTION_PORT, HELD = 18080, "KUMIKI_PRODUCTION_PORT_HELD"
+
+
+class ProductionPort:
+    """Holds the port, and counts who connects."""
+
+    def __init__(self, port=PRODUCTION_PORT):
+        self.listeners, self.connections = [], 0
+        for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            try:
+                listener = socket.socket(family, socket.SOCK_STREAM)
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind((address, port))
+            except OSError as error:
+                if family == socket.AF_INET6 and error.errno != errno.EADDRINUSE:
+                    continue
+                raise
+            listener.listen()
+            self.listeners.append(listener)
+            threading.Thread(target=self.take, args=(listener,), daemon=True).start()
+
+    def take(self, listener):
+        try:
+            while True:
+                listener.accept()[0].close()
+                self.connections += 1
+        except OSError:
+            pass
+
+    def release(self):
+        """Gives the port back, and the number of connections."""
+        for listener in self.listeners:
+            listener.close()
+        return self.connections
+
+
+def pytest_configure(config):
+    if hasattr(config, "workerinput") or os.environ.get(HELD):
+        return
+    try:
+        config.production_port = ProductionPort()
+    except OSError as error:
+        pytest.exit(f"port {PRODUCTION_PORT} is that of a production gateway, and somebody has it ({error}); end that "
+                    "program before tests, which must not reach it", 4)
+
+
+def pytest_sessionfinish(session):
+    port = getattr(session.config, "production_port", None)
+    if port is not None and port.release():
+        print(f"\na test has connected to port {PRODUCTION_PORT}, the production gateway's")
+        session.exitstatus = 1
 
 
 def program():

@@ -141,6 +141,14 @@ def shapes(frames):
     return [(who, frame.get("op") or frame["event"], shape(frame)) for who, frame in frames]
 
 
+def test_every_code_is_on_the_page():
+    source = (ROOT / "host" / "ipc" / "src" / "event.rs").read_text(encoding="utf-8")
+    codes = re.findall(r'pub const \w+: &str = "(\w+)";', source)
+    assert len(codes) > 20
+    page = PAGE.read_text(encoding="utf-8")
+    assert [code for code in codes if f"`{code}`" not in page] == []
+
+
 def transcript():
     page = PAGE.read_text(encoding="utf-8")
     assert page.count(BEGIN) == 1, "the page has one transcript"

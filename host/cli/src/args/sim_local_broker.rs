@@ -15,6 +15,7 @@ Examples:
   kumiki sim local-broker
       http://127.0.0.1:18081, API password demo: a walk of prices, from the first client of the
       push that has registered a symbol; every code of 4 to 9 digits and capitals is an issue
+      (--instrument takes codes of the exchange, of 4 or 5)
   curl -H 'Content-Type: application/json' -d '{\"APIPassword\":\"demo\"}' \\
       http://127.0.0.1:18081/token
       a token, for the header X-API-KEY of every other call
@@ -90,7 +91,8 @@ pub(crate) struct LocalBrokerArgs {
     #[arg(long = "instrument", value_name = "CODE[=PRICE]", value_parser = parse_traded)]
     pub(crate) instruments: Vec<Traded>,
 
-    /// Folder with the vendor's trades files, which feed the market. Default: a walk of prices.
+    /// Folder with the vendor's trades files, which feed the market with the trades of --instrument. Default: a
+    /// walk of prices.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 

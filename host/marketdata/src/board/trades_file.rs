@@ -173,7 +173,11 @@ pub(super) fn log(report: &TradesFileReport) {
         let (damaged_segments, gone_segments) = (report.damaged_segments, report.gone_segments);
         tracing::warn!(%date, damaged_segments, gone_segments, "{lacks}");
     }
-    tracing::info!(%date, rows, left_out, after_gap, moved, "the trades of a recorded day are written");
+    let TradesFileReport { other_day, outside_hours, no_value, no_code, .. } = report;
+    tracing::info!(
+        %date, rows, left_out, after_gap, other_day, outside_hours, no_value, no_code, moved,
+        "the trades of a recorded day are written"
+    );
 }
 
 /// Numbers of segments as the log names them, the first [`DAMAGED_NAMED_MAX`].

@@ -184,7 +184,7 @@ impl Gateway {
         if self.password.is_none() {
             return self.token_expired("there is no password in memory", now);
         }
-        tracing::info!("the local broker's token is no longer taken; a new one is asked for");
+        tracing::info!("the local broker is asked for a token, with the password in memory");
         self.renewal = Some(Renewal::at(now.mono));
         self.ask_token(now);
     }

@@ -1,5 +1,5 @@
-//! Trading days of the simulated gateway over real sockets, with faults at random: what the venue tells adds up to
-//! what was traded, and the gateway has in the end what is wanted. Seeds are told on failure;
+//! Trading days of the simulated gateway over real sockets, with faults at random, through the dialects' components:
+//! what the venue tells adds up to what was traded, and the gateway has in the end what is wanted. Seeds are told on failure;
 //! `KUMIKI_SOAK_GATEWAY_SOCKET_SEEDS` sets how many there are, and `KUMIKI_GATEWAY_SEED` plays one alone.
 
 #![allow(
@@ -9,8 +9,6 @@
 )]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test tells its seeds")]
 
-#[path = "../../../venues/tests/gateway_soak/dialect.rs"]
-mod dialect;
 mod seen;
 
 use std::collections::BTreeSet;
@@ -19,14 +17,14 @@ use std::time::Duration;
 
 use domain::Random;
 use domain::clock::{Stopwatch, sleep, wall_now};
-use domain::gateway_mapping::GatewayDescription;
 use ipc::Command;
+use sandbox::{GatewayDialectInstance, Sandbox, SandboxConfig};
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use sim::local_broker::{Config, Server};
+use sim::local_broker::{Config, Dialect, Server};
+use tests::built;
 use venues::local_broker::{ForcedLogout, LocalBrokerConfig, Service, Setup};
 
-use dialect::Dialect;
 use seen::Seen;
 
 /// Seeds of the usual tests: a twentieth of `cargo xtask soak`.
@@ -73,7 +71,12 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let gateway = Server::start(Config::default()).unwrap();
+        // Each dialect in its turn.
+        let (name, dialect) = match seed % 2 {
+            0 => ("local-broker-spec", Dialect::Spec),
+            _ => ("local-broker-kabusapi", Dialect::Kabusapi),
+        };
+        let gateway = Server::start(Config { dialect, ..Config::default() }).unwrap();
         let config = LocalBrokerConfig {
             base_url: Some(gateway.base_url()),
             forced_logout: ForcedLogout::away_from(wall_now()),
@@ -83,14 +86,9 @@ impl World {
             login_at_start: true,
             ..LocalBrokerConfig::default()
         };
-        let description = GatewayDescription {
-            push_path: "/brokerapi/websocket".to_owned(),
-            board_read_registers: true,
-            ..GatewayDescription::default()
-        };
         let setup = Setup {
             config,
-            mapping: Box::new(Dialect(description)),
+            mapping: Box::new(component(name)),
             ask_password: Box::new(|| Ok(SecretString::from("demo"))),
             kept: None,
         };
@@ -171,14 +169,9 @@ impl World {
         }
         let watch = Stopwatch::start();
         loop {
-            let asked = self.seen(|seen| seen.states);
-            self.send(1, "GetVenueState", &json!({}));
-            self.wait("a state", |world| world.seen(|seen| seen.states > asked));
-            let state = self.seen(|seen| seen.state.clone());
-            match state.as_str() {
-                "Ready Streaming" if self.registered().is_superset(&wanted()) => return,
-                "TokenExpired" | "Disconnected" => self.send(1, "RequestVenueLogin", &json!({})),
-                _ => {}
+            let state = self.state();
+            if state == "Ready Streaming" && self.registered().is_superset(&wanted()) {
+                return;
             }
             assert!(
                 watch.elapsed() < PATIENCE,
@@ -187,6 +180,18 @@ impl World {
             );
             sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Where the venue stands; whoever has to log in does.
+    fn state(&mut self) -> String {
+        let asked = self.seen(|seen| seen.states);
+        self.send(1, "GetVenueState", &json!({}));
+        self.wait("a state", |world| world.seen(|seen| seen.states > asked));
+        let state = self.seen(|seen| seen.state.clone());
+        if ["TokenExpired", "Disconnected"].contains(&&*state) {
+            self.send(1, "RequestVenueLogin", &json!({}));
+        }
+        state
     }
 
     /// Pushes the boards of all symbols until each of the counted ones was told.
@@ -200,6 +205,8 @@ impl World {
             assert!(watch.elapsed() < PATIENCE, "boards are not told: {}", self.describe());
             self.control(&json!({ "do": "boards" }));
             sleep(Duration::from_millis(20));
+            // The last fault may have been noticed only now.
+            self.state();
         }
     }
 
@@ -283,6 +290,11 @@ impl World {
     }
 }
 
+fn component(name: &str) -> GatewayDialectInstance {
+    let sandbox = Sandbox::new(SandboxConfig::default()).unwrap();
+    sandbox.load_gateway_dialect(&built::dialect(name)).unwrap().instantiate().unwrap()
+}
+
 fn wanted() -> BTreeSet<String> {
     COUNTED.iter().map(|symbol| (*symbol).to_owned()).collect()
 }
@@ -305,5 +317,5 @@ fn no_outage_of_the_simulated_gateway_loses_or_doubles_a_share() {
     }
     let days = DAYS * (seeds.end - seeds.start);
     println!("{compared} of {days} days were of one session");
-    assert!(compared > 0, "every day had a login: nothing was compared");
+    assert!(2 * compared >= days, "most days had a login: too little was compared");
 }
