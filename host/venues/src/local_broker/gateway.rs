@@ -18,7 +18,7 @@ mod stream;
 mod symbols;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
@@ -183,8 +183,8 @@ pub struct Gateway {
     kept: (u64, Vec<String>),
     /// Clients that wait for the registration of a symbol.
     subscribers: BTreeMap<String, Vec<symbols::Waiting>>,
-    /// Of these, the symbols that are registered and whose names are being read.
-    naming: BTreeSet<String>,
+    /// Of these, the symbols that are registered and whose names are being read, and since when.
+    naming: BTreeMap<String, Duration>,
     /// Before then no name is read: the gateway did not answer to one, or had other things to do.
     names_after: Duration,
     /// Symbols that are to be registered, with the time and how often it was tried in vain.
@@ -239,7 +239,7 @@ impl Gateway {
             set: RegisterSet::default(),
             kept: (0, Vec::new()),
             subscribers: BTreeMap::new(),
-            naming: BTreeSet::new(),
+            naming: BTreeMap::new(),
             names_after: Duration::ZERO,
             to_register: BTreeMap::new(),
             is_ending: false,
@@ -287,6 +287,7 @@ impl Gateway {
     pub fn tick(&mut self, now: Now) {
         self.tick_session(now);
         self.tick_stream(now);
+        self.tick_names(now);
         self.drive(now);
     }
 

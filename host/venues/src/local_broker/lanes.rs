@@ -100,6 +100,8 @@ pub(crate) struct Lane<J> {
     bucket: Bucket,
     /// The gateway wants fewer requests: none before then.
     held: Duration,
+    /// The last request was made again.
+    was_retry: bool,
     pub(crate) waiting: VecDeque<Call<J>>,
     pub(crate) sent: Option<Sent<J>>,
 }
@@ -107,7 +109,7 @@ pub(crate) struct Lane<J> {
 impl<J> Lane<J> {
     fn new(per_second: u32) -> Self {
         let (bucket, held) = (Bucket::new(per_second), Duration::ZERO);
-        Self { bucket, held, waiting: VecDeque::new(), sent: None }
+        Self { bucket, held, was_retry: false, waiting: VecDeque::new(), sent: None }
     }
 
     /// Puts a client's request among those that wait: each client's next one comes before the second next
@@ -151,11 +153,16 @@ impl<J> Lane<J> {
         may_leave: impl Fn(&Call<J>) -> bool,
     ) -> Option<&Call<J>> {
         let is_due = |call: &Call<J>| call.not_before <= now && may_leave(call);
-        let due = self.waiting.iter().position(is_due)?;
+        let first = self.waiting.iter().position(is_due)?;
+        // What comes to nothing again and again holds up what was never tried: they take turns.
+        let untried = |call: &Call<J>| is_due(call) && call.failures == 0;
+        let fresh = self.was_retry.then(|| self.waiting.iter().position(untried)).flatten();
+        let due = fresh.unwrap_or(first);
         if self.sent.is_some() || self.held > now || !self.bucket.take(now) {
             return None;
         }
         let call = self.waiting.remove(due)?;
+        self.was_retry = call.failures > 0;
         Some(&self.sent.insert(Sent { ticket, at: now, call }).call)
     }
 }
@@ -298,6 +305,20 @@ mod tests {
         }
         let order: Vec<(u64, u64)> = lane.waiting.iter().map(|call| call.job).collect();
         assert_eq!(order, [(1, 1), (2, 1), (1, 2), (2, 2), (1, 93), (1, 91), (1, 92)]);
+    }
+
+    #[test]
+    fn what_is_made_again_takes_turns_with_what_was_never_tried() {
+        let mut lane = Lane::new(10);
+        let call = |job, failures| Call { failures, ..Call::new(job, Question::Orders) };
+        lane.waiting.extend([call(1, 1), call(2, 2), call(3, 0), call(4, 0), call(5, 1)]);
+        let mut order = Vec::new();
+        for second in 1..=5 {
+            let sent = lane.send(second, Duration::from_secs(second), |_| true);
+            order.extend(sent.map(|call| call.job));
+            lane.sent = None;
+        }
+        assert_eq!(order, [1, 3, 2, 4, 5]);
     }
 
     /// P48: what is held leaves nothing.

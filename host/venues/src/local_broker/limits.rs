@@ -35,6 +35,8 @@ pub const COMMANDS_WAITING_MAX: usize = 4_096;
 pub const FRAMES_WAITING_MAX: usize = 1_024;
 /// Commands that wait for a login that is under way.
 pub const LOGINS_WAITING_MAX: usize = 64;
+/// How long a subscription that is registered waits for the name. All 50 take five seconds.
+pub const NAME_TIME: Duration = Duration::from_secs(10);
 /// Commands that wait for one symbol's registration.
 pub const SUBSCRIBERS_WAITING_MAX: usize = 64;
 /// Bytes of a frame of the stream that are looked at; the vendor's have about 2,500.

@@ -298,8 +298,10 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
 
     /// Takes our symbols out, after the answer to what may register some of them.
     async fn take_out(&mut self) {
+        // Whoever does not answer leaves time for what takes them out.
         while self.gateway.end()
-            && let Some((ticket, came)) = self.calls.next().await
+            && let Ok(Some((ticket, came))) =
+                tokio::time::timeout(END_TIME / 2, self.calls.next()).await
         {
             let now = self.now();
             self.gateway.answered(ticket, came, now);

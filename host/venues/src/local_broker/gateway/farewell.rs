@@ -40,7 +40,7 @@ impl Gateway {
         let registers = |call: &Call<Job>| match call.question {
             // A name is read of what is registered.
             Question::Board(_) => !matches!(call.job, Job::Name(..)),
-            Question::Register(_) => true,
+            Question::Register(ref symbols) => !symbols.is_empty(),
             _ => false,
         };
         self.lanes.information.sent.as_ref().is_some_and(|sent| registers(&sent.call))

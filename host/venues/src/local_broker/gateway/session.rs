@@ -431,12 +431,27 @@ impl Gateway {
                 self.outage = None;
                 return self.try_again(call, why, now);
             }
+            if failure == Failure::Unusable && self.outage.is_none() && self.is_housekeeping(&call)
+            {
+                return self.try_again(call, why, now);
+            }
             call.failures += 1;
             if call.failures > RETRIES && self.has_lived_since(first) {
                 return self.fails_alone(call, why, now);
             }
         }
         self.outage(sent, call, why, failure, now);
+    }
+
+    /// Whether no client waits for what a request does: what leaves, and symbols that could not be registered before.
+    fn is_housekeeping(&self, call: &Call<Job>) -> bool {
+        match (&call.job, &call.question) {
+            (Job::Unregister, _) => true,
+            (Job::Register, Question::Register(symbols)) => {
+                symbols.iter().all(|symbol| self.was_told_of(symbol))
+            }
+            _ => false,
+        }
     }
 
     /// The gateway lives, and this request comes to nothing all the same: the next one begins anew.
@@ -468,7 +483,7 @@ impl Gateway {
 
     /// Tries to ask are over. Whether the gateway is down, or only this request fails, its list tells.
     fn out_of_tries(&mut self, call: Call<Job>, why: &str, failure: Failure, now: Now) {
-        let is_list = matches!(call.question, Question::Register(_));
+        let is_list = matches!(&call.question, Question::Register(symbols) if symbols.is_empty());
         if failure == Failure::Refused || is_list {
             self.put_back(call);
             return self.app_down(why, failure == Failure::Unusable, now);

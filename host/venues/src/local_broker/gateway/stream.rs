@@ -312,7 +312,7 @@ impl Gateway {
             return false;
         }
         // Whoever waits for the name is subscribed before the first frame.
-        if !self.naming.is_empty() && self.naming.contains(&self.board.symbol) {
+        if self.naming.contains_key(&self.board.symbol) {
             let symbol = self.board.symbol.clone();
             self.name_is_known(&symbol);
         }

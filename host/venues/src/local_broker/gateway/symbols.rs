@@ -13,7 +13,7 @@ use super::super::keys::{TOKYO, symbol_of};
 use super::super::lanes::Call;
 use super::super::lifecycle::State;
 use super::super::limits::{
-    LATE_MAX, REGISTER_BATCH_MAX, RELEASED_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX,
+    LATE_MAX, NAME_TIME, REGISTER_BATCH_MAX, RELEASED_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX,
 };
 use super::super::register_set::Registration;
 use super::super::request::Question;
@@ -179,7 +179,7 @@ impl Gateway {
             waiting.retain(|waiting| waiting.asked.client != client);
         }
         let is_unasked = |symbol: &String| self.subscribers.get(symbol).is_none_or(Vec::is_empty);
-        let unasked: Vec<_> = self.naming.iter().filter(|one| is_unasked(one)).cloned().collect();
+        let unasked: Vec<_> = self.naming.keys().filter(|one| is_unasked(one)).cloned().collect();
         for symbol in unasked {
             self.name_is_known(&symbol);
         }
@@ -262,7 +262,7 @@ impl Gateway {
         else {
             return self.tell_waiting(symbol);
         };
-        if self.naming.insert(symbol.to_owned()) {
+        if self.naming.insert(symbol.to_owned(), now.mono).is_none() {
             let job = Job::Name(client, symbol.to_owned());
             let call = Call { yields: true, ..Call::new(job, question) };
             self.lanes.information.push_fair(call, Job::client);
@@ -286,7 +286,7 @@ impl Gateway {
     /// The gateway has something better to do than to tell names, or does not tell them: nobody waits for one.
     pub(super) fn give_names_up(&mut self, now: Now) {
         self.names_after = now.mono + self.rules.long_wait();
-        for symbol in self.naming.clone() {
+        for symbol in self.naming.keys().cloned().collect::<Vec<_>>() {
             self.name_is_known(&symbol);
         }
     }
@@ -295,7 +295,15 @@ impl Gateway {
     fn no_name_is_wanted(&mut self, symbol: &str) -> bool {
         let is_of = |job: &Job| matches!(job, Job::Name(_, named) if named == symbol);
         self.lanes.information.waiting.retain(|call| !is_of(&call.job));
-        self.naming.remove(symbol)
+        self.naming.remove(symbol).is_some()
+    }
+
+    /// A name is worth no long wait: its gateway is slow, or its client asks for so much else.
+    pub(super) fn tick_names(&mut self, now: Now) {
+        let is_late = |since: &Duration| now.mono.saturating_sub(*since) >= NAME_TIME;
+        if self.naming.values().any(is_late) {
+            self.give_names_up(now);
+        }
     }
 
     /// A board was read for the name that it has.
@@ -309,6 +317,11 @@ impl Gateway {
             Err(why) => tracing::debug!(symbol, why, "the name of an issue cannot be read"),
         }
         self.name_is_known(symbol);
+    }
+
+    /// Whether whoever is subscribed knows that a symbol could not be registered.
+    pub(super) fn was_told_of(&self, symbol: &str) -> bool {
+        self.to_register.get(symbol).is_some_and(|due| due.was_told)
     }
 
     pub(super) fn all_symbols(&self) -> Vec<String> {

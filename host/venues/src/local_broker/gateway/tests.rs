@@ -101,6 +101,8 @@ struct Fake {
     registered: Vec<(String, i64)>,
     /// Symbols that it leaves out of its list.
     deaf: BTreeSet<String>,
+    /// Symbols with which a registration is answered by status 500.
+    poison: BTreeSet<String>,
     /// Answers in place of its own, for requests of which the path begins so.
     instead: Vec<(&'static str, u16, &'static str)>,
     asked: Vec<String>,
@@ -147,6 +149,9 @@ impl Fake {
             return say(401, "no such token".to_owned());
         }
         match question {
+            Question::Register(symbols) if symbols.iter().any(|one| self.poison.contains(one)) => {
+                say(500, "oops".to_owned())
+            }
             Question::Register(symbols) => {
                 for symbol in symbols.iter().filter(|symbol| !self.deaf.contains(*symbol)) {
                     let entry = (symbol.clone(), 1);
@@ -270,6 +275,7 @@ impl World {
                 token: None,
                 registered: Vec::new(),
                 deaf: BTreeSet::new(),
+                poison: BTreeSet::new(),
                 instead: Vec::new(),
                 asked: Vec::new(),
                 orders: Vec::new(),

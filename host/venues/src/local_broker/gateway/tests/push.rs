@@ -136,7 +136,8 @@ fn p46_a_gateway_that_is_down_and_restarts_heals_with_the_password_in_memory() {
     world.wait(secs(300));
     world.heard();
     world.fake.is_up = true;
-    world.fake.instead = vec![("/register", 503, "busy"); 4];
+    // Its list, by which it would be known to live, too.
+    world.fake.instead = vec![("/register", 503, "busy"); 5];
     world.fake.token = None;
     world.wait(secs(100));
     assert_eq!(world.heard(), Vec::<String>::new());

@@ -3,6 +3,7 @@
 use super::*;
 use crate::local_broker::REGISTER_MAX;
 use crate::local_broker::gateway::Answer;
+use crate::local_broker::limits::NAME_TIME;
 
 fn symbol(number: usize) -> String {
     (1_000 + number).to_string()
@@ -128,6 +129,62 @@ fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
         assert_eq!(world.heard(), ["1 Subscribed a 7203", "1 Subscribed b 9984"]);
         assert_eq!(world.state(), "Ready Streaming");
     }
+}
+
+/// Whoever always has something else to ask keeps no name, and so no subscription, from anybody.
+#[test]
+fn name_time_is_how_long_a_subscription_waits_for_a_name() {
+    let mut world = World::ready();
+    for number in 0..30 {
+        world.positions(1, &format!("p{number}"));
+    }
+    world.subscribe(1, "a", "7203");
+    world.subscribe(2, "b", "7203");
+    let begin = world.mono;
+    let mut heard = Vec::new();
+    while !heard.contains(&"2 Subscribed b 7203".to_owned()) {
+        assert!(world.mono - begin < NAME_TIME + secs(1), "{heard:?}");
+        world.positions(1, "p");
+        world.positions(1, "q");
+        world.wait(Duration::from_millis(100));
+        heard.extend(world.heard());
+    }
+    assert!(heard.contains(&"1 Subscribed a 7203".to_owned()) && world.mono - begin > secs(9));
+    assert_eq!(world.fake.took("/board"), 0);
+}
+
+/// P46: a symbol that the gateway cannot register, and says so by an answer that is none, takes no other one away, also
+/// where it was wanted before the login.
+#[test]
+fn p46_a_symbol_that_cannot_be_registered_takes_no_other_one_away() {
+    let mut world = World::ready();
+    world.subscribe(1, "a", "7203");
+    world.wait(secs(1));
+    world.heard();
+    world.fake.poison.insert("1301".to_owned());
+    world.subscribe(2, "b", "1301");
+    world.wait(secs(20));
+    assert_eq!(world.heard(), ["2 Error b gateway_error"]);
+    assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["7203"]));
+    let mut world = World::new();
+    world.fake.poison.insert("1301".to_owned());
+    world.subscribe(1, "a", "7203");
+    world.subscribe(2, "b", "1301");
+    world.login("l");
+    world.wait(secs(120));
+    assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["7203"]));
+    let heard = world.heard();
+    assert!(heard.iter().all(|told| !told.contains("VenueError")), "{heard:?}");
+    assert!(heard.contains(&"2 Error gateway_error".to_owned()), "{heard:?}");
+    // It is tried again every 80 s, and nobody waits for that.
+    for _ in 0..40 {
+        world.buying_power("c");
+        world.wait(secs(5));
+        assert!(world.heard().contains(&"1 BuyingPowerUpdated c".to_owned()), "{:?}", world.mono);
+    }
+    world.fake.poison.clear();
+    world.wait(secs(90));
+    assert_eq!(world.fake.symbols(), ["7203", "1301"]);
 }
 
 /// The answer to an old question for a name says nothing of whoever waits for the registration by then.
