@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipc::{Event, TradeRow};
+use ipc::{DepthSnapshot, Event, TradeRow};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use venues::Recipient;
 
 use crate::ledger::ListFilter;
 use crate::limits::{ERRORS_MAX, ERRORS_WITHIN};
 use crate::outbox::{Closing, Newest, Outbox, TradesHead};
+
+/// What a board of ten levels a side takes as text, about.
+const DEPTH_BYTES: usize = 1_200;
 
 /// A client, counted since the engine's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +35,14 @@ impl ClientId {
 pub(crate) fn text(event: &Event<'_>) -> Utf8Bytes {
     // Every event is an object with texts as keys, which is all that can fail.
     serde_json::to_string(event).unwrap_or_default().into()
+}
+
+/// A board as it is sent, in memory that a whole one fills.
+pub(crate) fn depth_text(depth: DepthSnapshot<'_>) -> Utf8Bytes {
+    let mut text = Vec::with_capacity(DEPTH_BYTES);
+    // As above.
+    let _ = serde_json::to_writer(&mut text, &Event::DepthSnapshot(depth));
+    Utf8Bytes::try_from(text).unwrap_or_default()
 }
 
 #[derive(Debug)]
@@ -212,13 +223,25 @@ impl Hub {
         }
     }
 
-    /// Tells a board, as it is sent, to those who want it; of one who is behind only the newest waits.
-    pub(crate) fn tell_depth(&mut self, ticker: &str, text: &Utf8Bytes) {
-        self.sequence += 1;
+    /// Tells a board, as it is sent, and then the trade that came with it to those who want the ticker; for one
+    /// who is behind only the newest board waits. Their writers learn of it by [`Self::wake_writers`].
+    pub(crate) fn tell_market(
+        &mut self,
+        ticker: &str,
+        depth: &Utf8Bytes,
+        trade: Option<(&Arc<TradesHead>, &TradeRow)>,
+        now: Duration,
+    ) {
+        self.sequence += 1 + u64::from(trade.is_some());
         let newest = Newest::depth(ticker);
         for client in self.clients.values().filter(|client| client.tickers.contains(ticker)) {
-            client.outbox.push(text.clone(), newest);
+            client.outbox.put_market(depth.clone(), newest, trade, now);
         }
+    }
+
+    /// Has the writers write what was told by [`Self::tell_market`].
+    pub(crate) fn wake_writers(&self) {
+        self.clients.values().for_each(|client| client.outbox.wake_for_market());
     }
 
     /// Nobody wants a ticker any more.

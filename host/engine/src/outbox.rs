@@ -142,6 +142,8 @@ struct Queue {
     written: u64,
     /// No run waits for the client, until nothing waits here.
     is_given_up: bool,
+    /// The writer was not told yet of market data that was put here.
+    has_market: bool,
 }
 
 /// The queue of one client. The engine puts messages in, the connection's writer takes them out.
@@ -185,40 +187,57 @@ impl Outbox {
     pub(crate) fn push(&self, text: Utf8Bytes, newest: Option<Newest>) {
         let since = self.waits.as_ref().map(Waits::now).unwrap_or_default();
         let mut queue = self.queue();
-        if let Some(kind) = newest
-            && (!kind.is_for_those_behind() || queue.frames >= BEHIND_FRAMES)
-        {
-            queue.leave_out(kind);
-        }
-        let number = queue.first + queue.waiting.len() as u64;
-        if let Some(kind) = newest {
-            queue.newest.insert(kind, number);
-        }
-        queue.put(Waiting::Frame { since, text });
-        self.after(queue);
+        queue.put_text(text, since, newest);
+        self.end_if_too_slow(queue);
+        self.wake.notify_one();
         self.urgent.notify_one();
+    }
+
+    /// Puts a board behind the others, and then a trade. Its writer sleeps until [`Self::wake_for_market`], so
+    /// that what comes together is written together.
+    pub(crate) fn put_market(
+        &self,
+        depth: Utf8Bytes,
+        newest: Option<Newest>,
+        trade: Option<(&Arc<TradesHead>, &TradeRow)>,
+        now: Duration,
+    ) {
+        let since = self.waits.as_ref().map(Waits::now).unwrap_or_default();
+        let mut queue = self.queue();
+        queue.put_text(depth, since, newest);
+        if let Some((head, row)) = trade {
+            queue.put_trade(head, row, now);
+        }
+        queue.has_market = true;
+        self.end_if_too_slow(queue);
+    }
+
+    /// Wakes the writer, if market data was put here since the last time.
+    pub(crate) fn wake_for_market(&self) {
+        if std::mem::take(&mut self.queue().has_market) {
+            self.wake.notify_one();
+            self.urgent.notify_one();
+        }
     }
 
     /// Puts a trade behind the others, into a message of the same ticker where one still waits. `now`
     /// is the time since the engine's start.
     pub(crate) fn push_trade(&self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) {
         let mut queue = self.queue();
-        if !queue.join(head, row, now) {
-            let (head, rows) = (Arc::clone(head), vec![row.clone()]);
-            queue.put(Waiting::Trades { head, since: now, rows });
-        }
-        self.after(queue);
+        queue.put_trade(head, row, now);
+        self.end_if_too_slow(queue);
+        self.wake.notify_one();
     }
 
-    fn after(&self, mut queue: std::sync::MutexGuard<'_, Queue>) {
+    fn end_if_too_slow(&self, mut queue: std::sync::MutexGuard<'_, Queue>) {
         let too_much = queue.frames > OUTBOX_FRAMES_MAX || queue.bytes > OUTBOX_BYTES_MAX;
         if too_much && queue.closing.as_ref().is_none_or(|closing| !closing.at_once) {
             let reason = "too_slow".to_owned();
             queue.end(Closing { code: 1008, reason, at_once: true });
+            drop(queue);
             self.hurry.notify_one();
+            self.wake.notify_one();
         }
-        drop(queue);
-        self.wake.notify_one();
     }
 
     /// Ends the connection. The first reason counts; one that gives up what waits counts more.
@@ -354,6 +373,25 @@ impl Queue {
         self.frames += 1;
         self.bytes += waiting.bytes();
         self.waiting.push_back(Some(waiting));
+    }
+
+    /// Puts a message behind the others; of `newest` one that waits already is left out.
+    fn put_text(&mut self, text: Utf8Bytes, since: Duration, newest: Option<Newest>) {
+        if let Some(kind) = newest {
+            if !kind.is_for_those_behind() || self.frames >= BEHIND_FRAMES {
+                self.leave_out(kind);
+            }
+            self.newest.insert(kind, self.first + self.waiting.len() as u64);
+        }
+        self.put(Waiting::Frame { since, text });
+    }
+
+    /// Puts a trade behind the others, into a message of the same ticker where one still waits.
+    fn put_trade(&mut self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) {
+        if !self.join(head, row, now) {
+            let (head, rows) = (Arc::clone(head), vec![row.clone()]);
+            self.put(Waiting::Trades { head, since: now, rows });
+        }
     }
 
     fn leave_out(&mut self, kind: Newest) {

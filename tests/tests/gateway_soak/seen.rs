@@ -31,6 +31,7 @@ impl Seen {
     pub(crate) fn take(&mut self, told: &Told<'_>) {
         match told {
             Told::Event(_, event) => self.event(event),
+            Told::MarketPause => {}
             Told::Market(market) => {
                 let symbol = market.symbol.to_owned();
                 let session = market.depth.stream_session_id.to_string();

@@ -20,20 +20,18 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Tells the clients that want it what came of a frame. Nobody is waited for.
+    /// Tells the clients that want it what came of a frame. Nobody is waited for; it goes out at the next
+    /// [`Hub::wake_writers`].
     pub(super) fn market(&mut self, shared: &Shared, market: &MarketData<'_>) {
         // Only this thread changes who wants what, but for clients that leave.
         if !shared.lock().hub.is_wanted(market.symbol) {
             return;
         }
-        let depth = crate::hub::text(&Event::DepthSnapshot(market.depth.clone()));
-        let trade = market.trade.map(|row| (self.head(market), row));
+        let depth = crate::hub::depth_text(market.depth.clone());
+        let head = market.trade.map(|row| (self.head(market), row));
+        let trade = head.as_ref().map(|(head, row)| (head, *row));
         let now = shared.started.elapsed();
-        let mut core = shared.lock();
-        core.hub.tell_depth(market.symbol, &depth);
-        if let Some((head, row)) = trade {
-            core.hub.tell_trade(&head, row, now);
-        }
+        shared.lock().hub.tell_market(market.symbol, &depth, trade, now);
     }
 
     fn head(&mut self, market: &MarketData<'_>) -> Arc<TradesHead> {

@@ -152,6 +152,7 @@ impl Gateway {
             match told {
                 Told::Event(to, event) => feed::tell(&mut shared.lock().hub, to, event),
                 Told::Market(market) => feed.market(&shared, &market),
+                Told::MarketPause => shared.lock().hub.wake_writers(),
             }
         });
         let service = service.map_err(|error| match error {

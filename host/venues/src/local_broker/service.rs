@@ -74,6 +74,8 @@ pub enum Told<'a> {
     Event(Recipient, &'a Event<'a>),
     /// Market data for all clients that are subscribed.
     Market(MarketData<'a>),
+    /// No more market data is there for now: what clients are told of it goes out together.
+    MarketPause,
 }
 
 /// Why the venue cannot start.
@@ -284,6 +286,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                     for (connection, pushed) in pushed.drain(..) {
                         self.pushed(connection, pushed);
                     }
+                    (self.tell)(Told::MarketPause);
                 }
             }
             self.act();

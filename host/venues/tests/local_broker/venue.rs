@@ -72,6 +72,7 @@ impl Venue {
             let told = match told {
                 Told::Event(_, event) => serde_json::to_value(event).unwrap(),
                 Told::Market(data) => json!({ "event": "Market", "ticker": data.symbol }),
+                Told::MarketPause => return,
             };
             // A test that has heard enough is over.
             let _ = sender.send(told);
