@@ -85,7 +85,9 @@ impl Gateway {
         if !self.has_room(&asked) {
             return;
         }
-        let is_new = !self.set.holds(asked.client, &symbol);
+        // Of several readings the first that succeeds has the place, and the last that fails gives it back.
+        let is_new = !self.set.holds(asked.client, &symbol)
+            || self.boards_waiting(asked.client, &symbol).any(|is_new| *is_new);
         match self.set.read_board(asked.client, &symbol) {
             Registration::Full => {
                 let why = super::symbols::full(self.foreign);
@@ -198,6 +200,7 @@ impl Gateway {
         now: Now,
     ) -> Result<(), String> {
         let board = self.read_answer(symbol, body)?;
+        self.boards_waiting(asked.client, symbol).for_each(|is_new| *is_new = false);
         let depth = self.feed.board(&board, now.wall);
         // The board is gone when this is told.
         let depth = DepthSnapshot {
@@ -224,9 +227,22 @@ impl Gateway {
         Ok(())
     }
 
+    /// Of the same board's readings by a client that wait or are on their way, whether it had no place before.
+    fn boards_waiting(&mut self, client: u64, symbol: &str) -> impl Iterator<Item = &mut bool> {
+        let lane = &mut self.lanes.information;
+        let sent = lane.sent.as_mut().map(|sent| &mut sent.call);
+        lane.waiting.iter_mut().chain(sent).filter_map(move |call| match &mut call.job {
+            Job::Read(asked, Read::Board(of, is_new)) => {
+                (asked.client == client && of == symbol).then_some(is_new)
+            }
+            _ => None,
+        })
+    }
+
     /// A read has come to nothing: what it took is given back, where nothing else wants it.
     pub(super) fn read_failed(&mut self, client: u64, read: &Read) {
         if let Read::Board(symbol, true) = read
+            && self.boards_waiting(client, symbol).next().is_none()
             && self.set.subscribers(symbol).all(|subscribed| subscribed != client)
             && self.set.release(client, symbol)
         {

@@ -111,6 +111,28 @@ fn a_board_that_is_refused_takes_no_place() {
     assert_eq!(world.gateway.symbols(), [""; 0]);
 }
 
+/// Of two readings of one client the place is the one's that succeeds, whichever that is.
+#[test]
+fn a_board_that_is_read_twice_keeps_its_place_where_one_of_both_is_refused() {
+    for is_first_refused in [true, false] {
+        let mut world = World::ready();
+        // Both wait for their turn behind this.
+        world.positions(2, "p");
+        world.board(1, "a", "7203");
+        world.board(1, "b", "7203");
+        if !is_first_refused {
+            world.wait(Duration::from_millis(150));
+        }
+        world.fake.instead = vec![("/board", 400, "no such issue")];
+        world.wait(secs(2));
+        let (refused, read) = if is_first_refused { ("a", "b") } else { ("b", "a") };
+        let heard = world.heard();
+        assert!(heard.contains(&format!("1 Error {refused} gateway_error")), "{heard:?}");
+        assert!(heard.iter().any(|told| told.starts_with("1 DepthSnapshot")), "{read} {heard:?}");
+        assert_eq!(world.gateway.symbols(), ["7203"], "{heard:?}");
+    }
+}
+
 /// A request that nothing comes of is answered in the end, also where others are answered meanwhile.
 #[test]
 fn a_request_that_hangs_is_answered_in_the_end() {
