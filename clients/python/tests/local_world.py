@@ -149,11 +149,17 @@ def trades_of(client):
     return [row for event in client.since(0, "Trades") for row in event["trades"]]
 
 
-def all_trades(world, client):
+def all_trades(world, client, ticker="7203"):
     """The trades that a client was told, when they are all that the gateway has pushed: of the first frame comes none
     (P54)."""
-    pushed = world.gateway.view()["symbols"]["7203"]["pushed_volume"]
-    while (told := sum(int(row["qty"]) for row in trades_of(client))) < pushed:
+    pushed = world.gateway.view()["symbols"][ticker]["pushed_volume"]
+    told, seen = 0, 0
+    while True:
+        new = client.since(seen, "Trades")
+        seen = len(client.events)
+        told += sum(int(row["qty"]) for event in new for row in event["trades"])
+        if told >= pushed:
+            break
         client.next()
     assert told == pushed, "none is told twice"
     return trades_of(client)

@@ -87,5 +87,7 @@ def test_the_forced_logout_as_it_is_by_default(tmp_path):
             if shows:
                 client.wait("Trades")
             else:
+                # The first is told at once.
+                world.until(lambda: "1 while the gateway is logged out" in world.log(), "a frame came and was dropped")
                 client.ask("Ping", "Pong")
                 assert client.since(0, "DepthSnapshot") == trades_of(client) == []
