@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use tests::files::{self, File};
@@ -36,15 +37,42 @@ fn only_the_database_crates_know_duckdb() {
     hold("only the database crates, the tests and the benches depend on duckdb", why, &found);
 }
 
+/// The name of a package, of its line with version and features.
+fn package(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
 #[test]
-fn a_program_without_the_database_is_a_part_of_the_whole_one() {
-    let part = manifests::compiled_for(&["--no-default-features"]).unwrap();
-    let whole = manifests::compiled_for(&[]).unwrap();
-    let name = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
-    assert!(whole.iter().any(|line| name(line) == "libduckdb-sys"));
-    assert!(part.iter().all(|line| name(line) != "libduckdb-sys"));
-    let more: Vec<_> = part.difference(&whole).filter(|line| name(line) != "cli").collect();
-    assert!(more.is_empty(), "these would be compiled twice; name them in host/cli: {more:?}");
+fn the_smaller_programs_are_parts_of_the_whole_one() {
+    let whole = manifests::compiled_for("cli", &[]).unwrap();
+    let has = |lines: &BTreeSet<String>, name| lines.iter().any(|line| package(line) == name);
+    for (features, has_venues) in [(vec![], false), (vec!["--features", "live"], true)] {
+        let arguments = [vec!["--no-default-features"], features].concat();
+        let part = manifests::compiled_for("cli", &arguments).unwrap();
+        assert!(has(&part, "wasmtime") && !has(&part, "libduckdb-sys"), "{arguments:?}");
+        assert_eq!((has(&part, "venues"), has(&part, "rustls")), (has_venues, has_venues));
+        let more: Vec<_> = part.difference(&whole).filter(|line| package(line) != "cli").collect();
+        assert!(more.is_empty(), "these would be compiled twice; name them in host/cli: {more:?}");
+    }
+    assert!(has(&whole, "libduckdb-sys"));
+}
+
+#[test]
+fn the_automation_is_made_of_the_programs_crates() {
+    let whole = manifests::compiled_for("cli", &[]).unwrap();
+    let versions = |lines: &BTreeSet<String>| -> BTreeSet<String> {
+        lines.iter().map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let own = manifests::compiled_for("xtask", &[]).unwrap();
+    let shared = versions(&whole);
+    let more: Vec<_> = own
+        .difference(&whole)
+        .filter(|line| shared.contains(&line.split(' ').take(2).collect::<Vec<_>>().join(" ")))
+        // It packs archives, and no other crate is made of it.
+        .filter(|line| package(line) != "tar")
+        .collect();
+    assert!(own.iter().any(|line| package(line) == "wasmparser"));
+    assert!(more.is_empty(), "these would be compiled twice; name them in xtask: {more:?}");
 }
 
 #[test]

@@ -23,8 +23,8 @@ pub(crate) fn build_with_tests(project: &Project) -> Result<()> {
     compile_strategies(project)
 }
 
-/// Compiles what replays: the whole program where DuckDB is compiled already, else one without its
-/// database, which takes a third of the time. Tells whether it is the whole one.
+/// Compiles what replays: the whole program where DuckDB is compiled already, else one for replays alone,
+/// which takes a fifth of the time. Tells whether it is the whole one.
 pub(crate) fn build_for_replay(project: &Project) -> Result<bool> {
     if heavy::is_database_compiled(project) {
         return build(project).map(|()| true);

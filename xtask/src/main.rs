@@ -62,7 +62,7 @@ struct Arguments {
 enum Task {
     /// Build what replays, and replay the built-in strategy `sma-cross` over sample data.
     ///
-    /// That is the strategies and a `kumiki` without its database, for which DuckDB need not be compiled;
+    /// That is the strategies and a `kumiki` for replays alone, for which DuckDB need not be compiled;
     /// where it was compiled before, the whole program. Writes runs/demo/data and runs/demo/report,
     /// prints the summary and opens the report in a browser where there is a desktop.
     Demo {

@@ -65,10 +65,12 @@ fn lint(project: &Project) -> Result<()> {
     let mut command = project.cargo();
     command.args(["clippy", "--workspace", "--all-targets", "--release"]);
     process::run(command.args(["--", "--deny", "warnings"]))?;
-    // The program that the demo starts with.
-    let mut command = project.cargo();
-    command.args(["clippy", "--package", "cli", "--no-default-features", "--release"]);
-    process::run(command.args(["--", "--deny", "warnings"]))?;
+    // The program that the demo starts with, and the one that only lacks DuckDB.
+    for features in [&[][..], &["--features", "live"]] {
+        let mut command = project.cargo();
+        command.args(["clippy", "--package", "cli", "--no-default-features", "--release"]);
+        process::run(command.args(features).args(["--", "--deny", "warnings"]))?;
+    }
     guests::lint(project)
 }
 

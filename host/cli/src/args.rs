@@ -5,18 +5,29 @@ mod database;
 #[cfg(not(feature = "database"))]
 #[path = "args/no_database.rs"]
 mod database;
+#[cfg(feature = "live")]
 mod engine;
+#[cfg(feature = "live")]
 mod key;
 #[cfg(feature = "database")]
 mod listings;
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "args/no_live.rs"]
+mod live;
+#[cfg(feature = "live")]
 mod order;
 #[cfg(feature = "database")]
 mod rank;
 mod secret;
+#[cfg(feature = "live")]
 mod sim;
+#[cfg(feature = "live")]
 mod sim_local_broker;
 #[cfg(feature = "database")]
 mod update;
+#[cfg(feature = "live")]
 mod watch;
 
 use std::env;
@@ -42,16 +53,20 @@ use crate::execution::ExecutionArgs;
 use crate::logging::{self, LogArgs};
 use crate::standard_error;
 
-pub(crate) use self::engine::{EngineArgs, EngineMode};
-pub(crate) use self::key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs};
-pub(crate) use self::order::{
-    AttachArgs, ConfirmArgs, OrderCancelAllArgs, OrderCancelArgs, OrderCommand, OrderListArgs,
-    OrderModifyArgs, OrderSubmitArgs, WhichArgs,
-};
-pub(crate) use self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs};
-pub(crate) use self::sim_local_broker::LocalBrokerArgs;
-pub(crate) use self::watch::{WATCH_TICKERS_MAX, WatchArgs};
+pub(crate) use self::live::LiveCommand;
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
+#[cfg(feature = "live")]
+pub(crate) use {
+    self::engine::{EngineArgs, EngineMode},
+    self::key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs},
+    self::order::{
+        AttachArgs, ConfirmArgs, OrderCancelAllArgs, OrderCancelArgs, OrderCommand, OrderListArgs,
+        OrderModifyArgs, OrderSubmitArgs, WhichArgs,
+    },
+    self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs},
+    self::sim_local_broker::LocalBrokerArgs,
+    self::watch::{WATCH_TICKERS_MAX, WatchArgs},
+};
 #[cfg(feature = "database")]
 pub(crate) use {
     self::update::{UpdateArgs, UpdateBoardArgs, UpdateCommand, first_day},
@@ -106,27 +121,14 @@ pub(crate) enum Command {
     /// Run strategies over past market data.
     #[command(subcommand)]
     Replay(ReplayCommand),
-    /// Serve a GUI or a script over a WebSocket: orders at a broker, or replays with people's orders.
-    #[command(after_help = engine::ENGINE_HELP)]
-    Serve(Box<EngineArgs>),
-    /// Send, change, cancel and follow orders at the web broker, through the engine that runs.
-    #[command(subcommand, after_help = order::ORDER_HELP)]
-    Order(OrderCommand),
-    /// Show the live board and the trades of symbols at the local broker's gateway.
-    #[command(after_help = watch::WATCH_HELP)]
-    Watch(WatchArgs),
-    /// Simulate a venue on this machine, for trying out and for tests.
-    #[command(subcommand)]
-    Sim(SimCommand),
+    #[command(flatten)]
+    Live(LiveCommand),
     /// Make and check market data files.
     #[command(subcommand)]
     Data(DataCommand),
     /// Look at strategies.
     #[command(subcommand)]
     Strategy(StrategyCommand),
-    /// Keep the keys of data vendors and of the broker in the system's own store.
-    #[command(subcommand, after_help = key::KEY_HELP)]
-    Key(KeyCommand),
     #[command(flatten)]
     Database(DatabaseCommand),
 }
@@ -785,6 +787,14 @@ pub(crate) struct StrategyCheckArgs {
 
     #[command(flatten)]
     pub(crate) folders: FolderArgs,
+}
+
+/// Whatever the whole program would take.
+#[cfg(not(feature = "database"))]
+#[derive(Debug, Args)]
+pub(crate) struct AnyArgs {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _all: Vec<OsString>,
 }
 
 #[cfg(feature = "database")]

@@ -14,7 +14,7 @@
     not(feature = "database"),
     allow(
         dead_code,
-        reason = "some of what commands share is asked for by those of the database alone"
+        reason = "some of what commands share is asked for by those of the database or of live trading alone"
     )
 )]
 
@@ -23,6 +23,7 @@
 mod output;
 
 mod args;
+#[cfg(feature = "live")]
 mod configuration;
 mod data;
 mod data_check;
@@ -36,14 +37,25 @@ mod database;
 #[cfg(not(feature = "database"))]
 #[path = "no_database.rs"]
 mod database;
+#[cfg(feature = "live")]
 mod dialects;
+#[cfg(feature = "live")]
 mod engine_serve;
 mod execution;
+#[cfg(feature = "live")]
 mod hidden;
 mod interrupt;
+#[cfg(feature = "live")]
 mod key;
+#[cfg(feature = "live")]
+mod live;
+#[cfg(not(feature = "live"))]
+#[path = "no_live.rs"]
+mod live;
+#[cfg(feature = "live")]
 mod local_broker;
 mod logging;
+#[cfg(feature = "live")]
 mod order;
 mod paths;
 mod progress;
@@ -56,9 +68,13 @@ mod replay_sweep_merge;
 mod replay_verify;
 #[cfg(feature = "database")]
 mod schemas;
+#[cfg(feature = "live")]
 mod settings;
+#[cfg(feature = "live")]
 mod sim;
+#[cfg(feature = "live")]
 mod sim_local_broker;
+#[cfg(feature = "live")]
 mod sim_web_broker;
 #[cfg(feature = "database")]
 mod sql;
@@ -71,7 +87,9 @@ mod table;
 mod terminal;
 #[cfg(feature = "database")]
 mod update;
+#[cfg(feature = "live")]
 mod watch;
+#[cfg(feature = "live")]
 mod web_broker;
 
 use std::fmt;
@@ -82,7 +100,7 @@ use domain::guest_limit::LimitError;
 use replay::instruments::InstrumentsError;
 use replay::{OptionsError, RequestError};
 
-use args::{Command, DataCommand, ReplayCommand, SimCommand, StrategyCommand};
+use args::{Command, DataCommand, ReplayCommand, StrategyCommand};
 use logging::LogDefault;
 
 /// The strategy failed; what it did before is in the results.
@@ -166,7 +184,7 @@ fn is_wrong_arguments(error: &anyhow::Error) -> bool {
 fn default_log(command: &Command) -> LogDefault {
     match command {
         Command::Database(command) => database::default_log(command),
-        Command::Serve(_) => LogDefault::Service,
+        Command::Live(command) => live::default_log(command),
         _ => LogDefault::Command,
     }
 }
@@ -181,17 +199,12 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         }
         Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(sweep),
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
-        Command::Serve(serve) => engine_serve::run(serve),
-        Command::Order(order) => order::run(order),
-        Command::Watch(watch) => watch::run(watch),
-        Command::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),
-        Command::Sim(SimCommand::LocalBroker(gateway)) => sim_local_broker::run(gateway),
+        Command::Live(command) => live::run(command),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),
         Command::Data(DataCommand::Convert(convert)) => data::convert(convert),
         Command::Data(DataCommand::Info(info)) => data_info::run(info),
         Command::Data(DataCommand::Listings(command)) => database::listings(command),
-        Command::Key(command) => key::run(command),
         Command::Database(command) => database::run(command),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),
@@ -225,8 +238,8 @@ pub fn main() -> ExitCode {
         Err(error) if is_wrong_arguments(&error) => args::refuse(&told_once(&error)),
         Err(error) => {
             output::failure(&told_once(&error));
-            match error.downcast_ref::<engine::StartError>() {
-                Some(not_started) => ExitCode::from(not_started.exit_code()),
+            match live::exit_code(&error) {
+                Some(code) => ExitCode::from(code),
                 None if is_strategys_own(&error) => ExitCode::from(STRATEGY_FAILED),
                 None => ExitCode::FAILURE,
             }

@@ -5,7 +5,6 @@ use std::error::Error;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use keys::Key;
 use serde_json::Value;
 
 use crate::Ending;
@@ -23,7 +22,8 @@ pub(crate) fn is_wrong_arguments(_: &(dyn Error + 'static)) -> bool {
 }
 
 /// The keys that these commands would look for: none.
-pub(crate) fn keys() -> impl Iterator<Item = Key> {
+#[cfg(feature = "live")]
+pub(crate) fn keys() -> impl Iterator<Item = keys::Key> {
     std::iter::empty()
 }
 

@@ -109,12 +109,13 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{Cli, Command, SimCommand};
+    use crate::args::{Cli, Command, LiveCommand, SimCommand};
 
     fn started(line: &str) -> Result<Server> {
         let words = ["kumiki", "sim", "local-broker", "--port", "0"].into_iter();
         let cli = Cli::try_parse_from(words.chain(line.split_whitespace()));
-        let Command::Sim(SimCommand::LocalBroker(args)) = cli.unwrap().command else {
+        let Command::Live(LiveCommand::Sim(SimCommand::LocalBroker(args))) = cli.unwrap().command
+        else {
             panic!("{line}")
         };
         start(&args)

@@ -578,6 +578,32 @@ mod tests {
         assert_eq!(texts(&outbox), ["after"]);
     }
 
+    /// What comes together is written together: the writer is woken for market data once, and at once for all else.
+    #[test]
+    fn market_data_wakes_the_writer_once() {
+        let outbox = Outbox::default();
+        let is_woken = || outbox.wake.notified().now_or_never().is_some();
+        outbox.wake_for_market();
+        assert!(!is_woken(), "nothing was put there");
+        for number in 1..4 {
+            let (head, row) = (head("7203"), row(2 * number));
+            let board = format!("board {number}").into();
+            outbox.put_market(board, Newest::depth("7203"), Some((&head, &row)), Duration::ZERO);
+        }
+        assert!(!is_woken());
+        outbox.wake_for_market();
+        assert!(is_woken());
+        outbox.wake_for_market();
+        assert!(!is_woken(), "once is enough");
+        let sent = texts(&outbox);
+        let boards = sent.iter().filter(|text| text.starts_with("board"));
+        assert_eq!((sent.len(), boards.count()), (6, 3), "{sent:?}");
+        outbox.put_market("board 4".into(), Newest::depth("7203"), None, Duration::ZERO);
+        outbox.push("fill".into(), None);
+        assert!(is_woken());
+        assert_eq!(texts(&outbox), ["board 4", "fill"], "in their order");
+    }
+
     #[test]
     fn trades_are_joined_only_while_they_wait() {
         let outbox = Outbox::default();

@@ -39,13 +39,13 @@ const NOT_FOR_GUESTS: [&str; 10] = [
     "wasi",
 ];
 
-/// The packages that the program is compiled of, each with its version and features.
+/// The packages that a package of ours is compiled of, each with its version and features.
 ///
 /// # Errors
 /// When cargo cannot tell.
-pub fn compiled_for(arguments: &[&str]) -> anyhow::Result<BTreeSet<String>> {
+pub fn compiled_for(package: &str, arguments: &[&str]) -> anyhow::Result<BTreeSet<String>> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(crate::workspace_root()).args(["tree", "--locked", "--package", "cli"]);
+    cargo.current_dir(crate::workspace_root()).args(["tree", "--locked", "--package", package]);
     cargo.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"]);
     let told = cargo.args(arguments).output()?;
     anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));

@@ -1,9 +1,9 @@
 //! The commands of `database.rs` in a program without DuckDB: they are known, so that each can say
 //! what is missing.
 
-use std::ffi::OsString;
+use clap::Subcommand;
 
-use clap::{Args, Subcommand};
+use super::AnyArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatabaseCommand {
@@ -26,11 +26,4 @@ pub(crate) enum ListingsCommand {
     /// Not in this program, which was built without its database: fetch the exchange's calendar.
     #[command(disable_help_flag = true)]
     Calendar(AnyArgs),
-}
-
-/// Whatever the whole program would take.
-#[derive(Debug, Args)]
-pub(crate) struct AnyArgs {
-    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    _all: Vec<OsString>,
 }
