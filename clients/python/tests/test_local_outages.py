@@ -210,3 +210,24 @@ def test_a_login_at_the_start_with_a_wrong_password_is_tried_once(tmp_path, form
             assert venue_state(client)["state"] == "Disconnected" and logins(world) == (0, 1)
             assert refusals(client) == ["token_expired"] * 4, "nobody is logged in"
             assert logins(world) == (0, 1) and "marker4wrong" not in world.log()
+
+
+def test_no_place_is_lost_by_readings_that_come_to_nothing(tmp_path):
+    """One is under suspicion while the gateway's list is asked for, and another one of the same board comes meanwhile: both
+    fail, and the client holds no place that it does not know of (P46, P51)."""
+    with LocalWorld(tmp_path) as world, world.client() as client:
+        client.ask("RequestVenueLogin", "VenueReady", venue="local_broker")
+        world.until(lambda: is_streaming(client), "it streams")
+        listed = world.gateway.view()["calls"].get("register", 0)
+        world.gateway.control({"do": "fault", "name": "drop-before", "call": "board", "times": 4},
+                              {"do": "fault", "name": "delay-answer", "value": 1500, "call": "register", "times": 1})
+        first = client.send("GetBoard", venue="local_broker", ticker="9984")
+        world.until(lambda: world.gateway.view()["calls"].get("register", 0) > listed, "the list is asked for")
+        world.gateway.control({"do": "fault", "name": "bad-request", "value": 4001008, "call": "board", "times": 1})
+        second = client.send("GetBoard", venue="local_broker", ticker="9984")
+        for request_id in (first, second):
+            assert client.wait("Error", request_id=request_id)["code"] == "gateway_error"
+        asked = [client.send("Subscribe", venue="local_broker", ticker=str(code)) for code in range(1301, 1351)]
+        for request_id in asked:
+            assert client.wait("Subscribed", "Error", request_id=request_id)["event"] == "Subscribed"
+        assert len(world.registered()) == 50

@@ -1,5 +1,5 @@
-//! The commands of live trading: the engine, simulated venues, orders, the live board, keys. A program without
-//! it (feature `live`) has `no_live.rs` in this file's place.
+//! The commands around the engine: itself, simulated venues, orders, the live board, keys. A program without
+//! them (feature `live`) has `no_live.rs` in this file's place.
 
 use anyhow::Result;
 

@@ -23,9 +23,9 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use sim::local_broker::{Config, Dialect, Server};
 use tests::built;
-use venues::local_broker::{ForcedLogout, LocalBrokerConfig, Service, Setup};
+use venues::local_broker::{ForcedLogout, LocalBrokerConfig, REGISTER_MAX, Service, Setup};
 
-use seen::Seen;
+use seen::{BOARD_READER, Seen};
 
 /// Seeds of the usual tests: a twentieth of `cargo xtask soak`.
 const SEEDS: u64 = 2;
@@ -65,6 +65,8 @@ struct World {
     service: Service,
     seen: Arc<Mutex<Seen>>,
     commands: u64,
+    /// Boards that were asked for.
+    boards: u64,
     /// Days whose sums were compared.
     compared: u64,
 }
@@ -96,7 +98,7 @@ impl World {
         let told = Arc::clone(&seen);
         let service = Service::start(setup, move |what| told.lock().unwrap().take(&what)).unwrap();
         let random = Random::new(&[seed, 3]);
-        Self { random, gateway, service, seen, commands: 0, compared: 0 }
+        Self { random, gateway, service, seen, commands: 0, boards: 0, compared: 0 }
     }
 
     fn play(mut self) -> u64 {
@@ -108,6 +110,7 @@ impl World {
         }
         self.heal();
         self.service.client_left(2);
+        self.no_place_is_lost();
         self.wait("only what is wanted is registered", |world| world.registered() == wanted());
         let Self { gateway, service, seen, compared, .. } = self;
         service.stop();
@@ -115,6 +118,30 @@ impl World {
         assert_eq!(left, json!([]), "nothing of ours stays at the gateway");
         seen.lock().unwrap().check();
         compared
+    }
+
+    /// Whoever reads boards keeps the places of those that were read, and no other one: without them all the rest
+    /// of the register set is free.
+    fn no_place_is_lost(&mut self) {
+        self.wait("boards are answered", |world| {
+            world.seen(|seen| seen.boards_answered) == world.boards
+        });
+        for symbol in self.seen(|seen| seen.boards.clone()) {
+            self.send(BOARD_READER, "Unsubscribe", &json!({ "ticker": symbol }));
+        }
+        let before = self.seen(|seen| (seen.subscribed, seen.refused.len()));
+        let others: Vec<Value> = (COUNTED.len()..REGISTER_MAX)
+            .map(|number| json!({ "ticker": (4_000 + number).to_string() }))
+            .collect();
+        others.iter().for_each(|ticker| self.send(1, "Subscribe", ticker));
+        self.wait("subscriptions are answered", |world| {
+            let answered =
+                world.seen(|seen| seen.subscribed - before.0 + seen.refused.len() as u64);
+            answered - before.1 as u64 == others.len() as u64
+        });
+        let refused = self.seen(|seen| seen.refused[before.1..].to_vec());
+        assert_eq!(refused, Vec::<String>::new(), "{}", self.describe());
+        others.iter().for_each(|ticker| self.send(1, "Unsubscribe", ticker));
     }
 
     fn seen<T>(&self, read: impl FnOnce(&Seen) -> T) -> T {
@@ -265,10 +292,15 @@ impl World {
     /// A client that comes to want and not to want others.
     fn other_client(&mut self) {
         let ticker = json!({ "ticker": format!("{}", 2_000 + self.random.below(60)) });
-        match self.random.below(5) {
+        match self.random.below(7) {
             0 | 1 => self.send(2, "Subscribe", &ticker),
             2 => self.send(2, "Unsubscribe", &ticker),
             3 => self.send(2, "GetPositions", &json!({})),
+            4 | 5 => {
+                let ticker = json!({ "ticker": format!("{}", 3_000 + self.random.below(3)) });
+                self.send(BOARD_READER, "GetBoard", &ticker);
+                self.boards += 1;
+            }
             _ => self.send(2, "GetBuyingPower", &json!({})),
         }
     }

@@ -1,4 +1,4 @@
-//! The commands of live trading: the engine, its simulated venues, and what speaks with it.
+//! The commands around the engine: itself, simulated venues, and what speaks with it.
 
 use clap::Subcommand;
 

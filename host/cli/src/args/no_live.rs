@@ -1,4 +1,4 @@
-//! The commands of `live.rs` in a program without live trading: they are known, so that each can say what is
+//! The commands of `live.rs` in a program without the engine: they are known, so that each can say what is
 //! missing.
 
 use clap::Subcommand;

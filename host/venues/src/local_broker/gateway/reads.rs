@@ -227,11 +227,13 @@ impl Gateway {
         Ok(())
     }
 
-    /// Of the same board's readings by a client that wait or are on their way, whether it had no place before.
+    /// Of the same board's readings by a client that are not answered yet, whether it had no place before.
     fn boards_waiting(&mut self, client: u64, symbol: &str) -> impl Iterator<Item = &mut bool> {
         let lane = &mut self.lanes.information;
         let sent = lane.sent.as_mut().map(|sent| &mut sent.call);
-        lane.waiting.iter_mut().chain(sent).filter_map(move |call| match &mut call.job {
+        let suspect = self.suspect.as_mut().map(|suspect| &mut suspect.call);
+        let calls = lane.waiting.iter_mut().chain(sent).chain(suspect);
+        calls.filter_map(move |call| match &mut call.job {
             Job::Read(asked, Read::Board(of, is_new)) => {
                 (asked.client == client && of == symbol).then_some(is_new)
             }

@@ -66,7 +66,7 @@ pub(crate) enum Failure {
 /// A request that nothing came of in all of its tries.
 #[derive(Debug)]
 pub(crate) struct Suspect {
-    call: Call<Job>,
+    pub(super) call: Call<Job>,
     why: String,
     failure: Failure,
 }
