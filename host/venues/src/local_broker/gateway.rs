@@ -335,7 +335,7 @@ impl Gateway {
                     self.set.sent(symbols.iter().map(String::as_str));
                 }
                 // Whatever frames need: it takes a place there (P59).
-                (Job::Read(_, Read::Board(symbol, _)), _) => self.set.sent([symbol.as_str()]),
+                (Job::Read(_, Read::Board(symbol)), _) => self.set.sent([symbol.as_str()]),
                 _ => {}
             }
             self.keep(now);
@@ -454,7 +454,8 @@ impl Gateway {
                 self.give_names_up(now);
             }
             GatewayErrorKind::RegisterFull => {
-                self.failed(call, error_code::REGISTER_FULL, &refusal.message, now);
+                let why = symbols::full_there(&refusal.message, self.foreign);
+                self.failed(call, error_code::REGISTER_FULL, &why, now);
             }
             GatewayErrorKind::Other => {
                 self.failed(call, error_code::GATEWAY_ERROR, &refusal.message, now);

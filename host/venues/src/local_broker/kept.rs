@@ -1,6 +1,6 @@
 //! The symbols that we have registered, on the disk: an engine that is killed cannot take them out at the
-//! gateway, and they would count as another program's for ever. The next engine takes them out (specification
-//! 4, P52).
+//! gateway, and they would count as another program's for ever; nor one that ends what the gateway was asked for
+//! and registers later. The next engine takes them out (specification 4, P52).
 //!
 //! | what is found | what follows |
 //! |---|---|

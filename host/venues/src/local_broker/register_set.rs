@@ -39,10 +39,19 @@ pub struct RegisterSet {
     uses: u64,
 }
 
+/// What a client has a symbol's place by.
+#[derive(Debug, Clone, Copy, Default)]
+struct Hold {
+    /// It is subscribed; frames are for it.
+    is_subscribed: bool,
+    /// It has read the board.
+    has_read: bool,
+}
+
 #[derive(Debug, Default)]
 struct Entry {
-    /// Whether each client is subscribed; one that only read the board is not.
-    clients: BTreeMap<u64, bool>,
+    /// Who has it.
+    clients: BTreeMap<u64, Hold>,
     /// A higher number was used later.
     used: u64,
     /// We have asked the gateway to register it.
@@ -61,6 +70,21 @@ impl RegisterSet {
     /// place like a subscription until the client gives the symbol up or leaves; frames are not for it.
     pub fn read_board(&mut self, client: u64, symbol: &str) -> Registration {
         self.hold(client, symbol, false)
+    }
+
+    /// The board that a client wanted to read has come: it keeps the place.
+    pub fn board_was_read(&mut self, client: u64, symbol: &str) {
+        let entry = self.entries.get_mut(symbol);
+        if let Some(hold) = entry.and_then(|entry| entry.clients.get_mut(&client)) {
+            hold.has_read = true;
+        }
+    }
+
+    /// Whether a client has a place by something else than a reading that was not answered yet.
+    #[must_use]
+    pub fn keeps(&self, client: u64, symbol: &str) -> bool {
+        let hold = self.entries.get(symbol).and_then(|entry| entry.clients.get(&client));
+        hold.is_some_and(|hold| hold.is_subscribed || hold.has_read)
     }
 
     /// The gateway is asked to register these, by a request or by reading a board: from now on they are
@@ -89,16 +113,10 @@ impl RegisterSet {
         self.released.keys().cloned().collect()
     }
 
-    /// Whether a symbol has its place for this client, among others or alone.
-    #[must_use]
-    pub fn holds(&self, client: u64, symbol: &str) -> bool {
-        self.entries.get(symbol).is_some_and(|entry| entry.clients.contains_key(&client))
-    }
-
     /// Who is subscribed to a symbol.
     pub fn subscribers(&self, symbol: &str) -> impl Iterator<Item = u64> {
         let clients = self.entries.get(symbol).into_iter().flat_map(|entry| &entry.clients);
-        clients.filter(|(_, is_subscribed)| **is_subscribed).map(|(client, _)| *client)
+        clients.filter(|(_, hold)| hold.is_subscribed).map(|(client, _)| *client)
     }
 
     /// A client gives a symbol up. Says whether nobody wants it any more.
@@ -197,7 +215,7 @@ impl RegisterSet {
     #[must_use]
     pub fn is_subscribed(&self, symbol: &str) -> bool {
         let entry = self.entries.get(symbol);
-        entry.is_some_and(|entry| entry.clients.values().any(|is_subscribed| *is_subscribed))
+        entry.is_some_and(|entry| entry.clients.values().any(|hold| hold.is_subscribed))
     }
 
     /// Whether any client is subscribed to any symbol.
@@ -223,7 +241,7 @@ impl RegisterSet {
         self.uses += 1;
         let entry = self.entries.entry(symbol.to_owned()).or_default();
         entry.used = self.uses;
-        *entry.clients.entry(client).or_default() |= subscribes;
+        entry.clients.entry(client).or_default().is_subscribed |= subscribes;
         if is_known {
             return Registration::Known;
         }

@@ -98,6 +98,8 @@ pub struct Busy;
 
 /// Frames that are taken before the thread looks at anything else.
 const FRAMES_AT_ONCE: usize = 64;
+/// How long market data waits for what comes with it at most, but for the frame that is being read.
+const TOGETHER_TIME: Duration = Duration::from_micros(500);
 /// How often time goes on where nothing else happens.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -281,13 +283,17 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                     let now = self.now();
                     self.gateway.answered(ticket, came, now);
                 }
-                Some(input) = inputs.recv() => self.input(input),
-                _ = stream.recv_many(&mut pushed, FRAMES_AT_ONCE) => {
-                    for (connection, pushed) in pushed.drain(..) {
-                        self.pushed(connection, pushed);
+                Some(input) = inputs.recv() => {
+                    self.input(input);
+                    self.act();
+                    // Whoever has many commands keeps nobody's frames up, nor the task that receives them.
+                    tokio::task::yield_now().await;
+                    while pushed.len() < FRAMES_AT_ONCE && let Ok(one) = stream.try_recv() {
+                        pushed.push(one);
                     }
-                    (self.tell)(Told::MarketPause);
+                    self.all_pushed(&mut pushed);
                 }
+                _ = stream.recv_many(&mut pushed, FRAMES_AT_ONCE) => self.all_pushed(&mut pushed),
             }
             self.act();
         }
@@ -320,8 +326,10 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         {
             answer = self.rest.ask(request).await;
         }
+        let now = self.now();
         if let (Ok(Answer { status: 200, .. }), Some(kept)) = (answer, &self.kept) {
-            kept.write(Vec::new(), 0);
+            let (gateway_day, symbols) = self.gateway.left_at_the_end(now);
+            kept.write(symbols, gateway_day);
         }
     }
 
@@ -353,12 +361,30 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         }
     }
 
-    fn pushed(&mut self, connection: u64, pushed: Pushed) {
-        let now = self.now();
+    /// Takes what the stream has told. What clients are told of it goes out together, and soon.
+    fn all_pushed(&mut self, all: &mut Vec<(u64, Pushed)>) {
+        let mut untold_since = None;
+        for (connection, pushed) in all.drain(..) {
+            let now = self.now();
+            let is_due = |since: &mut Duration| now.mono.saturating_sub(*since) >= TOGETHER_TIME;
+            if untold_since.take_if(is_due).is_some() {
+                (self.tell)(Told::MarketPause);
+            }
+            if self.pushed(connection, pushed, now) {
+                untold_since.get_or_insert(now.mono);
+            }
+        }
+        if untold_since.is_some() {
+            (self.tell)(Told::MarketPause);
+        }
+    }
+
+    /// Takes one of them; tells whether it was market data.
+    fn pushed(&mut self, connection: u64, pushed: Pushed, now: Now) -> bool {
         match pushed {
             Pushed::Frame(message) => {
                 if !self.gateway.frame(connection, &message, now) {
-                    return;
+                    return false;
                 }
                 // What is told before it goes out before it.
                 self.act();
@@ -368,11 +394,13 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                     depth: &out.depth,
                     trade: out.trade.as_ref(),
                 }));
+                return true;
             }
             Pushed::Opened => self.gateway.push_opened(connection, now),
             Pushed::Pong => self.gateway.push_lives(connection, now),
             Pushed::Closed(why) => self.gateway.push_closed(connection, &why, now),
         }
+        false
     }
 
     /// Does what the venue wants done outside.

@@ -1,8 +1,10 @@
 //! Limits of what comes over sockets and of what waits for the venue's thread: each limit, and one above.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use domain::clock::sleep;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 use venues::local_broker::Busy;
@@ -128,6 +130,73 @@ fn commands_waiting_max_is_how_many_commands_wait() {
     assert_eq!(venue.send("GetVenueState", json!({})), Ok(()));
     venue.until("VenueState");
     venue.service.stop();
+}
+
+/// A venue whose stream is open and whose thread does this before it tells something, once it is told to.
+fn streaming(
+    mut before: impl FnMut() + Send + 'static,
+) -> (Server, Venue, Stream, Arc<AtomicBool>) {
+    let server = Server::usual();
+    let is_on = Arc::new(AtomicBool::new(false));
+    let is_wanted = Arc::clone(&is_on);
+    let venue = Venue::start_with(&server, HOUR, move || {
+        if is_wanted.load(Ordering::SeqCst) {
+            before();
+        }
+    });
+    venue.send("RequestVenueLogin", json!({})).unwrap();
+    venue.until("VenueReady");
+    venue.send("Subscribe", json!({ "ticker": "7203" })).unwrap();
+    venue.until("Subscribed");
+    venue.until_push("Streaming");
+    let stream = server.streams.recv_timeout(PATIENCE).unwrap();
+    (server, venue, stream, is_on)
+}
+
+/// Whoever sends as many commands as may wait keeps nobody's frames up.
+#[test]
+fn frames_pass_a_queue_that_is_full_of_commands() {
+    let ((holds, held), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
+    let (server, venue, mut stream, is_on) = streaming(move || {
+        if holds.send(()).is_ok() {
+            let _ = goes.recv();
+        }
+    });
+    is_on.store(true, Ordering::SeqCst);
+    venue.send("GetVenueState", json!({})).unwrap();
+    held.recv_timeout(PATIENCE).unwrap();
+    for _ in 0..COMMANDS_WAITING_MAX {
+        venue.send("GetVenueState", json!({})).unwrap();
+    }
+    push(&mut stream, board(100).to_string());
+    drop((held, go));
+    let mut answered = 0;
+    loop {
+        match venue.next()["event"].as_str() {
+            Some("VenueState") => answered += 1,
+            Some("Market") => break,
+            _ => {}
+        }
+    }
+    assert!(answered < COMMANDS_WAITING_MAX / 2, "the frame came after {answered} answers");
+    venue.service.stop();
+    drop(server);
+}
+
+/// What a frame has told waits for those behind it half a millisecond, however many there are.
+#[test]
+fn market_data_goes_out_before_frames_that_take_their_time() {
+    let (server, venue, mut stream, is_on) = streaming(|| sleep(Duration::from_millis(2)));
+    is_on.store(true, Ordering::SeqCst);
+    for number in 1..=20 {
+        push(&mut stream, board(100 * number).to_string());
+    }
+    let told: Vec<String> =
+        (0..40).map(|_| venue.next()["event"].as_str().unwrap_or_default().to_owned()).collect();
+    let expected = ["Market", "MarketPause"].repeat(20);
+    assert_eq!(told, expected);
+    venue.service.stop();
+    drop(server);
 }
 
 /// A gateway that answers no more holds nobody up at the end: without the limit the venue would wait for an hour.

@@ -72,7 +72,7 @@ impl Venue {
             let told = match told {
                 Told::Event(_, event) => serde_json::to_value(event).unwrap(),
                 Told::Market(data) => json!({ "event": "Market", "ticker": data.symbol }),
-                Told::MarketPause => return,
+                Told::MarketPause => json!({ "event": "MarketPause" }),
             };
             // A test that has heard enough is over.
             let _ = sender.send(told);
@@ -92,6 +92,11 @@ impl Venue {
 
     pub(crate) fn send(&self, name: &str, fields: Value) -> Result<(), Busy> {
         self.service.command(1, command(name, fields))
+    }
+
+    /// The next event.
+    pub(crate) fn next(&self) -> Value {
+        self.told.recv_timeout(PATIENCE).unwrap()
     }
 
     /// The next event of a kind.

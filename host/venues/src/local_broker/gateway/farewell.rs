@@ -3,6 +3,7 @@
 
 use super::super::keys::TOKYO;
 use super::super::lanes::Call;
+use super::super::limits::KEPT_SYMBOLS_MAX;
 use super::super::request::{Question, Request};
 use super::{Gateway, Job, Out, symbols};
 use crate::Now;
@@ -51,6 +52,17 @@ impl Gateway {
         let mut symbols = self.set.ours();
         symbols.extend(self.in_doubt.keys().filter(|symbol| !self.set.knows(symbol)).cloned());
         self.unregister(symbols)
+    }
+
+    /// What the gateway may register still when our symbols were taken out, because it was asked and has not
+    /// answered, with its day: the next engine takes it out.
+    pub fn left_at_the_end(&mut self, now: Now) -> (u64, Vec<String>) {
+        if let Some(sent) = self.lanes.information.sent.take() {
+            self.doubt(&sent.call, now);
+        }
+        self.in_doubt.retain(|_, until| *until > now.mono);
+        let symbols = self.in_doubt.keys().take(KEPT_SYMBOLS_MAX).cloned().collect();
+        (self.rules.forced_logout.gateway_day(now.wall), symbols)
     }
 
     /// Asks for the gateway's list, where it has refused that: some of them may be there no longer.

@@ -27,8 +27,8 @@ pub(crate) enum Read {
     Orders(ListFilter),
     /// The positions.
     Positions,
-    /// A board, and whether the client had no place for its symbol before.
-    Board(String, bool),
+    /// A board.
+    Board(String),
 }
 
 impl Gateway {
@@ -85,9 +85,6 @@ impl Gateway {
         if !self.has_room(&asked) {
             return;
         }
-        // Of several readings the first that succeeds has the place, and the last that fails gives it back.
-        let is_new = !self.set.holds(asked.client, &symbol)
-            || self.boards_waiting(asked.client, &symbol).any(|is_new| *is_new);
         match self.set.read_board(asked.client, &symbol) {
             Registration::Full => {
                 let why = super::symbols::full(self.foreign);
@@ -96,7 +93,7 @@ impl Gateway {
             Registration::New => self.wanted_again(&symbol),
             Registration::Known => {}
         }
-        self.enqueue(asked, Read::Board(symbol, is_new), question);
+        self.enqueue(asked, Read::Board(symbol), question);
         self.drive(now);
     }
 
@@ -145,7 +142,7 @@ impl Gateway {
                 });
                 self.tell(Recipient::Client(asked.client), event);
             }
-            Read::Board(symbol, _) => {
+            Read::Board(symbol) => {
                 self.board_read(&asked, &symbol, body, now).map_err(NoUse::Undecoded)?;
             }
         }
@@ -200,7 +197,7 @@ impl Gateway {
         now: Now,
     ) -> Result<(), String> {
         let board = self.read_answer(symbol, body)?;
-        self.boards_waiting(asked.client, symbol).for_each(|is_new| *is_new = false);
+        self.set.board_was_read(asked.client, symbol);
         let depth = self.feed.board(&board, now.wall);
         // The board is gone when this is told.
         let depth = DepthSnapshot {
@@ -227,28 +224,26 @@ impl Gateway {
         Ok(())
     }
 
-    /// Of the same board's readings by a client that are not answered yet, whether it had no place before.
-    fn boards_waiting(&mut self, client: u64, symbol: &str) -> impl Iterator<Item = &mut bool> {
-        let lane = &mut self.lanes.information;
-        let sent = lane.sent.as_mut().map(|sent| &mut sent.call);
-        let suspect = self.suspect.as_mut().map(|suspect| &mut suspect.call);
-        let calls = lane.waiting.iter_mut().chain(sent).chain(suspect);
-        calls.filter_map(move |call| match &mut call.job {
-            Job::Read(asked, Read::Board(of, is_new)) => {
-                (asked.client == client && of == symbol).then_some(is_new)
-            }
-            _ => None,
-        })
-    }
-
-    /// A read has come to nothing: what it took is given back, where nothing else wants it.
+    /// A read has come to nothing: the place that it took is given back, where nothing else wants it. Of several
+    /// readings of one client the last one does that.
     pub(super) fn read_failed(&mut self, client: u64, read: &Read) {
-        if let Read::Board(symbol, true) = read
-            && self.boards_waiting(client, symbol).next().is_none()
-            && self.set.subscribers(symbol).all(|subscribed| subscribed != client)
+        if let Read::Board(symbol) = read
+            && !self.set.keeps(client, symbol)
+            && !self.reads_board(client, symbol)
             && self.set.release(client, symbol)
         {
             self.no_longer_wanted(symbol);
         }
+    }
+
+    /// Whether a reading of a board by a client is not answered yet.
+    fn reads_board(&self, client: u64, symbol: &str) -> bool {
+        let lane = &self.lanes.information;
+        let sent = lane.sent.as_ref().map(|sent| &sent.call);
+        let suspect = self.suspect.as_ref().map(|suspect| &suspect.call);
+        lane.waiting.iter().chain(sent).chain(suspect).any(|call| match &call.job {
+            Job::Read(asked, Read::Board(of)) => asked.client == client && of == symbol,
+            _ => false,
+        })
     }
 }

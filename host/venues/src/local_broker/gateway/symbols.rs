@@ -74,18 +74,28 @@ pub(super) fn read_list(body: &str) -> Result<Vec<(String, i64)>, String> {
 
 /// What a full register set says to whoever wants one more (specification 1, "Endpoints", rule 1).
 pub(super) fn full(foreign: usize) -> String {
-    let (others, advice) = match foreign {
-        0 => (String::new(), "unsubscribe one, or send EvictLru"),
-        REGISTER_MAX.. => (
-            ", all of them by other programs or by an engine that was killed".to_owned(),
-            "end those programs, or restart the gateway",
-        ),
-        count => (
-            format!(", {count} of them by other programs or by an engine that was killed"),
-            "unsubscribe one, send EvictLru, or restart the gateway",
-        ),
+    let others = match foreign {
+        0 => String::new(),
+        REGISTER_MAX.. => {
+            ", all of them by other programs or by an engine that was killed".to_owned()
+        }
+        count => format!(", {count} of them by other programs or by an engine that was killed"),
     };
+    let advice = make_room(foreign);
     format!("the register set is full: {REGISTER_MAX} symbols are registered{others}; {advice}")
+}
+
+/// What a gateway says whose list is full, though ours is not: others have registered symbols meanwhile.
+pub(super) fn full_there(why: &str, foreign: usize) -> String {
+    format!("{why}; the gateway's list of symbols is full: {}", make_room(foreign.max(1)))
+}
+
+const fn make_room(foreign: usize) -> &'static str {
+    match foreign {
+        0 => "unsubscribe one, or send EvictLru",
+        REGISTER_MAX.. => "end those programs, or restart the gateway",
+        _ => "unsubscribe one, send EvictLru, or restart the gateway",
+    }
 }
 
 impl Gateway {
@@ -301,7 +311,12 @@ impl Gateway {
     /// A name is worth no long wait: its gateway is slow, or its client asks for so much else.
     pub(super) fn tick_names(&mut self, now: Now) {
         let is_late = |since: &Duration| now.mono.saturating_sub(*since) >= NAME_TIME;
-        if self.naming.values().any(is_late) {
+        let late = self.naming.iter().filter(|(_, since)| is_late(since));
+        let late: Vec<String> = late.map(|(symbol, _)| symbol.clone()).collect();
+        // One that answers meanwhile is asked for so much else by whoever waits: others need not do without.
+        if self.answered_at.is_some_and(|at| now.mono.saturating_sub(at) < NAME_TIME) {
+            late.iter().for_each(|symbol| self.name_is_known(symbol));
+        } else if !late.is_empty() {
             self.give_names_up(now);
         }
     }
@@ -389,7 +404,7 @@ impl Gateway {
     pub(super) fn doubt(&mut self, call: &Call<Job>, now: Now) {
         let symbols: &[String] = match (&call.job, &call.question) {
             (_, Question::Register(symbols)) => symbols,
-            (Job::Read(_, Read::Board(symbol, _)) | Job::Name(_, symbol), _) => {
+            (Job::Read(_, Read::Board(symbol)) | Job::Name(_, symbol), _) => {
                 std::slice::from_ref(symbol)
             }
             // Late it may take out what is wanted by then: a look at the list registers that again.

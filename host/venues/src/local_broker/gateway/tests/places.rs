@@ -43,7 +43,8 @@ fn p52_a_registration_that_is_lost_is_told_once_and_tried_again() {
     world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
     world.drop_push();
     world.wait(secs(7));
-    assert!(world.words().contains("no frames of it come (HTTP status 400: full)"));
+    let why = "HTTP status 400: full; the gateway's list of symbols is full: unsubscribe one, send EvictLru, or restart";
+    assert!(world.words().contains(&format!("no frames of it come ({why} the gateway)")));
     assert_eq!(world.heard(), ["1 Error register_full", "2 Error register_full"]);
     world.wait(secs(200));
     assert_eq!(world.heard(), Vec::<String>::new(), "once");

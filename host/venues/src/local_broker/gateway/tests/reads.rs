@@ -133,6 +133,34 @@ fn a_board_that_is_read_twice_keeps_its_place_where_one_of_both_is_refused() {
     }
 }
 
+/// A reading that waits for its next try while its client gives the symbol up, and another one: where all fail, no
+/// place is left.
+#[test]
+fn boards_that_all_fail_leave_no_place() {
+    let mut world = World::ready();
+    world.subscribe(1, "s", "7203");
+    world.subscribe(2, "t", "9984");
+    world.wait(secs(1));
+    world.fake.instead = vec![("/board", 500, "oops"); 10];
+    // The stream lives, so that only this reading is tried again.
+    assert!(world.push(&frame("9984", 1_000, 0)));
+    world.board(1, "a", "7203");
+    world.wait(secs(1));
+    world.unsubscribe(1, "u", "7203");
+    world.fake.instead.insert(0, ("/board", 404, "no such board"));
+    world.board(1, "b", "7203");
+    for _ in 0..30 {
+        assert!(world.push(&frame("9984", 1_000, 0)));
+        world.wait(secs(1));
+    }
+    let heard = world.heard();
+    for request in ["a", "b"] {
+        assert!(heard.contains(&format!("1 Error {request} gateway_error")), "{heard:?}");
+    }
+    assert_eq!(world.gateway.symbols(), ["9984"], "{heard:?}");
+    assert_eq!(world.fake.symbols(), ["9984"]);
+}
+
 /// A request that nothing comes of is answered in the end, also where others are answered meanwhile.
 #[test]
 fn a_request_that_hangs_is_answered_in_the_end() {

@@ -151,6 +151,20 @@ fn name_time_is_how_long_a_subscription_waits_for_a_name() {
     }
     assert!(heard.contains(&"1 Subscribed a 7203".to_owned()) && world.mono - begin > secs(9));
     assert_eq!(world.fake.took("/board"), 0);
+    // Nobody else does without a name for that.
+    world.subscribe(3, "c", "9984");
+    for _ in 0..10 {
+        world.positions(1, "p");
+        world.positions(1, "q");
+        world.wait(Duration::from_millis(100));
+    }
+    let named = world.told.iter().find_map(|(_, event)| match event {
+        Event::Subscribed(told) if &*told.request_id == "c" => {
+            told.ticker_info.display_name_ja.as_deref()
+        }
+        _ => None,
+    });
+    assert_eq!(named, Some("トヨタ自動車"));
 }
 
 /// P46: a symbol that the gateway cannot register, and says so by an answer that is none, takes no other one away, also
