@@ -99,7 +99,7 @@ pub struct Busy;
 /// Frames that are taken before the thread looks at anything else.
 const FRAMES_AT_ONCE: usize = 64;
 /// How long market data waits for what comes with it at most, but for the frame that is being read.
-const TOGETHER_TIME: Duration = Duration::from_micros(500);
+const TOGETHER_TIME: Duration = Duration::from_millis(1);
 /// How often time goes on where nothing else happens.
 const TICK: Duration = Duration::from_millis(20);
 

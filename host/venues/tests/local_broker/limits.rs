@@ -183,7 +183,7 @@ fn frames_pass_a_queue_that_is_full_of_commands() {
     drop(server);
 }
 
-/// What a frame has told waits for those behind it half a millisecond, however many there are.
+/// What a frame has told waits for those behind it a millisecond, however many there are.
 #[test]
 fn market_data_goes_out_before_frames_that_take_their_time() {
     let (server, venue, mut stream, is_on) = streaming(|| sleep(Duration::from_millis(2)));
