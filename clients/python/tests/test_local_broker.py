@@ -119,27 +119,27 @@ def test_what_a_killed_engine_left_registered_is_taken_out_by_the_next(world):
         world.until(lambda: world.registered() == ["9984"], "only what is wanted stays")
 
 
-def test_what_the_gateway_registers_after_the_end_is_taken_out_by_the_next(world):
+def test_what_the_gateway_registers_after_the_end_is_taken_out_by_the_next(spec):
     """A board is under way when the engine ends: the gateway may register its symbol when all is taken out."""
-    kept = world.engine.cache / "local-broker"
-    with world.client() as client:
+    kept = spec.engine.cache / "local-broker"
+    with spec.client() as client:
         client.ask("RequestVenueLogin", "VenueReady", venue="local_broker")
         client.ask("Subscribe", "Subscribed", venue="local_broker", ticker="7203")
-        world.gateway.control({"do": "fault", "name": "delay-answer", "value": 30_000, "call": "board", "times": 1})
-        read = world.gateway.view()["calls"].get("board", 0)
+        spec.gateway.control({"do": "fault", "name": "delay-answer", "value": 30_000, "call": "board", "times": 1})
+        read = spec.gateway.view()["calls"].get("board", 0)
         client.send("GetBoard", venue="local_broker", ticker="9984")
-        world.until(lambda: world.gateway.view()["calls"].get("board", 0) > read, "the board is asked for")
-        assert world.engine.end() == 0
-    world.until(lambda: world.registered() == [], "all is taken out")
+        spec.until(lambda: spec.gateway.view()["calls"].get("board", 0) > read, "the board is asked for")
+        assert spec.engine.end() == 0
+    spec.until(lambda: spec.registered() == [], "all is taken out")
     [file] = kept.glob("registered-*.json")
     assert json.loads(file.read_text(encoding="utf-8"))["symbols"] == ["9984"]
-    world.gateway.control({"do": "clear-faults"}, {"do": "register", "symbols": ["9984"]})
-    assert world.registered() == ["9984"]
-    world.start_again()
-    with session(world) as one:
+    spec.gateway.control({"do": "clear-faults"}, {"do": "register", "symbols": ["9984"]})
+    assert spec.registered() == ["9984"]
+    spec.start_again()
+    with session(spec) as one:
         one.login()
-        world.until(lambda: world.registered() == [], "the next engine takes it out")
-        world.until(lambda: not list(kept.glob("registered-*.json")), "nothing is left of ours")
+        spec.until(lambda: spec.registered() == [], "the next engine takes it out")
+        spec.until(lambda: not list(kept.glob("registered-*.json")), "nothing is left of ours")
 
 
 def test_the_account_is_read(world):

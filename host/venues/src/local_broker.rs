@@ -8,7 +8,7 @@ mod drops;
 pub mod feed;
 pub mod gateway;
 mod hidden;
-mod kept;
+pub mod kept;
 pub mod keys;
 mod lanes;
 pub mod lifecycle;

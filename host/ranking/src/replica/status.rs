@@ -175,60 +175,67 @@ impl ReplicaStatus {
     /// The numbers now.
     #[must_use]
     pub fn numbers(&self) -> ReplicaNumbers {
+        self.state().numbers()
+    }
+
+    /// For `/health`: what is wrong with the copy, the worst first, and all of it, of one moment.
+    pub(crate) fn health(&self) -> (Option<Trouble>, Value) {
         let state = self.state();
+        (state.trouble(), state.told())
+    }
+}
+
+impl State {
+    fn numbers(&self) -> ReplicaNumbers {
         let seconds = |since: &Stopwatch| since.elapsed().as_secs().max(1);
         ReplicaNumbers {
-            behind_seconds: state.behind.as_ref().map_or(0, seconds),
-            failing_seconds: state.failing.as_ref().map_or(0, |(since, _)| seconds(since)),
-            ..state.numbers
+            behind_seconds: self.behind.as_ref().map_or(0, seconds),
+            failing_seconds: self.failing.as_ref().map_or(0, |(since, _)| seconds(since)),
+            ..self.numbers
         }
     }
 
-    /// What is wrong with the copy, the worst first.
-    pub(crate) fn trouble(&self) -> Option<Trouble> {
-        let state = self.state();
-        let why = state.error.as_deref().unwrap_or("that is under way");
-        if !state.damaged.is_empty() {
-            let more = state.damaged.len().saturating_sub(DAMAGED_SHOWN_MAX);
+    fn trouble(&self) -> Option<Trouble> {
+        let why = self.error.as_deref().unwrap_or("that is under way");
+        if !self.damaged.is_empty() {
+            let more = self.damaged.len().saturating_sub(DAMAGED_SHOWN_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let message = format!(
                 "files of the copy are gone or damaged: {}{more}; they are copied again ({why})",
-                state.shown_damage().join(", ")
+                self.shown_damage().join(", ")
             );
             return Some(Trouble { status: "damaged", message });
         }
-        if let Some((generation, why)) = &state.refused {
+        if let Some((generation, why)) = &self.refused {
             let message = format!("the primary's generation {generation} is not taken: {why}");
             return Some(Trouble { status: "refused", message });
         }
-        let (since, when) = state.failing.as_ref()?;
-        (since.elapsed() >= state.stale_after).then(|| Trouble {
+        let (since, when) = self.failing.as_ref()?;
+        (since.elapsed() >= self.stale_after).then(|| Trouble {
             status: "stale",
             message: format!("nothing could be copied since {when}: {why}"),
         })
     }
 
-    /// All of it for `/health`.
-    pub(crate) fn told(&self) -> Value {
+    fn told(&self) -> Value {
         let numbers = self.numbers();
-        let state = self.state();
-        let (generation, last_date) = state.primary.clone().unzip();
-        let contact = state.contact.as_ref().map(|since| since.elapsed().as_secs());
+        let (generation, last_date) = self.primary.clone().unzip();
+        let contact = self.contact.as_ref().map(|since| since.elapsed().as_secs());
         json!({
-            "generation": state.generation,
+            "generation": self.generation,
             "primary_generation": generation,
             "primary_last_date": last_date,
-            "refused_generation": state.refused.as_ref().map(|(generation, _)| generation),
+            "refused_generation": self.refused.as_ref().map(|(generation, _)| generation),
             "behind_seconds": numbers.behind_seconds,
             "last_contact_seconds": contact,
             "failures": numbers.failures,
-            "failing_since": state.failing.as_ref().map(|(_, when)| when.to_string()),
+            "failing_since": self.failing.as_ref().map(|(_, when)| when.to_string()),
             "failing_seconds": numbers.failing_seconds,
-            "last_error": state.error,
+            "last_error": self.error,
             "damaged_files": numbers.damaged_files,
-            "damaged": state.shown_damage(),
-            "copying_bytes": state.copying.map(|(_, all)| all),
-            "copied_bytes": state.copying.map(|(done, _)| done),
+            "damaged": self.shown_damage(),
+            "copying_bytes": self.copying.map(|(_, all)| all),
+            "copied_bytes": self.copying.map(|(done, _)| done),
         })
     }
 }

@@ -323,7 +323,8 @@ async fn health(State(state): Shared) -> Response {
         .filter(|_| ready)
         .map(|dataset| dataset.days_behind(snapshot.last, wall_now().jst_date()));
     let is_behind = days_behind.is_some_and(|days| days > state.behind_days);
-    let trouble = state.replica.as_ref().and_then(ReplicaStatus::trouble);
+    let (trouble, replica) = state.replica.as_ref().map(ReplicaStatus::health).unzip();
+    let trouble = trouble.flatten();
     let word = match (&snapshot.refused, ready, &trouble, has_gap) {
         (Some(_), ..) => "refused",
         (None, false, ..) => "no data",
@@ -348,7 +349,6 @@ async fn health(State(state): Shared) -> Response {
         "gaps": dataset.as_ref().map(|dataset| &dataset.gaps),
         "doubts": dataset.as_ref().map(|dataset| &dataset.doubts),
     });
-    let replica = state.replica.as_ref().map(ReplicaStatus::told);
     if !ready {
         let why = no_snapshot(snapshot.refused.as_deref(), replica.is_some());
         told["message"] = why.to_string().into();

@@ -33,6 +33,7 @@ use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 use super::drops::{Dropped, Report};
 use super::feed::Feed;
 use super::hidden::Hidden;
+use super::kept::LeftOver;
 use super::lanes::{Call, LANES, Lanes};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX};
@@ -199,7 +200,7 @@ pub struct Gateway {
     look_again: Option<Duration>,
     look_last: Duration,
     /// What an engine before this one has left registered, and on which day of the gateway's.
-    left: Option<(u64, Vec<String>)>,
+    left: Option<LeftOver>,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
     unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
@@ -335,7 +336,11 @@ impl Gateway {
                     self.set.sent(symbols.iter().map(String::as_str));
                 }
                 // Whatever frames need: it takes a place there (P59).
-                (Job::Read(_, Read::Board(symbol)), _) => self.set.sent([symbol.as_str()]),
+                (Job::Read(_, Read::Board(symbol)), _) => {
+                    self.set.sent([symbol.as_str()]);
+                    // What nobody wants any more leaves anew.
+                    self.unregister_after.remove(symbol);
+                }
                 _ => {}
             }
             self.keep(now);
@@ -454,7 +459,7 @@ impl Gateway {
                 self.give_names_up(now);
             }
             GatewayErrorKind::RegisterFull => {
-                let why = symbols::full_there(&refusal.message, self.foreign);
+                let why = symbols::full_there(&refusal.message, self.set.has_listed());
                 self.failed(call, error_code::REGISTER_FULL, &why, now);
             }
             GatewayErrorKind::Other => {

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | symbols of the gateway's same day, which begins with its forced logout | they are ours: taken out, or kept where somebody wants them |
 //! | symbols of another day | nothing: the gateway has logged out since, and others may have registered them |
+//! | symbols that may be registered late, up to a time | the same until then; after it nothing |
 //! | no file, or one that is none of ours | nothing, with a warning in the second case; it is replaced |
 //! | another engine has it | nothing, and nothing is written: what it has registered is its own |
 
@@ -29,6 +30,20 @@ struct Content {
     /// See [`ForcedLogout::gateway_day`](super::ForcedLogout::gateway_day).
     gateway_day: u64,
     symbols: Vec<String>,
+    /// See [`LeftOver::late_until_ms`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    late_until_ms: Option<u64>,
+}
+
+/// Symbols that an engine leaves at the gateway for the next one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOver {
+    /// See [`ForcedLogout::gateway_day`](super::ForcedLogout::gateway_day).
+    pub gateway_day: u64,
+    /// Their codes.
+    pub symbols: Vec<String>,
+    /// They were taken out, and the gateway may still register them up to then, in milliseconds UTC.
+    pub late_until_ms: Option<u64>,
 }
 
 /// The file, which is ours as long as this lives.
@@ -60,14 +75,19 @@ impl Kept {
     }
 
     /// What an engine before this one has left on this day of the gateway's.
-    pub(super) fn left(&self, gateway_day: u64) -> Vec<String> {
+    pub(super) fn left(&self, gateway_day: u64, now_ms: u64) -> LeftOver {
+        let nothing = LeftOver { gateway_day, ..LeftOver::default() };
         match self.read() {
-            Ok(Some(content)) if content.gateway_day == gateway_day => content.symbols,
-            Ok(_) => Vec::new(),
+            Ok(Some(Content { gateway_day: day, symbols, late_until_ms, .. }))
+                if day == gateway_day && late_until_ms.is_none_or(|until| until > now_ms) =>
+            {
+                LeftOver { gateway_day, symbols, late_until_ms }
+            }
+            Ok(_) => nothing,
             Err(why) => {
                 let path = self.path.display();
                 tracing::warn!(why, %path, "the file of registered symbols cannot be read");
-                Vec::new()
+                nothing
             }
         }
     }
@@ -101,14 +121,15 @@ impl Kept {
 
     /// Writes what is registered now, before the gateway is asked for it. It need not survive the machine: the
     /// gateway does not either.
-    pub(super) fn write(&self, symbols: Vec<String>, gateway_day: u64) {
+    pub(super) fn write(&self, left: LeftOver) {
+        let LeftOver { gateway_day, symbols, late_until_ms } = left;
         let written = if symbols.is_empty() {
             match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             }
         } else {
-            self.replace(&Content { version: VERSION, gateway_day, symbols })
+            self.replace(&Content { version: VERSION, gateway_day, symbols, late_until_ms })
         };
         if let Err(error) = written {
             let path = self.path.display();
@@ -127,21 +148,30 @@ impl Kept {
 mod tests {
     use super::*;
 
+    fn left(symbols: &[&str], gateway_day: u64) -> LeftOver {
+        let symbols = symbols.iter().map(|symbol| (*symbol).to_owned()).collect();
+        LeftOver { gateway_day, symbols, late_until_ms: None }
+    }
+
     #[test]
     fn what_was_left_on_the_same_day_is_ours() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/registered.json");
         let kept = Kept::open(&path).unwrap();
-        assert_eq!(kept.left(7), [""; 0]);
-        kept.write(vec!["7203".to_owned(), "130A".to_owned()], 7);
+        assert_eq!(kept.left(7, 9), left(&[], 7));
+        kept.write(left(&["7203", "130A"], 7));
         assert!(Kept::open(&path).is_none(), "another engine has it");
         drop(kept);
         let kept = Kept::open(&path).unwrap();
-        assert_eq!(kept.left(7), ["7203", "130A"]);
-        assert_eq!(kept.left(8), [""; 0]);
-        kept.write(Vec::new(), 7);
-        kept.write(Vec::new(), 7);
+        assert_eq!(kept.left(7, 9), left(&["7203", "130A"], 7));
+        assert_eq!(kept.left(8, 9), left(&[], 8));
+        kept.write(left(&[], 7));
+        kept.write(left(&[], 7));
         assert!(!path.exists());
+        // What may be registered late is so for a while.
+        let late = LeftOver { late_until_ms: Some(9), ..left(&["7203"], 7) };
+        kept.write(late.clone());
+        assert_eq!([8, 9].map(|now_ms| kept.left(7, now_ms)), [late, left(&[], 7)]);
     }
 
     #[test]
@@ -161,16 +191,16 @@ mod tests {
             &long,
         ] {
             fs::write(&path, text).unwrap();
-            assert_eq!(kept.left(7), [""; 0], "{:.60}", text);
+            assert_eq!(kept.left(7, 9), left(&[], 7), "{:.60}", text);
         }
         let many: Vec<String> = (0..=KEPT_SYMBOLS_MAX).map(|n| format!("{}", 1_000 + n)).collect();
         let text =
             serde_json::json!({ "version": 1, "gateway_day": 7, "symbols": many }).to_string();
         fs::write(&path, text).unwrap();
-        assert_eq!(kept.left(7), [""; 0]);
+        assert_eq!(kept.left(7, 9), left(&[], 7));
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert_eq!(kept.left(7), [""; 0]);
-        kept.write(vec!["7203".to_owned()], 7);
+        assert_eq!(kept.left(7, 9), left(&[], 7));
+        kept.write(left(&["7203"], 7));
     }
 }

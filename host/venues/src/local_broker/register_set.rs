@@ -119,6 +119,20 @@ impl RegisterSet {
         clients.filter(|(_, hold)| hold.is_subscribed).map(|(client, _)| *client)
     }
 
+    /// Nothing comes of a client's subscription; a board that it has read keeps its place.
+    pub fn unsubscribed(&mut self, client: u64, symbol: &str) {
+        let entry = self.entries.get_mut(symbol);
+        if let Some(hold) = entry.and_then(|entry| entry.clients.get_mut(&client)) {
+            hold.is_subscribed = false;
+        }
+    }
+
+    /// Whether the gateway's last list had anything that has a place here.
+    #[must_use]
+    pub fn has_listed(&self) -> bool {
+        self.entries.values().any(|entry| entry.is_listed)
+    }
+
     /// A client gives a symbol up. Says whether nobody wants it any more.
     pub fn release(&mut self, client: u64, symbol: &str) -> bool {
         let Some(entry) = self.entries.get_mut(symbol) else { return false };
@@ -264,7 +278,9 @@ impl RegisterSet {
         self.released.insert(symbol.to_owned(), false);
     }
 
-    fn is_foreign(&self, symbol: &str) -> bool {
+    /// Whether somebody else had it registered by the last list.
+    #[must_use]
+    pub fn is_foreign(&self, symbol: &str) -> bool {
         // Few: the gateway keeps no more than it pushes.
         self.foreign.iter().any(|(one, market)| one == symbol && *market == TOKYO)
     }

@@ -23,7 +23,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
 use super::gateway::{Gateway, Out, Rules};
-use super::kept::Kept;
+use super::kept::{Kept, LeftOver};
 use super::limits::{COMMANDS_WAITING_MAX, END_TIME};
 use super::push::{self, Pushed, follow};
 use super::request::{Answer, NoAnswer};
@@ -98,8 +98,9 @@ pub struct Busy;
 
 /// Frames that are taken before the thread looks at anything else.
 const FRAMES_AT_ONCE: usize = 64;
-/// How long market data waits for what comes with it at most, but for the frame that is being read.
-const TOGETHER_TIME: Duration = Duration::from_millis(1);
+/// How long commands, and frames, have the thread for themselves, but for the one that is being done. Market data
+/// waits no longer for what comes with it.
+const TURN: Duration = Duration::from_millis(1);
 /// How often time goes on where nothing else happens.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -149,7 +150,7 @@ impl Service {
         let kept = kept.and_then(|path| Kept::open(&path));
         if let Some(kept) = &kept {
             let gateway_day = config.forced_logout.gateway_day(now.wall);
-            gateway.left_over(gateway_day, kept.left(gateway_day));
+            gateway.left_over(kept.left(gateway_day, now.wall.millis()));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (inputs, waiting) = mpsc::unbounded_channel();
@@ -225,6 +226,11 @@ impl std::fmt::Debug for Service {
     }
 }
 
+/// Whether a request was answered as it should.
+const fn is_done(answer: &Result<Answer, NoAnswer>) -> bool {
+    matches!(answer, Ok(Answer { status: 200, .. }))
+}
+
 type Call = Pin<Box<dyn Future<Output = (u64, Result<Answer, NoAnswer>)> + Send>>;
 
 /// A connection that is being opened, or is open.
@@ -270,7 +276,6 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         // Of their own: a pause that begins anew with each frame would never end where many come.
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut pushed = Vec::with_capacity(FRAMES_AT_ONCE);
         loop {
             tokio::select! {
                 biased;
@@ -284,16 +289,19 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                     self.gateway.answered(ticket, came, now);
                 }
                 Some(input) = inputs.recv() => {
-                    self.input(input);
-                    self.act();
+                    let turn = Stopwatch::start();
+                    let mut next = Some(input);
+                    while let Some(input) = next {
+                        self.input(input);
+                        self.act();
+                        next = if turn.elapsed() < TURN { inputs.try_recv().ok() } else { None };
+                    }
                     // Whoever has many commands keeps nobody's frames up, nor the task that receives them.
                     tokio::task::yield_now().await;
-                    while pushed.len() < FRAMES_AT_ONCE && let Ok(one) = stream.try_recv() {
-                        pushed.push(one);
-                    }
-                    self.all_pushed(&mut pushed);
+                    let first = stream.try_recv().ok();
+                    self.all_pushed(first, &mut stream);
                 }
-                _ = stream.recv_many(&mut pushed, FRAMES_AT_ONCE) => self.all_pushed(&mut pushed),
+                first = stream.recv() => self.all_pushed(first, &mut stream),
             }
             self.act();
         }
@@ -318,18 +326,21 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
             self.gateway.take_out();
         }
         let Some(request) = self.gateway.farewell() else { return };
-        let mut answer = self.rest.ask(request).await;
-        if matches!(&answer, Ok(Answer { status: 400..500, .. }))
+        let answer = self.rest.ask(request).await;
+        let mut are_out = is_done(&answer);
+        if matches!(answer, Ok(Answer { status: 400..500, .. }))
             && let Some(request) = self.gateway.farewell_list()
             && let Ok(list) = self.rest.ask(request).await
-            && let Some(request) = self.gateway.farewell_of_list(&list.body)
+            && let Ok(rest) = self.gateway.farewell_of_list(&list.body)
         {
-            answer = self.rest.ask(request).await;
+            are_out = match rest {
+                Some(request) => is_done(&self.rest.ask(request).await),
+                None => true,
+            };
         }
         let now = self.now();
-        if let (Ok(Answer { status: 200, .. }), Some(kept)) = (answer, &self.kept) {
-            let (gateway_day, symbols) = self.gateway.left_at_the_end(now);
-            kept.write(symbols, gateway_day);
+        if let Some(kept) = self.kept.as_ref().filter(|_| are_out) {
+            kept.write(self.gateway.left_at_the_end(now));
         }
     }
 
@@ -361,26 +372,29 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         }
     }
 
-    /// Takes what the stream has told. What clients are told of it goes out together, and soon.
-    fn all_pushed(&mut self, all: &mut Vec<(u64, Pushed)>) {
-        let mut untold_since = None;
-        for (connection, pushed) in all.drain(..) {
-            let now = self.now();
-            let is_due = |since: &mut Duration| now.mono.saturating_sub(*since) >= TOGETHER_TIME;
-            if untold_since.take_if(is_due).is_some() {
-                (self.tell)(Told::MarketPause);
-            }
-            if self.pushed(connection, pushed, now) {
-                untold_since.get_or_insert(now.mono);
-            }
+    /// Takes what the stream has told, as much of it as one turn has time for. What clients are told of it goes out
+    /// together at the end of the turn.
+    fn all_pushed(
+        &mut self,
+        first: Option<(u64, Pushed)>,
+        stream: &mut mpsc::Receiver<(u64, Pushed)>,
+    ) {
+        let (mut next, mut is_market) = (first, false);
+        let begin = self.watch.elapsed();
+        for _ in 0..FRAMES_AT_ONCE {
+            let Some((connection, pushed)) = next else { break };
+            is_market |= self.pushed(connection, pushed);
+            let is_over = self.watch.elapsed().saturating_sub(begin) >= TURN;
+            next = if is_over { None } else { stream.try_recv().ok() };
         }
-        if untold_since.is_some() {
+        if is_market {
             (self.tell)(Told::MarketPause);
         }
     }
 
     /// Takes one of them; tells whether it was market data.
-    fn pushed(&mut self, connection: u64, pushed: Pushed, now: Now) -> bool {
+    fn pushed(&mut self, connection: u64, pushed: Pushed) -> bool {
+        let now = self.now();
         match pushed {
             Pushed::Frame(message) => {
                 if !self.gateway.frame(connection, &message, now) {
@@ -414,7 +428,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                 }
                 Out::Keep { gateway_day, symbols } => {
                     if let Some(kept) = &self.kept {
-                        kept.write(symbols, gateway_day);
+                        kept.write(LeftOver { gateway_day, symbols, late_until_ms: None });
                     }
                 }
                 Out::AskPassword => self.ask_password(),

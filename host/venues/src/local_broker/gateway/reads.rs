@@ -224,11 +224,17 @@ impl Gateway {
         Ok(())
     }
 
-    /// A read has come to nothing: the place that it took is given back, where nothing else wants it. Of several
+    /// A read has come to nothing: the place that it took is given back, where nothing else has it. Of several
     /// readings of one client the last one does that.
     pub(super) fn read_failed(&mut self, client: u64, read: &Read) {
-        if let Read::Board(symbol) = read
-            && !self.set.keeps(client, symbol)
+        if let Read::Board(symbol) = read {
+            self.give_back(client, symbol);
+        }
+    }
+
+    /// Gives a client's place back, where it has it by nothing.
+    pub(super) fn give_back(&mut self, client: u64, symbol: &str) {
+        if !self.set.keeps(client, symbol)
             && !self.reads_board(client, symbol)
             && self.set.release(client, symbol)
         {

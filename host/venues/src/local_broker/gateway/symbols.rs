@@ -42,6 +42,10 @@ impl Due {
     }
 }
 
+/// How long something may be registered late: the answer to the last look counts too.
+pub(super) const LATE_TIME: Duration =
+    Duration::from_secs(LATE_MAX.as_secs() + LATE_MAX.as_secs() / 2);
+
 /// A command that waits for the registration of a symbol.
 #[derive(Debug)]
 pub(crate) struct Waiting {
@@ -86,14 +90,15 @@ pub(super) fn full(foreign: usize) -> String {
 }
 
 /// What a gateway says whose list is full, though ours is not: others have registered symbols meanwhile.
-pub(super) fn full_there(why: &str, foreign: usize) -> String {
-    format!("{why}; the gateway's list of symbols is full: {}", make_room(foreign.max(1)))
+pub(super) fn full_there(why: &str, has_ours: bool) -> String {
+    let advice = make_room(if has_ours { 1 } else { REGISTER_MAX });
+    format!("{why}; the gateway's list of symbols is full: {advice}")
 }
 
 const fn make_room(foreign: usize) -> &'static str {
     match foreign {
         0 => "unsubscribe one, or send EvictLru",
-        REGISTER_MAX.. => "end those programs, or restart the gateway",
+        REGISTER_MAX.. => "end the programs that have them, or restart the gateway",
         _ => "unsubscribe one, send EvictLru, or restart the gateway",
     }
 }
@@ -404,15 +409,21 @@ impl Gateway {
     pub(super) fn doubt(&mut self, call: &Call<Job>, now: Now) {
         let symbols: &[String] = match (&call.job, &call.question) {
             (_, Question::Register(symbols)) => symbols,
-            (Job::Read(_, Read::Board(symbol)) | Job::Name(_, symbol), _) => {
+            (Job::Read(_, Read::Board(symbol)) | Job::Name(_, symbol), _)
+                if self.mapping.description().board_read_registers =>
+            {
                 std::slice::from_ref(symbol)
             }
             // Late it may take out what is wanted by then: a look at the list registers that again.
             (_, Question::Unregister(_)) => &[],
             _ => return,
         };
-        // The answer to the last look counts too.
-        let until = now.mono + LATE_MAX + LATE_MAX / 2;
+        self.doubt_symbols(symbols, LATE_TIME, now);
+    }
+
+    /// The gateway may register these for so long.
+    pub(super) fn doubt_symbols(&mut self, symbols: &[String], time: Duration, now: Now) {
+        let until = now.mono + time;
         self.in_doubt.extend(symbols.iter().map(|symbol| (symbol.clone(), until)));
         while self.in_doubt.len() > RELEASED_MAX {
             self.in_doubt.pop_first();
@@ -578,8 +589,9 @@ impl Gateway {
     /// Tells a command that nothing comes of its subscription. What the client had before it keeps.
     fn turn_away(&mut self, waiting: &Waiting, symbol: &str, code: &'static str, why: &str) {
         self.tell_error(&waiting.asked, code, why);
-        if waiting.is_new && self.set.release(waiting.asked.client, symbol) {
-            self.no_longer_wanted(symbol);
+        if waiting.is_new {
+            self.set.unsubscribed(waiting.asked.client, symbol);
+            self.give_back(waiting.asked.client, symbol);
         }
     }
 

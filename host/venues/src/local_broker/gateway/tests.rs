@@ -28,6 +28,7 @@ use serde_json::{Value, json};
 
 use super::{Gateway, Out, Rules};
 use crate::local_broker::config::{ForcedLogout, KeepAlive};
+use crate::local_broker::kept::LeftOver;
 use crate::local_broker::lifecycle::State;
 use crate::local_broker::request::{Answer, NoAnswer, Question};
 use crate::local_broker::service::NoPassword;

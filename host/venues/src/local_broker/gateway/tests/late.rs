@@ -100,11 +100,53 @@ fn what_was_left_before_the_forced_logout_is_not_ours_at_a_login_after_it() {
         let mut world = World::with(KeepAlive::Ping, begin);
         let day = ForcedLogout::default().gateway_day(begin);
         world.fake.registered.push(("7203".to_owned(), 1));
-        world.gateway.left_over(day, vec!["7203".to_owned()]);
+        let symbols = vec!["7203".to_owned()];
+        world.gateway.left_over(LeftOver { gateway_day: day, symbols, late_until_ms: None });
         world.wait(secs(3 * 3_600));
         world.login("l");
         world.wait(secs(10));
         assert_eq!(world.fake.symbols().contains(&"7203"), stays);
+    }
+}
+
+/// What may be registered late at a clean end is written down with a time, and is never what others had.
+#[test]
+fn what_may_come_after_the_end_is_left_to_the_next_engine_for_a_while() {
+    let mut world = World::new();
+    world.fake.registered.push(("7203".to_owned(), 1));
+    world.login("l");
+    world.wait(secs(2));
+    world.subscribe(1, "a", "7203");
+    world.subscribe(1, "b", "9984");
+    world.wait(secs(2));
+    for symbol in ["7203", "8306"] {
+        let now = world.now();
+        world.gateway.doubt_symbols(&[symbol.to_owned()], secs(90), now);
+    }
+    let mut now = world.now();
+    let left = world.gateway.left_at_the_end(now);
+    assert_eq!(left.symbols, ["8306"], "7203 was somebody else's");
+    assert_eq!(left.late_until_ms, Some(now.wall.millis() + 90_000));
+    now.mono += secs(91);
+    assert_eq!(world.gateway.left_at_the_end(now).symbols, [""; 0]);
+}
+
+/// The next engine is there before the gateway does late what it was asked for.
+#[test]
+fn what_comes_after_the_next_engines_login_is_taken_out_too() {
+    for (until, is_taken_out) in [(90, true), (0, false)] {
+        let mut world = World::new();
+        let now = world.now();
+        let gateway_day = ForcedLogout::default().gateway_day(now.wall);
+        let late_until_ms = Some(now.wall.millis() + 1_000 * until);
+        let symbols = vec!["8306".to_owned()];
+        world.gateway.left_over(LeftOver { gateway_day, symbols, late_until_ms });
+        world.login("l");
+        world.subscribe(1, "a", "7203");
+        world.wait(secs(5));
+        world.fake.registered.push(("8306".to_owned(), 1));
+        world.wait(secs(100));
+        assert_eq!(!world.fake.symbols().contains(&"8306"), is_taken_out);
     }
 }
 

@@ -43,8 +43,8 @@ fn p52_a_registration_that_is_lost_is_told_once_and_tried_again() {
     world.fake.registered = (0..50).map(|number| (symbol(number), 1)).collect();
     world.drop_push();
     world.wait(secs(7));
-    let why = "HTTP status 400: full; the gateway's list of symbols is full: unsubscribe one, send EvictLru, or restart";
-    assert!(world.words().contains(&format!("no frames of it come ({why} the gateway)")));
+    let why = "HTTP status 400: full; the gateway's list of symbols is full: end the programs that have them, or";
+    assert!(world.words().contains(&format!("no frames of it come ({why} restart the gateway)")));
     assert_eq!(world.heard(), ["1 Error register_full", "2 Error register_full"]);
     world.wait(secs(200));
     assert_eq!(world.heard(), Vec::<String>::new(), "once");
@@ -95,9 +95,10 @@ fn p50_at_the_end_only_what_the_list_has_is_taken_out_again() {
     world.wait(secs(1));
     assert!(!world.gateway.end(), "nothing is on its way");
     let list = r#"{"RegistList":[{"Symbol":"9984","Exchange":1},{"Symbol":"7203","Exchange":3},{"Symbol":"8306","Exchange":1}]}"#;
-    let request = world.gateway.farewell_of_list(list).unwrap();
+    let request = world.gateway.farewell_of_list(list).unwrap().unwrap();
     assert_eq!(request.question, Question::Unregister(vec!["9984".to_owned()]));
-    assert!(world.gateway.farewell_of_list(r#"{"RegistList":[]}"#).is_none());
+    assert!(world.gateway.farewell_of_list(r#"{"RegistList":[]}"#).unwrap().is_none());
+    assert!(world.gateway.farewell_of_list("<html>").is_err());
     // Nothing is begun any more.
     world.subscribe(1, "c", "8306");
     world.wait(secs(5));
@@ -242,7 +243,7 @@ fn p52_what_a_killed_engine_has_registered_is_taken_out_by_the_next() {
         world.fake.registered.push(("9984".to_owned(), 1));
         let ((day, kept), fake) = (world.kept, world.fake);
         let mut world = World { fake, ..World::new() };
-        world.gateway.left_over(day, kept);
+        world.gateway.left_over(LeftOver { gateway_day: day, symbols: kept, late_until_ms: None });
         for number in 0..wanted {
             world.subscribe(1, &number.to_string(), &symbol(40 + number));
         }

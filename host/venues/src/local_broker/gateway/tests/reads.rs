@@ -133,6 +133,24 @@ fn a_board_that_is_read_twice_keeps_its_place_where_one_of_both_is_refused() {
     }
 }
 
+/// A subscription that is refused takes the place of a board that was read from nobody.
+#[test]
+fn a_refused_subscription_leaves_the_place_of_a_board() {
+    let mut world = World::ready();
+    world.board(1, "a", "7203");
+    world.wait(secs(1));
+    world.heard();
+    // Another client's own registration is refused too.
+    world.gateway.set.refused("7203");
+    world.fake.instead = vec![("/register", 400, "no such issue"); 2];
+    world.subscribe(1, "s", "7203");
+    world.wait(secs(2));
+    assert_eq!(world.heard(), ["1 Error s gateway_error"]);
+    assert_eq!(world.gateway.symbols(), ["7203"]);
+    world.unsubscribe(1, "u", "7203");
+    assert_eq!(world.gateway.symbols(), [""; 0]);
+}
+
 /// A reading that waits for its next try while its client gives the symbol up, and another one: where all fail, no
 /// place is left.
 #[test]
