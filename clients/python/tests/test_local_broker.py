@@ -388,10 +388,9 @@ def test_a_client_that_reads_nothing_delays_nobody(spec):
     with session(spec) as one:
         one.login()
         still = Client(spec.engine.port, spec.engine.token, mode="live")
-        still.ask("Subscribe", "Subscribed", venue="local_broker", ticker="7203")
+        subscribe(spec, still)
         with one.trades("7203", timeout=PATIENCE) as trades:
             one.subscribe("7203")
-            spec.until(lambda: spec.registered() == ["7203"], "the symbol is registered")
             spec.gateway.trade("2850", 100, count=count + 1)
             made = [next(trades) for _ in range(count)]
         assert sum(trade.qty for trade in made) == 100 * count

@@ -379,12 +379,14 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         first: Option<(u64, Pushed)>,
         stream: &mut mpsc::Receiver<(u64, Pushed)>,
     ) {
-        let (mut next, mut is_market) = (first, false);
+        let (mut next, mut taken, mut is_market) = (first, 0, false);
         let begin = self.watch.elapsed();
-        for _ in 0..FRAMES_AT_ONCE {
-            let Some((connection, pushed)) = next else { break };
+        while let Some((connection, pushed)) = next {
             is_market |= self.pushed(connection, pushed);
-            let is_over = self.watch.elapsed().saturating_sub(begin) >= TURN;
+            taken += 1;
+            let is_over =
+                taken == FRAMES_AT_ONCE || self.watch.elapsed().saturating_sub(begin) >= TURN;
+            // What is taken out is told.
             next = if is_over { None } else { stream.try_recv().ok() };
         }
         if is_market {

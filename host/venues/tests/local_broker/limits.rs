@@ -183,6 +183,29 @@ fn frames_pass_a_queue_that_is_full_of_commands() {
     drop(server);
 }
 
+/// Frames that have come while the thread had something else to do are all told, however many are taken at once.
+#[test]
+fn no_frame_of_many_that_wait_is_lost() {
+    let ((holds, held), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
+    let (server, venue, mut stream, is_on) = streaming(move || {
+        if holds.send(()).is_ok() {
+            let _ = goes.recv();
+        }
+    });
+    is_on.store(true, Ordering::SeqCst);
+    venue.send("GetVenueState", json!({})).unwrap();
+    held.recv_timeout(PATIENCE).unwrap();
+    for number in 1..=1_000 {
+        push(&mut stream, board(100 * number).to_string());
+    }
+    drop((held, go));
+    for _ in 0..1_000 {
+        venue.until("Market");
+    }
+    venue.service.stop();
+    drop(server);
+}
+
 /// What a frame has told waits for those behind it a millisecond, however many there are.
 #[test]
 fn market_data_goes_out_before_frames_that_take_their_time() {
