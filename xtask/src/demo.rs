@@ -34,9 +34,10 @@ pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
     println!("{}", page.display());
     if !is_whole {
         eprintln!(
-            "this `kumiki` is for replays alone: the engine (live trading, and replays that programs drive) comes \
-             with `cargo build --release -p cli --no-default-features --features live`, rankings, SQL and the daily job with `cargo build --release \
-             -p cli`, which compiles {}, {}, once",
+            "this `kumiki` is for replays alone: the engine (live trading, and replays that programs \
+             drive) comes with `cargo build --release -p cli --no-default-features --features live`, \
+             rankings, SQL and the daily job with `cargo build --release -p cli`, which compiles {}, \
+             {}, once",
             heavy::DATABASE.what,
             heavy::DATABASE.duration()
         );

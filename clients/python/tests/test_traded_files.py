@@ -8,7 +8,6 @@ import pathlib
 
 import pytest
 
-from conftest import program
 from local_world import SPEC, VENDOR, LocalWorld, all_trades, venue_state
 from plain_client import Client
 from test_recording import ran

@@ -12,6 +12,8 @@ pub const INFORMATION_CALLS_PER_SECOND: u32 = 10;
 pub const RETRIES: u32 = 3;
 /// How late the gateway may still do what a request asked for that it has not answered.
 pub const LATE_MAX: Duration = Duration::from_secs(60);
+/// How long what may be registered late is looked for: the answer to the last look counts too.
+pub const LATE_TIME: Duration = Duration::from_secs(90);
 /// Pauses after an answer that says that there are too many requests (specification 4, P48).
 pub const RATE_PAUSES: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];

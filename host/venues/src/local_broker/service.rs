@@ -74,7 +74,7 @@ pub enum Told<'a> {
     Event(Recipient, &'a Event<'a>),
     /// Market data for all clients that are subscribed.
     Market(MarketData<'a>),
-    /// No more market data is there for now: what clients are told of it goes out together.
+    /// A turn's market data was told: it goes out together.
     MarketPause,
 }
 
@@ -261,6 +261,11 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         Now { mono: self.watch.elapsed(), wall: wall_now() }
     }
 
+    /// Whether a turn that began then is over.
+    fn is_over(&self, begin: Duration) -> bool {
+        self.watch.elapsed().saturating_sub(begin) >= TURN
+    }
+
     async fn run(
         mut self,
         mut inputs: mpsc::UnboundedReceiver<Input>,
@@ -289,12 +294,12 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                     self.gateway.answered(ticket, came, now);
                 }
                 Some(input) = inputs.recv() => {
-                    let turn = Stopwatch::start();
+                    let begin = self.watch.elapsed();
                     let mut next = Some(input);
                     while let Some(input) = next {
                         self.input(input);
                         self.act();
-                        next = if turn.elapsed() < TURN { inputs.try_recv().ok() } else { None };
+                        next = if self.is_over(begin) { None } else { inputs.try_recv().ok() };
                     }
                     // Whoever has many commands keeps nobody's frames up, nor the task that receives them.
                     tokio::task::yield_now().await;
@@ -384,8 +389,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         while let Some((connection, pushed)) = next {
             is_market |= self.pushed(connection, pushed);
             taken += 1;
-            let is_over =
-                taken == FRAMES_AT_ONCE || self.watch.elapsed().saturating_sub(begin) >= TURN;
+            let is_over = taken == FRAMES_AT_ONCE || self.is_over(begin);
             // What is taken out is told.
             next = if is_over { None } else { stream.try_recv().ok() };
         }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use super::super::kept::LeftOver;
 use super::super::keys::TOKYO;
 use super::super::lanes::Call;
-use super::super::limits::KEPT_SYMBOLS_MAX;
+use super::super::limits::{KEPT_SYMBOLS_MAX, LATE_TIME};
 use super::super::request::{Question, Request};
-use super::symbols::LATE_TIME;
 use super::{Gateway, Job, Out, symbols};
 use crate::Now;
 

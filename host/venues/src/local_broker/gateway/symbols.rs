@@ -13,7 +13,8 @@ use super::super::keys::{TOKYO, symbol_of};
 use super::super::lanes::Call;
 use super::super::lifecycle::State;
 use super::super::limits::{
-    LATE_MAX, NAME_TIME, REGISTER_BATCH_MAX, RELEASED_MAX, RETRIES, SUBSCRIBERS_WAITING_MAX,
+    LATE_MAX, LATE_TIME, NAME_TIME, REGISTER_BATCH_MAX, RELEASED_MAX, RETRIES,
+    SUBSCRIBERS_WAITING_MAX,
 };
 use super::super::register_set::Registration;
 use super::super::request::Question;
@@ -41,10 +42,6 @@ impl Due {
         Self { at, tries: 0, is_single: false, is_sent: false, was_told: false }
     }
 }
-
-/// How long something may be registered late: the answer to the last look counts too.
-pub(super) const LATE_TIME: Duration =
-    Duration::from_secs(LATE_MAX.as_secs() + LATE_MAX.as_secs() / 2);
 
 /// A command that waits for the registration of a symbol.
 #[derive(Debug)]
