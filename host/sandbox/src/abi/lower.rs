@@ -67,6 +67,12 @@ impl Guest {
     }
 }
 
+/// An answer cannot be where the strategy wants it.
+#[cold]
+pub(crate) fn no_place(pointer: u32) -> Error {
+    Error::msg(format!("it wants an answer at {pointer}, where it cannot be"))
+}
+
 /// Lays out records one after another, as they are to stand in memory; texts go there at once.
 pub(crate) struct Lower<'a> {
     store: StoreContextMut<'a, State>,
@@ -205,9 +211,10 @@ impl<'a> Lower<'a> {
                 self.give_back();
                 Ok(())
             }
-            _ => Err(Error::msg(format!("it wants an answer at {pointer}, where it cannot be"))),
+            _ => Err(no_place(pointer)),
         }
     }
+
     /// Keeps the buffer for the next values, unless it has become large.
     fn give_back(mut self) {
         if self.buffer.capacity() <= BUFFER_BYTES_KEPT {

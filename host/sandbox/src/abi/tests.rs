@@ -219,7 +219,7 @@ fn instruments_bars_and_the_account_are_written_as_the_contract_says() {
         commission: units(4),
     };
     assert_eq!(
-        lowered("account", |to| to_guest::account(to, &account)),
+        lowered("account", |to| to_guest::account(&account).iter().for_each(|word| to.u64(*word))),
         "{cash: 1, reserved: 2, realised-pnl: -3, commission: 4}"
     );
     let position = Position {
@@ -229,7 +229,9 @@ fn instruments_bars_and_the_account_are_written_as_the_contract_says() {
         realised_pnl: units(4),
     };
     assert_eq!(
-        lowered("position", |to| to_guest::position(to, &position)),
+        lowered("position", |to| to_guest::position(&position)
+            .iter()
+            .for_each(|word| to.u64(*word))),
         "{instrument: 1, quantity: -2, cost: 3, realised-pnl: 4}"
     );
 }

@@ -189,19 +189,21 @@ pub(super) fn account_event(lower: &mut Lower<'_>, event: &AccountEvent) -> Resu
     })
 }
 
+/// A record of four numbers, each in 64 bits of its own.
+pub(crate) type Words = [u64; 4];
+
 /// `record account`
-pub(crate) fn account(lower: &mut Lower<'_>, account: &Account) {
-    for amount in [account.cash, account.reserved, account.realised_pnl, account.commission] {
-        lower.s64(amount.units());
-    }
+pub(crate) fn account(account: &Account) -> Words {
+    let Account { cash, reserved, realised_pnl, commission } = account;
+    [cash, reserved, realised_pnl, commission].map(|amount| amount.units().cast_unsigned())
 }
 
-/// `record position`
-pub(crate) fn position(lower: &mut Lower<'_>, position: &Position) {
-    lower.u16(position.instrument.0);
-    lower.s64(position.quantity);
-    lower.s64(position.cost.units());
-    lower.s64(position.realised_pnl.units());
+/// `record position`. The instrument has 16 bits, and padding up to the next number.
+#[inline]
+pub(crate) fn position(position: &Position) -> Words {
+    let Position { instrument, quantity, cost, realised_pnl } = position;
+    let numbers = [*quantity, cost.units(), realised_pnl.units()].map(i64::cast_unsigned);
+    [u64::from(instrument.0), numbers[0], numbers[1], numbers[2]]
 }
 
 /// `list<order>` as an answer: its pointer and length.

@@ -12,8 +12,8 @@ pub const SPLIT_THREADS_MAX: usize = 8;
 /// Issues whose rows a thread reads at once for their files; it finds one issue's rows in as much time
 /// as it stores them.
 pub(super) const SPLIT_READ_ISSUES: usize = 16;
-/// Per-issue files after which it is noted what is in them; a job that is killed writes at most so
-/// many again.
+/// Per-issue files after which they get their names and it is noted what is in them. As many more wait
+/// meanwhile, so a job that is killed writes at most twice so many again, and what its threads had begun.
 pub const SPLIT_NOTE_EVERY: usize = 256;
 /// Bytes of the notes of published boards: 4,400 issues and eight years of days take 1 MB.
 pub(super) const BOARD_NOTES_BYTES_MAX: u64 = 16 << 20;

@@ -263,7 +263,9 @@ fn write_all(
     let pieces = &pieces(issues);
     let shared = Shared { pieces, next: &next, stop: &stop };
     std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel(writers.len());
+        // Files that wait for their names do not keep others from being written: replacing a few hundred takes
+        // half a second of waiting for the disk.
+        let (sender, receiver) = sync_channel(SPLIT_NOTE_EVERY);
         for writer in writers {
             let sender = sender.clone();
             scope.spawn(move || work(&writer, shared, &sender));
