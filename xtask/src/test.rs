@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::doctor::Purpose;
 use crate::failures::Failures;
+use crate::process::Shown;
 use crate::production_port::Guard;
 use crate::project::Project;
 use crate::skips::Skips;
@@ -23,7 +24,7 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     let lints = if no_lint { Purpose::Everything } else { Purpose::EverythingAndLints };
     doctor::require(project, lints)?;
     let _progress = heavy::announce(project);
-    let mut steps = Steps::new(if no_lint { 9 } else { 12 });
+    let mut steps = Steps::new(if no_lint { 10 } else { 13 });
     let mut skips = Skips::default();
     let guard = Guard::hold()?;
     let ended = run_steps(project, no_lint, &mut steps, &mut skips).and_then(|()| guard.release());
@@ -41,6 +42,7 @@ fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Sk
     }
     steps.step("guests", || guests::build(project))?;
     steps.step("guests in other languages", || languages::build(project))?;
+    steps.step("tests without a database", || test_without_database(project, skips))?;
     if !no_lint {
         steps.step("lints", || lint(project))?;
         steps.step("documentation", || document(project))?;
@@ -80,29 +82,83 @@ fn document(project: &Project) -> Result<()> {
     process::run(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-/// Runs all tests, so that one run tells of all that fail.
+/// Runs what needs no DuckDB before that is compiled: the guests' tests and, where nextest can choose them,
+/// those of the crates below. What is wrong there is told in minutes on a fresh machine.
+fn test_without_database(project: &Project, skips: &mut Skips) -> Result<()> {
+    let mut failures = Failures::default();
+    take(guests::test(project)?, skips, &mut failures);
+    if doctor::has_nextest(project) {
+        nextest(project, Part::WithoutDatabase, skips, &mut failures)?;
+    }
+    failures.verdict()
+}
+
+/// Runs all other tests, so that one run tells of all that fail.
 fn test(project: &Project, skips: &mut Skips) -> Result<()> {
     let mut failures = Failures::default();
-    // The guests first: they take seconds, and the last counts on the screen are the project's.
-    let mut shown = vec![guests::test(project)?];
     let has_nextest = doctor::has_nextest(project);
     let mut command = project.cargo();
     // nextest does not run the examples of the documentation.
     command.args(["test", "--release", "--workspace", "--no-fail-fast"]);
     command.args(has_nextest.then_some("--doc")).args(["--", "--show-output"]);
-    shown.push(process::run_and_read(&mut command)?);
-    for shown in shown {
-        skips.take_output(&shown.out);
-        failures.take_output(&shown.out);
-        failures.take_end(shown.ended);
-    }
+    take(process::run_and_read(&mut command)?, skips, &mut failures);
     if has_nextest {
-        nextest(project, skips, &mut failures)?;
+        nextest(project, Part::Rest, skips, &mut failures)?;
     }
     failures.verdict()
 }
 
-fn nextest(project: &Project, skips: &mut Skips, failures: &mut Failures) -> Result<()> {
+fn take(shown: Shown, skips: &mut Skips, failures: &mut Failures) {
+    skips.take_output(&shown.out);
+    failures.take_output(&shown.out);
+    failures.take_end(shown.ended);
+}
+
+/// Packages that are made with DuckDB.
+const WITH_DATABASE: [&str; 5] = ["bench", "pricestore", "ranking", "tests", "update"];
+/// The program, which is made with and without it.
+const PROGRAM: &str = "cli";
+
+/// Which tests nextest runs.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    WithoutDatabase,
+    Rest,
+}
+
+impl Part {
+    /// What chooses them. The program without DuckDB is among what is compiled first, because it says with
+    /// which features the others are: they are compiled once for both parts.
+    fn arguments(self) -> Vec<String> {
+        match self {
+            Self::WithoutDatabase => {
+                let excluded = WITH_DATABASE.map(|package| ["--exclude", package]);
+                let features = ["--no-default-features", "--features", "cli/live"];
+                let mut arguments: Vec<String> = excluded
+                    .as_flattened()
+                    .iter()
+                    .chain(&features)
+                    .map(ToString::to_string)
+                    .collect();
+                arguments.extend(["-E".to_owned(), format!("not package(={PROGRAM})")]);
+                arguments
+            }
+            Self::Rest => {
+                let packages = WITH_DATABASE.iter().chain([&PROGRAM]);
+                let packages: Vec<String> =
+                    packages.map(|package| format!("package(={package})")).collect();
+                vec!["-E".to_owned(), packages.join(" | ")]
+            }
+        }
+    }
+}
+
+fn nextest(
+    project: &Project,
+    part: Part,
+    skips: &mut Skips,
+    failures: &mut Failures,
+) -> Result<()> {
     // nextest keeps its reports in the checkout unless a configuration says where the target folder is.
     let store = project.target.join("nextest");
     let report = store.join("default").join("junit.xml");
@@ -113,7 +169,7 @@ fn nextest(project: &Project, skips: &mut Skips, failures: &mut Failures) -> Res
         .with_context(|| format!("cannot write {}", config.display()))?;
     let mut command = project.cargo();
     command.args(["nextest", "run", "--cargo-profile", "release", "--workspace"]);
-    command.args(["--no-fail-fast", "--config-file"]).arg(&config);
+    command.args(["--no-fail-fast", "--config-file"]).arg(&config).args(part.arguments());
     let ended = process::run(&mut command);
     let failed = ended.is_err();
     failures.take_end(ended);
@@ -137,4 +193,64 @@ fn nextest_config(store: &Path) -> String {
         "[store]\ndir = {store}\n\n\
          [profile.default.junit]\npath = \"junit.xml\"\nstore-success-output = true\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    /// Packages of the workspace by what they are made of, however far below.
+    fn made_with(project: &Project, package: &str) -> BTreeSet<String> {
+        let told =
+            process::ask(project.cargo().args(["metadata", "--format-version", "1", "--locked"]));
+        assert!(told.ok, "{}", told.err);
+        let told: Value = serde_json::from_str(&told.out).expect("cargo tells JSON");
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let names: BTreeMap<String, String> = list(&told["packages"])
+            .iter()
+            .map(|one| (text(&one["id"]), text(&one["name"])))
+            .collect();
+        let below: BTreeMap<String, Vec<String>> = list(&told["resolve"]["nodes"])
+            .iter()
+            .map(|node| (text(&node["id"]), list(&node["dependencies"]).iter().map(text).collect()))
+            .collect();
+        let is_made_with = |member: &String| {
+            let (mut seen, mut next) = (BTreeSet::new(), vec![member.clone()]);
+            while let Some(id) = next.pop() {
+                if seen.insert(id.clone()) {
+                    next.extend(below.get(&id).cloned().unwrap_or_default());
+                }
+            }
+            seen.iter().any(|id| names[id] == package)
+        };
+        let members: Vec<String> = list(&told["workspace_members"]).iter().map(text).collect();
+        members
+            .iter()
+            .filter(|member| is_made_with(member))
+            .map(|member| names[member].clone())
+            .collect()
+    }
+
+    #[test]
+    fn the_parts_are_told_apart_by_the_database() {
+        let project = Project::find(None).expect("the tests run inside the project");
+        let wanted = WITH_DATABASE.into_iter().chain([PROGRAM]).map(str::to_owned).collect();
+        assert_eq!(made_with(&project, crate::heavy::DATABASE_PACKAGE), wanted);
+    }
+
+    #[test]
+    fn every_test_is_of_one_part() {
+        let shown = Part::WithoutDatabase.arguments().join(" ");
+        assert!(shown.ends_with("--features cli/live -E not package(=cli)"), "{shown}");
+        for package in WITH_DATABASE {
+            assert!(shown.contains(&format!("--exclude {package} ")), "{shown}");
+        }
+        let rest = Part::Rest.arguments().join(" ");
+        let wanted = "-E package(=bench) | package(=pricestore) | package(=ranking) | package(=tests) \
+                      | package(=update) | package(=cli)";
+        assert_eq!(rest, wanted);
+    }
 }
