@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn what_the_first_build_takes_is_told() {
         let told = first_build(&[heavy::DATABASE]).line();
-        assert!(told.contains("DuckDB's C++ code, about half an hour on two cores"), "{told}");
+        assert!(told.contains("DuckDB's C++ code, about an hour on two cores"), "{told}");
         assert_eq!(first_build(&[]).state, State::Present);
     }
 

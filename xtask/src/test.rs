@@ -238,7 +238,7 @@ mod tests {
     fn the_parts_are_told_apart_by_the_database() {
         let project = Project::find(None).expect("the tests run inside the project");
         let wanted = WITH_DATABASE.into_iter().chain([PROGRAM]).map(str::to_owned).collect();
-        assert_eq!(made_with(&project, crate::heavy::DATABASE_PACKAGE), wanted);
+        assert_eq!(made_with(&project, heavy::DATABASE_PACKAGE), wanted);
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn absent(command: &str) -> Result<Ending> {
     bail!(
         "`{command}` is not in this program: it was built without its database, as `cargo xtask demo` \
          does at first. `cargo build --release -p cli` builds all of it; DuckDB's C++ code takes about \
-         half an hour on two cores, once"
+         an hour on two cores, once"
     )
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn run(command: &LiveCommand) -> Result<Ending> {
     bail!(
         "`{command}` is not in this program: it was built for replays alone, as `cargo xtask demo` does at \
          first. `cargo build --release -p cli --no-default-features --features live` adds the engine, which \
-         trades live and is driven by programs, in some minutes; `cargo build --release -p cli` builds all of it, whose DuckDB takes about half an hour on two \
-         cores, once"
+         trades live and is driven by programs, in some minutes; `cargo build --release -p cli` builds all of \
+         it, whose DuckDB takes about an hour on two cores, once"
     )
 }
 

@@ -285,10 +285,15 @@ mod tests {
             told.filter(|event| event["event"] == "EngineError").collect::<Vec<_>>()
         };
         let told = errors(&before);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!(told[0]["code"], "recording_incomplete");
-        let message = told[0]["message"].as_str().unwrap();
-        assert!(message.starts_with("3 rows of boards and trades are not recorded: "), "{message}");
+        assert!(told.iter().all(|error| error["code"] == "recording_incomplete"), "{told:?}");
+        // The recorder may look between two of them: each is told once, whenever that is.
+        let rows = told.iter().map(|error| {
+            let message = error["message"].as_str().unwrap();
+            let (count, _) =
+                message.split_once(" rows of boards and trades are not recorded: ").unwrap();
+            count.parse::<u64>().unwrap()
+        });
+        assert_eq!(rows.sum::<u64>(), 3, "{told:?}");
         assert!(errors(&join()).is_empty());
     }
 

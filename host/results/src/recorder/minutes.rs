@@ -145,7 +145,7 @@ impl Minutes {
             let ts_event = TsNanos::from_nanos(minute_end);
             for (index, slice) in day.iter().enumerate() {
                 let from = rows[index];
-                rows[index] += slice.ts_event[from..].partition_point(|ts| is_in(*ts));
+                rows[index] += rows_while(&slice.ts_event[from..], is_in);
                 if rows[index] > from {
                     let price = Price::from_units(slice.price[rows[index] - 1]);
                     self.last_prices[index] = Some(price);
@@ -189,7 +189,7 @@ impl Minutes {
             let excursion = &mut self.excursions[index];
             // Up to the trade that filled it, which counts for what was held before and after.
             let from = rows[index];
-            let to = from + slice.ts_event[from..].partition_point(|ts| *ts <= change.ts_event);
+            let to = from + rows_while(&slice.ts_event[from..], |ts| ts <= change.ts_event);
             excursion.follow(&slice.price[from..to]);
             rows[index] =
                 from + slice.ts_event[from..to].partition_point(|ts| *ts < change.ts_event);
@@ -209,13 +209,26 @@ impl Minutes {
     }
 }
 
+/// How many rows there are before the first whose time is not as asked; those before it all are. The way is
+/// short where fills and minutes follow each other, so the steps double from the first row on.
+fn rows_while(ts_event: &[u64], is_so: impl Fn(u64) -> bool) -> usize {
+    let mut step = 1;
+    while ts_event.get(step - 1).is_some_and(|ts| is_so(*ts)) {
+        step *= 2;
+    }
+    // Row `step / 2 - 1` is as asked, row `step - 1` is not, or is not there.
+    let (from, to) = (step / 2, ts_event.len().min(step));
+    from + ts_event[from..to].partition_point(|ts| is_so(*ts))
+}
+
 impl Excursion {
     /// Takes in prices at which the position could have been sold.
     fn follow(&mut self, prices: &[i64]) {
-        if self.held == 0 {
+        if self.held == 0 || prices.is_empty() {
             return;
         }
-        let (Some(low), Some(high)) = (prices.iter().min(), prices.iter().max()) else { return };
+        let ends = |(low, high): (i64, i64), price: &i64| (low.min(*price), high.max(*price));
+        let (low, high) = prices.iter().fold((i64::MAX, i64::MIN), ends);
         for price in [low, high] {
             let worth = self.money + Money::from_units(self.held * price);
             self.lowest = self.lowest.min(worth);
@@ -230,4 +243,21 @@ fn next_minute_end(day: &[DaySlice<'_>], rows: &[usize], times: RowTimes) -> Opt
     let first = |(slice, row): (&DaySlice<'_>, &usize)| slice.ts_event.get(*row).copied();
     let earliest = day.iter().zip(rows).filter_map(first).min()?;
     Some(times.minute_end(earliest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_counted_as_by_looking_at_each() {
+        for rows in 0..70_u64 {
+            // Three rows share a time.
+            let times: Vec<u64> = (0..rows).map(|row| row / 3).collect();
+            for end in 0..30 {
+                let wanted = times.iter().take_while(|ts| **ts < end).count();
+                assert_eq!(rows_while(&times, |ts| ts < end), wanted, "{rows} rows up to {end}");
+            }
+        }
+    }
 }
