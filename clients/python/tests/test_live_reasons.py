@@ -209,7 +209,12 @@ def test_a_second_password_is_forgotten(world):
     assert one.submit("night")["event"] == "SecondPasswordRequired"
     one.password()
     one.login()
-    assert one.submit("addresses")["event"] == "SecondPasswordRequired"
+    # The new stream tells the day's phases again, the one that was closed too, and then that it is open.
+    told = one.submit("addresses")
+    while told["event"] == "OrderRejected":
+        refused(told, "MARKET_CLOSED", "VENUE_CLOSED")
+        told = one.submit("addresses")
+    assert told["event"] == "SecondPasswordRequired", told
     assert one.broker.orders() == []
     one.check()
 
