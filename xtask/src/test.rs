@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
@@ -127,27 +128,19 @@ enum Part {
 }
 
 impl Part {
-    /// What chooses them. The program without DuckDB is among what is compiled first, because it says with
-    /// which features the others are: they are compiled once for both parts.
-    fn arguments(self) -> Vec<String> {
+    /// Chooses them. The program without DuckDB is among what is compiled first, because it says with which
+    /// features the others are: they are compiled once for both parts.
+    fn choose(self, command: &mut Command) {
         match self {
             Self::WithoutDatabase => {
-                let excluded = WITH_DATABASE.map(|package| ["--exclude", package]);
-                let features = ["--no-default-features", "--features", "cli/live"];
-                let mut arguments: Vec<String> = excluded
-                    .as_flattened()
-                    .iter()
-                    .chain(&features)
-                    .map(ToString::to_string)
-                    .collect();
-                arguments.extend(["-E".to_owned(), format!("not package(={PROGRAM})")]);
-                arguments
+                WITH_DATABASE.iter().for_each(|package| _ = command.args(["--exclude", package]));
+                command.args(["--no-default-features", "--features", "cli/live", "-E"]);
+                command.arg(format!("not package(={PROGRAM})"));
             }
             Self::Rest => {
-                let packages = WITH_DATABASE.iter().chain([&PROGRAM]);
-                let packages: Vec<String> =
-                    packages.map(|package| format!("package(={package})")).collect();
-                vec!["-E".to_owned(), packages.join(" | ")]
+                let packages = [&WITH_DATABASE[..], &[PROGRAM]].concat();
+                let packages = packages.into_iter().map(|package| format!("package(={package})"));
+                command.arg("-E").arg(packages.collect::<Vec<_>>().join(" | "));
             }
         }
     }
@@ -169,7 +162,8 @@ fn nextest(
         .with_context(|| format!("cannot write {}", config.display()))?;
     let mut command = project.cargo();
     command.args(["nextest", "run", "--cargo-profile", "release", "--workspace"]);
-    command.args(["--no-fail-fast", "--config-file"]).arg(&config).args(part.arguments());
+    command.args(["--no-fail-fast", "--config-file"]).arg(&config);
+    part.choose(&mut command);
     let ended = process::run(&mut command);
     let failed = ended.is_err();
     failures.take_end(ended);
@@ -197,41 +191,20 @@ fn nextest_config(store: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, BTreeSet};
+    use std::collections::BTreeSet;
 
     use super::*;
 
-    /// Packages of the workspace by what they are made of, however far below.
+    /// The project's packages that are made with a package, however far below.
     fn made_with(project: &Project, package: &str) -> BTreeSet<String> {
-        let told =
-            process::ask(project.cargo().args(["metadata", "--format-version", "1", "--locked"]));
+        let mut command = project.cargo();
+        command.args(["tree", "--workspace", "--locked", "--edges", "normal,build,dev"]);
+        command.args(["--prefix", "none", "--format", "{p}", "--invert", package]);
+        let told = process::ask(&mut command);
         assert!(told.ok, "{}", told.err);
-        let told: Value = serde_json::from_str(&told.out).expect("cargo tells JSON");
-        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let names: BTreeMap<String, String> = list(&told["packages"])
-            .iter()
-            .map(|one| (text(&one["id"]), text(&one["name"])))
-            .collect();
-        let below: BTreeMap<String, Vec<String>> = list(&told["resolve"]["nodes"])
-            .iter()
-            .map(|node| (text(&node["id"]), list(&node["dependencies"]).iter().map(text).collect()))
-            .collect();
-        let is_made_with = |member: &String| {
-            let (mut seen, mut next) = (BTreeSet::new(), vec![member.clone()]);
-            while let Some(id) = next.pop() {
-                if seen.insert(id.clone()) {
-                    next.extend(below.get(&id).cloned().unwrap_or_default());
-                }
-            }
-            seen.iter().any(|id| names[id] == package)
-        };
-        let members: Vec<String> = list(&told["workspace_members"]).iter().map(text).collect();
-        members
-            .iter()
-            .filter(|member| is_made_with(member))
-            .map(|member| names[member].clone())
-            .collect()
+        let folder = format!("({}", project.root.display());
+        let own = told.out.lines().filter(|line| line.contains(&folder));
+        own.filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
     }
 
     #[test]
@@ -243,12 +216,18 @@ mod tests {
 
     #[test]
     fn every_test_is_of_one_part() {
-        let shown = Part::WithoutDatabase.arguments().join(" ");
+        let arguments = |part: Part| {
+            let mut command = Command::new("cargo");
+            part.choose(&mut command);
+            let shown = command.get_args().map(|one| one.to_string_lossy().into_owned());
+            shown.collect::<Vec<_>>().join(" ")
+        };
+        let shown = arguments(Part::WithoutDatabase);
         assert!(shown.ends_with("--features cli/live -E not package(=cli)"), "{shown}");
         for package in WITH_DATABASE {
             assert!(shown.contains(&format!("--exclude {package} ")), "{shown}");
         }
-        let rest = Part::Rest.arguments().join(" ");
+        let rest = arguments(Part::Rest);
         let wanted = "-E package(=bench) | package(=pricestore) | package(=ranking) | package(=tests) \
                       | package(=update) | package(=cli)";
         assert_eq!(rest, wanted);

@@ -153,11 +153,10 @@ fn streaming(
     (server, venue, stream, is_on)
 }
 
-/// Whoever sends as many commands as may wait keeps nobody's frames up.
-#[test]
-fn frames_pass_a_queue_that_is_full_of_commands() {
+/// The same with a thread that waits, in the middle of an answer, until the last value is dropped.
+fn held() -> (Server, Venue, Stream, (mpsc::Receiver<()>, mpsc::Sender<()>)) {
     let ((holds, held), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
-    let (server, venue, mut stream, is_on) = streaming(move || {
+    let (server, venue, stream, is_on) = streaming(move || {
         if holds.send(()).is_ok() {
             let _ = goes.recv();
         }
@@ -165,11 +164,18 @@ fn frames_pass_a_queue_that_is_full_of_commands() {
     is_on.store(true, Ordering::SeqCst);
     venue.send("GetVenueState", json!({})).unwrap();
     held.recv_timeout(PATIENCE).unwrap();
+    (server, venue, stream, (held, go))
+}
+
+/// Whoever sends as many commands as may wait keeps nobody's frames up.
+#[test]
+fn frames_pass_a_queue_that_is_full_of_commands() {
+    let (server, venue, mut stream, held) = held();
     for _ in 0..COMMANDS_WAITING_MAX {
         venue.send("GetVenueState", json!({})).unwrap();
     }
     push(&mut stream, board(100).to_string());
-    drop((held, go));
+    drop(held);
     let mut answered = 0;
     loop {
         match venue.next()["event"].as_str() {
@@ -186,19 +192,11 @@ fn frames_pass_a_queue_that_is_full_of_commands() {
 /// Frames that have come while the thread had something else to do are all told, however many are taken at once.
 #[test]
 fn no_frame_of_many_that_wait_is_lost() {
-    let ((holds, held), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
-    let (server, venue, mut stream, is_on) = streaming(move || {
-        if holds.send(()).is_ok() {
-            let _ = goes.recv();
-        }
-    });
-    is_on.store(true, Ordering::SeqCst);
-    venue.send("GetVenueState", json!({})).unwrap();
-    held.recv_timeout(PATIENCE).unwrap();
+    let (server, venue, mut stream, held) = held();
     for number in 1..=1_000 {
         push(&mut stream, board(100 * number).to_string());
     }
-    drop((held, go));
+    drop(held);
     for _ in 0..1_000 {
         venue.until("Market");
     }
