@@ -130,7 +130,7 @@ impl<S: Strategy> Runner<S> {
     /// When the strategy is offered trades and takes none.
     pub fn trades(&mut self, rows: TradeSlices<'_>, from: u32, limit: u32) -> u32 {
         self.context.forget();
-        let mut trades = Trades::new(rows, from, limit);
+        let mut trades = Trades::new(rows, from, limit, &self.context);
         while trades.row() < limit && !self.has_actions() {
             let before = trades.row();
             self.strategy.on_trade_ticks(&mut self.context, &mut trades);

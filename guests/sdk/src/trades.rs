@@ -18,12 +18,15 @@ pub struct Trades<'a> {
     rows: TradeSlices<'a>,
     /// The row of the next trade.
     next: usize,
+    /// Whether the run has one instrument, so that all trades are of the same.
+    one_instrument: bool,
 }
 
 impl<'a> Trades<'a> {
     /// The rows of a window from `from` up to `limit`.
-    pub(crate) fn new(rows: TradeSlices<'a>, from: u32, limit: u32) -> Self {
-        Self { rows: rows.up_to(limit as usize), next: from as usize }
+    pub(crate) fn new(rows: TradeSlices<'a>, from: u32, limit: u32, context: &Context) -> Self {
+        let one_instrument = context.instruments().len() == 1;
+        Self { rows: rows.up_to(limit as usize), next: from as usize, one_instrument }
     }
 
     /// The row of the next trade; that of the limit after the last one.
@@ -58,7 +61,10 @@ impl<'a> Trades<'a> {
         let Some(first) = instruments.first() else { return prices };
         // A panic tells the time of the first of them.
         host::set_now(Timestamp(self.rows.ts_event[self.next]));
-        // Almost always all are of one instrument: that is seen without a branch for each.
+        if self.one_instrument {
+            return prices;
+        }
+        // Often all are of one instrument: that is seen without a branch for each.
         let differ = instruments.iter().fold(0, |differ, one| differ | (one ^ first));
         if differ == 0 {
             return prices;
@@ -128,7 +134,9 @@ mod tests {
             lot: Quantity::new(100),
             ticks: Vec::new(),
         });
-        act(&mut Context::new(instruments.into()), &mut Trades::new(rows, 10, 90));
+        let mut context = Context::new(instruments.into());
+        let mut trades = Trades::new(rows, 10, 90, &context);
+        act(&mut context, &mut trades);
     }
 
     #[test]

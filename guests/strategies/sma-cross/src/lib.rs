@@ -18,6 +18,9 @@ const _: () = assert!((1_u128 << SUM_BITS) * (LENGTH_MAX as u128) < i64::MAX as 
 /// bits.
 const SCALE_MAX: i64 = 1_000;
 
+/// Prices that a loop over many takes at a turn.
+const STEPS: usize = 4;
+
 /// The strategy. Parameters: `fast` and `slow` (prices in each average), `quantity` (shares).
 #[derive(Debug)]
 pub struct SmaCross {
@@ -165,9 +168,10 @@ impl Averages {
         (taken, false)
     }
 
-    /// The loop over many prices, up to the end of the ring at most. It has no bounds checks, and its
-    /// numbers stay in registers.
-    #[inline]
+    /// The loop over many prices, up to the end of the ring at most. It has no bounds checks and no calls,
+    /// so its numbers stay in registers: it is a function of its own for that. It takes [`STEPS`] prices
+    /// a turn, because each turn asks whether there is fuel.
+    #[inline(never)]
     fn run(&mut self, prices: &[i64], is_awaited: impl Fn(Ordering) -> bool) -> (usize, bool) {
         let (mut sums, scale) = (self.sums, self.scale);
         let room = sums.slow - sums.oldest.max(sums.leaves_fast);
@@ -176,20 +180,41 @@ impl Averages {
         let ring = Cell::from_mut(&mut *self.prices).as_slice_of_cells();
         let oldest = &ring[sums.oldest..][..prices.len()];
         let leaves_fast = &ring[sums.leaves_fast..][..prices.len()];
-        let (mut taken, mut found) = (0, false);
-        for ((price, oldest), leaves_fast) in prices.iter().zip(oldest).zip(leaves_fast) {
+        // Tells whether to stop and look: the averages stand as awaited, or the sums are wide.
+        let mut step = |price: &i64, oldest: &Cell<i64>, leaves_fast: &Cell<i64>| {
             let price = scaled(*price, scale);
             sums.add(price, leaves_fast.get(), oldest.replace(price));
-            taken += 1;
-            if is_awaited(sums.compare()) {
-                found = true;
-                break;
+            sums.are_wide() || is_awaited(sums.compare_narrow())
+        };
+        let (turns, rest) = prices.as_chunks::<STEPS>();
+        let (oldest_turns, oldest_rest) = oldest.as_chunks::<STEPS>();
+        let (leaves_turns, leaves_rest) = leaves_fast.as_chunks::<STEPS>();
+        let (mut taken, mut stopped) = (0, false);
+        'turns: for ((prices, oldest), leaves_fast) in
+            turns.iter().zip(oldest_turns).zip(leaves_turns)
+        {
+            for at in 0..STEPS {
+                stopped = step(&prices[at], &oldest[at], &leaves_fast[at]);
+                if stopped {
+                    taken += at + 1;
+                    break 'turns;
+                }
+            }
+            taken += STEPS;
+        }
+        if !stopped {
+            for ((price, oldest), leaves_fast) in rest.iter().zip(oldest_rest).zip(leaves_rest) {
+                taken += 1;
+                stopped = step(price, oldest, leaves_fast);
+                if stopped {
+                    break;
+                }
             }
         }
         (sums.oldest, sums.leaves_fast) =
             (sums.after(sums.oldest, taken), sums.after(sums.leaves_fast, taken));
         self.sums = sums;
-        (taken, found)
+        (taken, stopped && is_awaited(sums.compare()))
     }
 
     /// Whether no order of this side was rejected on this day; it is the last one sent then.
@@ -282,12 +307,24 @@ impl Sums {
     /// divided.
     #[inline]
     fn compare(&self) -> Ordering {
-        let (fast, slow) = (self.sum_fast, self.sum_slow);
-        if (fast | slow).cast_unsigned() >> SUM_BITS != 0 {
-            return compare_wide((fast, self.fast), (slow, self.slow));
+        if self.are_wide() {
+            return compare_wide((self.sum_fast, self.fast), (self.sum_slow, self.slow));
         }
+        self.compare_narrow()
+    }
+
+    /// Whether the sums, multiplied with a length, might not fit 64 bits.
+    #[inline]
+    fn are_wide(&self) -> bool {
+        (self.sum_fast | self.sum_slow).cast_unsigned() >> SUM_BITS != 0
+    }
+
+    /// The comparison for sums that are not wide.
+    #[inline]
+    fn compare_narrow(&self) -> Ordering {
         // A checked product would be one of 128 bits, which is a call of a function in wasm.
-        fast.wrapping_mul(self.slow as i64).cmp(&slow.wrapping_mul(self.fast as i64))
+        let across = |sum: i64, length: usize| sum.wrapping_mul(length as i64);
+        across(self.sum_fast, self.slow).cmp(&across(self.sum_slow, self.fast))
     }
 }
 
