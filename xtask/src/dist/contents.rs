@@ -1,7 +1,7 @@
 //! What an installation consists of.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -41,6 +41,33 @@ pub(super) struct Contents {
     pub(super) traces: Traces,
 }
 
+/// What of an installation stands in the project's folder as it is.
+#[derive(Debug)]
+pub(super) struct Sources {
+    pub(super) texts: Tree,
+    pub(super) schemas: Tree,
+    pub(super) examples: Tree,
+}
+
+impl Sources {
+    /// Reads them below the project's folder.
+    pub(super) fn read(root: &Path) -> Result<Self> {
+        let mut texts = Tree::default();
+        for text in TEXTS {
+            texts.add(text, root.join(text));
+        }
+        let mut schemas = Tree::default();
+        if schemas.add_folder("schemas", &root.join("schemas"), "")? == 0 {
+            bail!("there are no schemas; run `cargo xtask schemas`");
+        }
+        let mut examples = Tree::default();
+        for folder in ["cron", "systemd"] {
+            examples.add_folder(folder, &root.join("examples").join(folder), "")?;
+        }
+        Ok(Self { texts, schemas, examples })
+    }
+}
+
 impl Contents {
     /// Takes what was built before.
     pub(super) fn take(project: &Project) -> Result<Self> {
@@ -53,19 +80,8 @@ impl Contents {
         }
         let active = Active::find()?;
         let others = ThirdParty::of(project, &active)?;
-        let mut texts = Tree::default();
-        for text in TEXTS {
-            texts.add(text, project.root.join(text));
-        }
+        let Sources { mut texts, schemas, examples } = Sources::read(&project.root)?;
         texts.add_text(THIRD_PARTY, others.licences()?);
-        let mut schemas = Tree::default();
-        if schemas.add_folder("schemas", &project.root.join("schemas"), "")? == 0 {
-            bail!("there are no schemas; run `cargo xtask schemas`");
-        }
-        let mut examples = Tree::default();
-        for folder in ["cron", "systemd"] {
-            examples.add_folder(folder, &project.root.join("examples").join(folder), "")?;
-        }
         let traces = Traces::of(project, &active, &others.registries());
         Ok(Self {
             version: version(project)?,
