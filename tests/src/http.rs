@@ -26,6 +26,13 @@ impl Reply {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// Whether it is an answer of GraphQL with data, or one that is packed: errors are too small for that.
+    #[must_use]
+    pub fn has_data(&self) -> bool {
+        let errors = [&b"{\"errors\":"[..], &b"{\"data\":null"[..]];
+        self.status == 200 && !errors.iter().any(|begin| self.body.starts_with(begin))
+    }
+
     /// The body as text.
     #[must_use]
     pub fn text(&self) -> String {

@@ -317,14 +317,14 @@ fn plain(response: Response, response_type: ResponseType) -> (EncodedResponse, S
     let was_executed = response.errors.iter().any(|error| !error.path.is_empty());
     let status = response_type.status(&outcome, was_executed);
     // An answer without data is one of a request that was not run (GraphQL 7.1).
-    let bytes = if response_type == ResponseType::GraphqlResponse && !was_executed {
-        serde_json::to_vec(&serde_json::json!({ "errors": response.errors }))
-    } else {
+    let has_data = was_executed && !status.is_server_error();
+    let bytes = if has_data || response.errors.is_empty() {
         serde_json::to_vec(&response)
+    } else {
+        serde_json::to_vec(&serde_json::json!({ "errors": response.errors }))
     };
     let bytes = bytes.unwrap_or_else(|_| {
-        br#"{"data":null,"errors":[{"message":"failed","extensions":{"code":"INTERNAL"}}]}"#
-            .to_vec()
+        br#"{"errors":[{"message":"failed","extensions":{"code":"INTERNAL"}}]}"#.to_vec()
     });
     let blocks = VecDeque::from([Bytes::from(bytes)]);
     let encoding = Encoding::Identity;

@@ -140,12 +140,18 @@ impl ResponseType {
             "BODY_TOO_LARGE" => StatusCode::PAYLOAD_TOO_LARGE,
             "MEDIA_TYPE" => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "NO_DATA" => StatusCode::SERVICE_UNAVAILABLE,
-            _ if self == Self::Json || was_executed => StatusCode::OK,
+            _ if self == Self::Json => StatusCode::OK,
+            _ if was_executed => partial_success(),
             "BUSY" | "TIMEOUT" => StatusCode::SERVICE_UNAVAILABLE,
             "INTERNAL" => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::BAD_REQUEST,
         }
     }
+}
+
+/// What GraphQL over HTTP recommends for an answer of data and errors, also where the data are null.
+fn partial_success() -> StatusCode {
+    StatusCode::from_u16(294).unwrap_or(StatusCode::OK)
 }
 
 #[cfg(test)]
@@ -216,7 +222,8 @@ mod tests {
             ("OK", true, 200, 200),
             ("REQUEST_INVALID", false, 400, 400),
             ("GRAPHQL_INVALID", false, 200, 400),
-            ("FORMULA_INVALID", true, 200, 200),
+            ("FORMULA_INVALID", true, 200, 294),
+            ("TIMEOUT", true, 200, 294),
             ("RESULT_TOO_LARGE", false, 200, 400),
             ("BUSY", false, 200, 503),
             ("INTERNAL", false, 200, 500),

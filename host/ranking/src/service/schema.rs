@@ -167,8 +167,9 @@ pub(super) struct Query {
 /// Rankings of the issues of the Tokyo market, day by day, by a formula of the client.
 ///
 /// Errors come as GraphQL errors, to who accepts `application/json` with HTTP status 200. To who
-/// accepts `application/graphql-response+json` the status is 400 where nothing was run, 503 with BUSY
-/// and TIMEOUT, 500 with INTERNAL, and else 200. `extensions.code` is one of
+/// accepts `application/graphql-response+json` the status is 294 where a field that was asked has failed,
+/// so that `data` is null; where nothing was run, so that there is no `data`, it is 400, 503 with BUSY and
+/// TIMEOUT and 500 with INTERNAL. `extensions.code` is one of
 /// FORMULA_INVALID (with `extensions.position`), FORMULA_UNKNOWN, FORMULA_PARAMS_INVALID,
 /// FORMULA_REFUSED, FORMULA_FAULT (with `extensions.formula`, and `extensions.date`, the first day of
 /// the range on which the module failed), ARGUMENTS_CONFLICT, ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
@@ -188,8 +189,9 @@ pub(super) struct Query {
 ///
 /// Limits: {max-aliases} uses of stockRankingRange and dailyPrices in a request, {max-depth} levels,
 /// {max-fields} fields, a body of {max-body} bytes, {max-rows} rows in a ranking, {timeout} seconds. The rankings
-/// of a request may together take {max-memory} MB while they are made; ten years of 500 rows each day
-/// take less than 300. Operators may change limits; a service states its own, here and at /schema.graphql.
+/// of a request may together take {max-memory} MB while they are made. What they could take is told from their
+/// days, `limit` and fields before they are made, names by the longest; RESULT_TOO_LARGE tells how much it
+/// would be. Operators may change limits; a service states its own, here and at /schema.graphql.
 #[Object]
 impl Query {
     /// For every trading day from fromDate to toDate, the first `limit` issues by a formula.
