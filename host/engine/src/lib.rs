@@ -31,7 +31,7 @@ mod start;
 pub mod startup;
 mod waits;
 
-pub use ::orders::{DeskRules, OrderPhase, PasswordRules};
+pub use ::orders::{AUDIT_FILE, DeskRules, OrderPhase, PasswordRules};
 pub use live::{LocalBroker, WebBroker};
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};

@@ -22,7 +22,7 @@ pub mod service;
 #[cfg(test)]
 mod testing;
 
-pub use audit::{AuditError, AuditLog, AuditSink};
+pub use audit::{AUDIT_FILE, AuditError, AuditLog, AuditSink};
 pub use desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient};
 pub use password::PasswordRules;
 pub use phase::OrderPhase;

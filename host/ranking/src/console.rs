@@ -49,6 +49,9 @@ const LISTED: &str = "listed";
 const OF_MOTHER: [&str; 3] = ["daily", "adjusted", "calendar"];
 const OF_LISTED: [&str; 2] = ["listed_issue", "list_date"];
 const OF_FLAGS: [(&str, &str); 2] = [("runs", "--runs"), ("sweeps", "--sweeps")];
+/// Views of folders that flags make too.
+const OF_FLAGS_TOO: [(&str, &str); 3] =
+    [("trades", "--market-data"), ("narrative", "--runs"), ("audit", "--runs or --config-dir")];
 /// Why a view is not there.
 const ABSENT: &str = "is not there";
 /// How often a running statement looks whether it was cancelled.
@@ -406,16 +409,26 @@ fn make_views(
 fn absent(data: &DataDir, views: &[View]) -> Vec<(String, String)> {
     let file = |path: &Path, what: &str| format!("{} {ABSENT}; {what}", path.display());
     let (mother, listed) = (data.mother(), data.listed_info());
-    let prices = "load daily prices with `kumiki update`";
+    let table = |path: &Path| {
+        if path.is_file() {
+            return format!("its table {ABSENT} in {}; `kumiki update` makes it", path.display());
+        }
+        file(path, "load daily prices with `kumiki update`")
+    };
     let mut known: Vec<(&str, String)> = Vec::new();
-    known.extend(OF_MOTHER.map(|name| (name, file(&mother, prices))));
-    known.extend(OF_LISTED.map(|name| (name, file(&listed, prices))));
+    known.extend(OF_MOTHER.map(|name| (name, table(&mother))));
+    known.extend(OF_LISTED.map(|name| (name, table(&listed))));
     let board = data.jp_folder().join("stocks_board");
     let recorded = "publish what an engine recorded with `kumiki update board`";
     known.extend(boards::VIEWS.map(|(name, _)| (name, file(&board, recorded))));
     known.extend(FOLDERS.map(|name| {
-        let what = "put files there, as Parquet, CSV or JSON lines";
-        (name, file(&data.path().join(name), what))
+        let flag = OF_FLAGS_TOO.iter().find(|(view, _)| *view == name);
+        let or_flag = flag.map(|(_, flag)| format!(", or name a folder with {flag}"));
+        let what = format!(
+            "put files there, as Parquet, CSV or JSON lines{}",
+            or_flag.unwrap_or_default()
+        );
+        (name, file(&data.path().join(name), &what))
     }));
     for (name, flag) in OF_FLAGS {
         known.push((name, format!("what it shows {ABSENT}; name its folder with {flag}")));

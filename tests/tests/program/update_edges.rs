@@ -132,6 +132,7 @@ fn a_view_whose_files_are_missing_says_which() {
     for (name, words) in [
         ("listed_issue", "listed_info.db is not there; load daily prices with `kumiki update`"),
         ("minute", "minute is not there; put files there, as Parquet, CSV or JSON lines"),
+        ("audit", "Parquet, CSV or JSON lines, or name a folder with --runs or --config-dir"),
         ("runs", "what it shows is not there; name its folder with --runs"),
     ] {
         let told = errors(&format!("SELECT * FROM {name}"));

@@ -429,6 +429,7 @@ Examples:
 
   kumiki sql --runs runs \"SELECT run, strategy, return_ratio FROM runs ORDER BY 3 DESC\"
   kumiki sql --runs runs \"SELECT client_order_id, title FROM narrative WHERE run = 'gain-5'\"
+  kumiki sql --config-dir config \"SELECT phase, count(*) FROM audit GROUP BY 1\"
   kumiki sql --sweeps sweeps \"SELECT param_fast, max(sharpe) FROM sweeps GROUP BY 1 ORDER BY 1\"
   kumiki sql --market-data data \"SELECT Code, count(*) FROM trades GROUP BY 1\"
   kumiki sql --market-data data \"SELECT Time, sum(Vo) FROM minute_bars GROUP BY 1 ORDER BY 1\"
@@ -440,6 +441,7 @@ Views, of what there is:
                  (Parquet, CSV with a header or JSON lines) in a folder of this name
   --runs         runs, their tables orders, fills, round_trips, positions, equity, marks, days,
                  signals, narrative and log, and audit
+  --config-dir   audit: what an engine wrote of live orders (its run is `live`)
   --sweeps       sweeps
   --market-data  trades, minute_bars and daily_bars, without the files of days whose month has a
                  file
@@ -477,6 +479,10 @@ pub(crate) struct SqlArgs {
     /// A run of `kumiki replay run`, or a folder with many: runs, orders, fills, narrative, audit, ...
     #[arg(long, value_name = "DIR")]
     pub(crate) runs: Option<PathBuf>,
+
+    /// The folder of an engine's configuration, which has the log of its live orders: audit.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) config_dir: Option<PathBuf>,
 
     /// A sweep of `kumiki replay sweep`, or a folder with many: sweeps.
     #[arg(long, value_name = "DIR")]

@@ -1,5 +1,5 @@
-//! What the other commands wrote, as views for SQL: runs with their tables and audit logs, sweeps, and
-//! the vendor's files.
+//! What the other commands wrote, as views for SQL: runs with their tables and audit logs, the log of live
+//! orders, sweeps, and the vendor's files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,6 +22,8 @@ use crate::told_once;
 
 /// Exact yen, for the database engine.
 pub(super) const YEN: &str = "DECIMAL(38,4)";
+/// What stands for the name of a run beside the lines of live orders.
+const LIVE: &str = "live";
 /// The table of a sweep.
 const SWEEP_FILE: &str = "sweep.csv";
 /// The table of a run with its numbers, which is part of the view `runs`.
@@ -40,10 +42,14 @@ const MANIFEST_COLUMNS: [(&str, &str); 7] = [
 
 /// The views that the arguments ask for, and what of the folders is not in them.
 pub(super) fn views(args: &SqlArgs, left_out: &mut LeftOut) -> Result<Vec<StoredView>> {
-    let mut views = Vec::new();
+    let (mut views, mut audit) = (Vec::new(), Vec::new());
     if let Some(folder) = &args.runs {
-        views.extend(runs(folder, left_out)?);
+        views.extend(runs(folder, &mut audit, left_out)?);
     }
+    if let Some(folder) = &args.config_dir {
+        audit.push(live_orders(folder)?);
+    }
+    views.extend(of_files("audit", FileForm::JsonLines, audit, "run", BTreeMap::new()));
     if let Some(folder) = &args.sweeps {
         views.push(swept(folder, left_out)?);
     }
@@ -53,9 +59,13 @@ pub(super) fn views(args: &SqlArgs, left_out: &mut LeftOut) -> Result<Vec<Stored
     Ok(views)
 }
 
-/// `runs`, a view for each of their tables, and `audit`. A run that is not what `kumiki replay run` writes
-/// is in none of them.
-fn runs(root: &Path, left_out: &mut LeftOut) -> Result<Vec<StoredView>> {
+/// `runs` and a view for each of their tables; their logs of orders. A run that is not what `kumiki replay run`
+/// writes is in none of them.
+fn runs(
+    root: &Path,
+    audit: &mut Vec<LabelledFile>,
+    left_out: &mut LeftOut,
+) -> Result<Vec<StoredView>> {
     let (mut runs, mut rows) = (Vec::new(), Vec::new());
     for run in folders::with_file(root, MANIFEST_FILE, left_out)? {
         match overview_row(&run) {
@@ -83,9 +93,22 @@ fn runs(root: &Path, left_out: &mut LeftOut) -> Result<Vec<StoredView>> {
         let files = files_of(&runs, &format!("{}.csv", table.name));
         views.extend(of_files(table.name, FileForm::Csv, files, "run", types.collect()));
     }
-    let audit = files_of(&runs, AUDIT_FILE);
-    views.extend(of_files("audit", FileForm::JsonLines, audit, "run", BTreeMap::new()));
+    audit.extend(files_of(&runs, AUDIT_FILE));
     Ok(views)
+}
+
+/// The log of live orders that an engine keeps with its configuration.
+fn live_orders(folder: &Path) -> Result<LabelledFile> {
+    let path = folder.join(engine::AUDIT_FILE);
+    let bytes = path.metadata().map(|found| found.len()).unwrap_or_default();
+    if bytes == 0 {
+        bail!(
+            "--config-dir {}: it holds no {} with a line; an engine writes it with its first live order",
+            folder.display(),
+            engine::AUDIT_FILE
+        );
+    }
+    Ok(LabelledFile { path, label: LIVE.to_owned() })
 }
 
 /// The files of this name that hold something.
