@@ -1,6 +1,7 @@
 //! `kumiki data instruments` and `kumiki data calendar`: what the vendor lists, kept in a data folder.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -19,9 +20,15 @@ use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::terminal::grouped;
 
+/// Days before today among which the last business day is looked for.
+const DAYS_BACK: usize = 31;
+
 /// Fetches the lists that are missing and makes the instrument table.
 pub(crate) fn instruments(args: &InstrumentsArgs) -> Result<Ending> {
     let folder = args.folder.as_path();
+    if !args.offline {
+        make(folder)?;
+    }
     let stored: BTreeSet<JstDate> = Master::list(folder)?.into_iter().collect();
     if !args.offline {
         let mut wanted =
@@ -59,7 +66,13 @@ pub(crate) fn instruments(args: &InstrumentsArgs) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The days of the folder's files of which lists are wanted, up to today.
+/// Makes the folder for what is fetched, where there is none yet.
+fn make(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}
+
+/// The days of the folder's files of which lists are wanted, up to today; the last business day before
+/// today in a folder without files.
 fn days_of_files(args: &InstrumentsArgs) -> Result<Vec<JstDate>> {
     let calendar = read_calendar(&args.folder)?;
     let today = wall_now().jst_date();
@@ -73,7 +86,14 @@ fn days_of_files(args: &InstrumentsArgs) -> Result<Vec<JstDate>> {
         }
     }
     if days.is_empty() {
-        bail!("{} has no files of the vendor; say which days with --date", args.folder.display());
+        let before = std::iter::successors(today.pred_opt(), JstDate::pred_opt);
+        let last = before.take(DAYS_BACK).find(|date| calendar.is_business_day(*date));
+        let last = last.context("the calendar has no business day before today")?;
+        eprintln!(
+            "note: {} has no files of the vendor, so the list of {last} is fetched; --date names others",
+            args.folder.display()
+        );
+        return Ok(vec![last]);
     }
     let mut days: Vec<JstDate> = days.into_iter().collect();
     if args.every == Every::Month {
@@ -122,6 +142,7 @@ fn fetch(args: &InstrumentsArgs, dates: &[JstDate]) -> Result<bool> {
 /// Fetches the exchange's calendar.
 pub(crate) fn calendar(args: &CalendarArgs) -> Result<Ending> {
     let folder = args.folder.as_path();
+    make(folder)?;
     let periods = periods(folder)?;
     let year = |date: JstDate| date.format("%Y").to_string().parse::<i32>().unwrap_or_default();
     let today = wall_now().jst_date();

@@ -19,10 +19,13 @@ const README: &str = include_str!("../../../README.md");
 const PRIMARY: &str = "127.0.0.1:8080";
 /// Issues that the vendor has.
 const CODES: [&str; 3] = ["130A0", "13010", "72030"];
+/// Commands that fetch lists of the vendor.
+const LISTS: [&str; 2] = ["kumiki data calendar ", "kumiki data instruments "];
 /// Commands that have tests of their own, because they need what other sections make, a person at a terminal or
 /// a compiler.
-const ELSEWHERE: [&str; 7] = [
+const ELSEWHERE: [&str; 8] = [
     "kumiki sql --runs",
+    "kumiki sql --config-dir",
     "kumiki sql --sweeps",
     "kumiki sql --market-data",
     "kumiki key ",
@@ -31,10 +34,11 @@ const ELSEWHERE: [&str; 7] = [
     "cp -r ",
 ];
 
-/// The commands of a section, a command a text, however many lines it has.
+/// The commands of a section, a command a text, however many lines it has. Of one in another (`#`), only its own.
 fn commands(section: &str) -> Vec<String> {
-    let text = README.split(&format!("\n## {section}\n")).nth(1).unwrap();
-    let text = text.split("\n## ").next().unwrap();
+    let text = README.split(&format!("\n##{section}\n")).nth(1).unwrap();
+    let end = if section.starts_with('#') { "\n##" } else { "\n## " };
+    let text = text.split(end).next().unwrap();
     let mut found = Vec::new();
     for block in text.split("\n```\n").skip(1).step_by(2) {
         let mut open = false;
@@ -90,8 +94,9 @@ fn vendor() -> Server {
 /// A shell in a folder in which `kumiki` is the program.
 struct Shell<'a> {
     folder: &'a Path,
-    /// What `kumiki update` is given besides.
-    update: String,
+    /// What commands that ask the vendor are given besides, and `kumiki update` alone.
+    vendor: String,
+    public: String,
     /// The services that were started, the first of which is the primary.
     services: Vec<Serving>,
 }
@@ -102,10 +107,9 @@ impl<'a> Shell<'a> {
         fs::create_dir(&bin).unwrap();
         std::os::unix::fs::symlink(tests::built::kumiki(), bin.join("kumiki")).unwrap();
         let address = vendor.address;
-        let update = format!(
-            " --vendor-url http://{address}/v2 --vendor-rate 60000 --public-url http://{address}/q/"
-        );
-        Self { folder, update, services: Vec::new() }
+        let vendor = format!(" --vendor-url http://{address}/v2 --vendor-rate 60000");
+        let public = format!(" --public-url http://{address}/q/");
+        Self { folder, vendor, public, services: Vec::new() }
     }
 
     fn command(&self, text: &str) -> Command {
@@ -142,7 +146,12 @@ impl<'a> Shell<'a> {
                 assert!(key.ends_with("=..."), "{key}");
                 return;
             }
-            update if update.starts_with("kumiki update ") => format!("{update}{}", self.update),
+            update if update.starts_with("kumiki update ") => {
+                format!("{update}{}{}", self.vendor, self.public)
+            }
+            lists if LISTS.iter().any(|begin| lists.starts_with(begin)) => {
+                format!("{lists}{}", self.vendor)
+            }
             other => other.replace(PRIMARY, &primary.unwrap_or_default()),
         };
         let output = self.command(&text).output().unwrap();
@@ -160,7 +169,7 @@ fn begins(commands: &[String]) -> BTreeSet<String> {
 
 #[test]
 fn the_commands_that_keep_data_fresh_and_hand_it_out_do_what_they_say() {
-    let commands = commands("Keep the data fresh");
+    let commands = commands(" Keep the data fresh");
     let expected =
         ["curl --fail", "export KUMIKI_JQUANTS_API_KEY=...", "kumiki rank", "kumiki update"];
     assert!(begins(&commands).iter().eq(expected), "{commands:?}");
@@ -202,8 +211,22 @@ fn the_commands_that_keep_data_fresh_and_hand_it_out_do_what_they_say() {
 }
 
 #[test]
+fn the_commands_that_fetch_lists_do_what_they_say() {
+    let commands = commands("# Data");
+    let (folder, vendor) = (tempfile::tempdir().unwrap(), vendor());
+    let mut shell = Shell::new(folder.path(), &vendor);
+    let expected = ["kumiki data calendar vendor", "kumiki data instruments vendor"];
+    assert_eq!(commands, expected);
+    commands.iter().for_each(|command| shell.run(command));
+    for (file, rows) in [("markets_calendar.csv", 365), ("instruments.csv", CODES.len())] {
+        let text = fs::read_to_string(folder.path().join("vendor").join(file)).unwrap();
+        assert!(text.lines().count() > rows, "{file}: {text}");
+    }
+}
+
+#[test]
 fn the_commands_that_rank_and_ask_do_what_they_say() {
-    let commands = commands("Ranking");
+    let commands = commands(" Ranking");
     let expected = ["curl --compressed", "kumiki data", "kumiki rank", "kumiki sql"];
     assert!(begins(&commands).iter().eq(expected), "{commands:?}");
     let (folder, vendor) = (tempfile::tempdir().unwrap(), vendor());

@@ -64,11 +64,12 @@ pub(crate) fn address(name: &str, text: &str) -> Url {
 
 #[derive(Debug, Args)]
 pub(crate) struct InstrumentsArgs {
-    /// The data folder.
+    /// The data folder; it is made where there is none.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 
-    /// A date to fetch the list of, in place of those of the folder's files; may be given many times.
+    /// A date to fetch the list of, in place of those of the folder's files (without any, the last business
+    /// day before today); may be given many times.
     #[arg(long = "date", value_name = "YYYY-MM-DD", value_parser = parse_date)]
     pub(crate) dates: Vec<JstDate>,
 
@@ -90,7 +91,7 @@ pub(crate) struct InstrumentsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CalendarArgs {
-    /// The data folder; its markets_calendar.csv is made, or made longer.
+    /// The data folder, made where there is none; its markets_calendar.csv is made, or made longer.
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 

@@ -31,7 +31,7 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     print!("\n{}", pairs(&summary(report, data)));
     let failed = report.days.iter().filter(|day| day.outcome == DayOutcome::Failed);
     let days = failed.map(|day| (day.date.to_string(), day.reasons.as_slice()));
-    failures("days that could not be fetched", days.collect());
+    failures("days that could not be fetched", "see the issues below", days.collect());
     odd_rows(report);
     left_out_days(&report.left_out_days);
     corrections(report);
@@ -40,7 +40,7 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     gaps(&report.gaps);
     let issues = report.issues.iter();
     let issues = issues.map(|issue| (issue.code.to_string(), issue.reasons.as_slice()));
-    failures("issues that no source gave", issues.collect());
+    failures("issues that no source gave", "no source was asked", issues.collect());
 }
 
 fn number(value: u64) -> String {
@@ -98,6 +98,7 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
         (report.days_with(DayOutcome::Failed), "failed"),
         (report.days_with(DayOutcome::NotReached), "not reached"),
         (report.days_known, "known before"),
+        (report.days_closed, "closed"),
     ];
     let days = days.into_iter().filter(|(count, _)| *count > 0);
     let days: Vec<String> = days.map(|(count, word)| format!("{} {word}", number(count))).collect();
@@ -228,7 +229,8 @@ fn more(count: usize) {
     }
 }
 
-fn failures(title: &str, failed: Vec<(String, &[FailureReason])>) {
+/// What failed, each with its reasons; `without` says where to look for those of one that has none.
+fn failures(title: &str, without: &str, failed: Vec<(String, &[FailureReason])>) {
     if failed.is_empty() {
         return;
     }
@@ -236,7 +238,7 @@ fn failures(title: &str, failed: Vec<(String, &[FailureReason])>) {
     once_each(failed.into_iter().map(|(name, reasons)| {
         let reasons: Vec<String> =
             reasons.iter().map(|reason| format!("{}: {}", reason.source, reason.reason)).collect();
-        let reasons = if reasons.is_empty() { "see above".to_owned() } else { reasons.join("; ") };
+        let reasons = if reasons.is_empty() { without.to_owned() } else { reasons.join("; ") };
         (name, reasons)
     }));
 }

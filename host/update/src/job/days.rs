@@ -68,20 +68,21 @@ impl Job<'_> {
     fn wanted(&mut self) -> Vec<JstDate> {
         let from = self.first_wanted();
         self.report.from = Some(from);
-        let (mut wanted, mut others, mut known) = (Vec::new(), Vec::new(), 0);
+        let (mut wanted, mut others) = (Vec::new(), Vec::new());
+        let (mut known, mut closed) = (0, 0);
         for date in weekdays(from, self.options.to) {
             let is_done = self.state.fetched.contains(&date) || self.is_known_empty(date);
             match self.due_days().check(date) {
                 _ if is_done && !self.options.refetch => known += 1,
                 Ok(()) => wanted.push(date),
-                Err(NotDue::Closed) => known += 1,
+                Err(NotDue::Closed) => closed += 1,
                 Err(NotDue::AfterLast | NotDue::TooEarly | NotDue::NotCovered) => others.push(date),
             }
         }
         for date in others {
             self.day(date).outcome = Some(DayOutcome::NotDue);
         }
-        self.report.days_known = known;
+        (self.report.days_known, self.report.days_closed) = (known, closed);
         wanted
     }
 

@@ -85,8 +85,10 @@ pub struct Report {
     #[serde(serialize_with = "as_text_or_null")]
     #[schemars(with = "Option<String>", extend("format" = "date"))]
     pub to: Option<JstDate>,
-    /// Days of these that earlier runs had fetched, or that are known to have no trading.
+    /// Days of these that earlier runs had fetched, or that they found to have no data at any source.
     pub days_known: u64,
+    /// Weekdays of these, not fetched by earlier runs, on which the exchange is closed by its calendar.
+    pub days_closed: u64,
     /// Each source, in the order in which they are asked.
     pub sources: Vec<SourceReport>,
     /// Each day that was asked for, ascending.

@@ -45,7 +45,8 @@ fn the_next_run_fetches_what_is_new() {
     fixture.sleep_until("2026-01-14", 6);
     let report = fixture.run(vec![vendor(&fixture.asked)]).unwrap();
     assert_eq!(fixture.take_asked(), ["vendor 2026-01-13", "vendor 2026-01-14"]);
-    assert_eq!((report.days_known, report.ending), (4, Ending::Done));
+    assert_eq!((report.days_known, report.days_closed), (3, 1));
+    assert_eq!(report.ending, Ending::Done);
     let part = &report.sources[0];
     assert_eq!((part.fetched, part.inserted, part.unchanged), (6, 6, 0));
     assert_eq!(fixture.store.splits, [None, Some(date("2026-01-13"))]);
