@@ -191,7 +191,9 @@ impl Exchange {
 
     /// Ends an order whose time is over; the reason is its time in force unless another is given.
     pub(crate) fn expire(&mut self, number: OrderIx, now: TsNanos, why: Option<&'static str>) {
-        let why = why.unwrap_or(self.orders[number].record.request.time_in_force.as_str());
+        let record = &mut self.orders[number].record;
+        record.expired_early = why;
+        let why = why.unwrap_or(record.request.time_in_force.as_str());
         self.transition(number, OrderTrigger::Expire, now, |_| OrderEventKind::Expired(why));
         self.close(number);
     }

@@ -146,7 +146,12 @@ fn a_strategy_is_told_whatever_the_window_and_the_call_path() {
     assert!(price.parse::<f64>().unwrap() < 900.0, "{price} is a price of the new shares");
     let orders: Vec<Value> =
         serde_json::from_slice(&std::fs::read(user.path("run/orders.json")).unwrap()).unwrap();
-    let after = orders.iter().find(|order| order["client_order_id"] == "after").unwrap();
+    let of = |id: &str| orders.iter().find(|order| order["client_order_id"] == id).unwrap();
+    assert_eq!(
+        (&of("patient")["status"], &of("patient")["reason_code"]),
+        (&"EXPIRED".into(), &"EX_RIGHTS".into())
+    );
+    let after = of("after");
     assert_eq!(after["ts_submitted_ns"], split["ts_event_ns"]);
     assert_ne!(after["status"], "REJECTED", "it was sent for the new day: {after:#}");
 

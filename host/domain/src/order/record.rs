@@ -34,6 +34,8 @@ pub struct OrderRecord {
     pub ts_triggered: Option<TsNanos>,
     /// Why it was rejected.
     pub rejection: Option<Rejection>,
+    /// Why it expired before its time was over: `EX_RIGHTS` and the like.
+    pub expired_early: Option<&'static str>,
 }
 
 impl OrderRecord {
@@ -53,6 +55,7 @@ impl OrderRecord {
             ts_last: now,
             ts_triggered: None,
             rejection: None,
+            expired_early: None,
         }
     }
 

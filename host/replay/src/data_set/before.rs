@@ -13,8 +13,9 @@ use crate::error::RequestError;
 use crate::observer::RunObserver;
 use results::output::InputFile;
 
-/// How many days before a run files of trades and minutes are searched. Most issues trade every day; such
-/// a file of an earlier month costs a minute to read the first time.
+/// How many days before a run files of trades and minutes are searched, and with them the last one before the
+/// run, however old. Most issues trade every day; such a file of an earlier month costs a minute to read the
+/// first time.
 const SEARCH_DAYS: usize = 31;
 /// The same of daily files, which are small: some issues do not trade for months.
 const DAILY_SEARCH_DAYS: usize = 366;
@@ -88,8 +89,8 @@ impl Before {
                 format!("base price of {first}: {price}, of {} in {file}", at.jst_date())
             }
             None => format!(
-                "base price of {first}: none found in the {SEARCH_DAYS} days before (in daily files \
-                 {DAILY_SEARCH_DAYS}); no price range is checked on that day, and market orders sent before its first trade are rejected"
+                "base price of {first}: none found in the files of the {SEARCH_DAYS} days before (daily files: \
+                 {DAILY_SEARCH_DAYS}), nor in the last one before the run; no price range is checked on that day, and market orders sent before its first trade are rejected"
             ),
         }
     }
@@ -177,16 +178,11 @@ impl DataRequest {
         Ok((found, inputs))
     }
 
-    /// The files with days shortly before `first`: daily bars, minute bars, trades, the latest first.
+    /// The files with days shortly before `first`, or the last days that there are: daily bars, minute bars,
+    /// trades, the latest first.
     fn candidates(&self, first: JstDate) -> Result<Vec<Candidate>, DataError> {
         let back = |days| {
             std::iter::successors(Some(first), JstDate::pred_opt).nth(days).unwrap_or(JstDate::MIN)
-        };
-        let (near, daily_near) = (back(SEARCH_DAYS), back(DAILY_SEARCH_DAYS));
-        let is_near = |candidate: &Candidate| {
-            let period = candidate.period();
-            let earliest = if candidate.is_daily() { daily_near } else { near };
-            period.first() < first && period.last() >= earliest
         };
         let mut all = Vec::new();
         for granularity in [BarGranularity::Day, BarGranularity::Minute] {
@@ -200,7 +196,16 @@ impl DataRequest {
             Err(DataError::NoTradeFiles { .. }) => {}
             Err(error) => return Err(error),
         }
-        all.retain(is_near);
+        all.retain(|candidate: &Candidate| candidate.period().first() < first);
+        let earliest = |is_daily, days| {
+            let of_kind = all.iter().filter(|candidate| candidate.is_daily() == is_daily);
+            let last = of_kind.map(|candidate| candidate.period().last()).max();
+            last.unwrap_or(first).min(back(days))
+        };
+        let (daily, others) = (earliest(true, DAILY_SEARCH_DAYS), earliest(false, SEARCH_DAYS));
+        all.retain(|candidate| {
+            candidate.period().last() >= if candidate.is_daily() { daily } else { others }
+        });
         Ok(all)
     }
 }

@@ -91,9 +91,10 @@ tables! {
             order.average_price();
         "status": &str, "state at the end", order.status.as_str();
         "ts_last_ns": TsNanos, "when something last happened to it", order.ts_last;
-        "reason_code": Option<&str>, "why it was rejected",
-            order.rejection.as_ref().map(|why| why.code.as_str());
-        "reason_text": Option<&str>, "the same for people",
+        "reason_code": Option<&str>,
+            "why it was rejected, or why it expired before its time: EX_RIGHTS, LOT_CHANGE, ...",
+            order.rejection.as_ref().map(|why| why.code.as_str()).or(order.expired_early);
+        "reason_text": Option<&str>, "why it was rejected, for people",
             order.rejection.as_ref().map(|why| why.text.as_str());
         "commission": Money, "fees in yen", order.commission;
         "expire_time_ns": Option<TsNanos>, "end of life, for GTD orders", order.request.expire_time;
