@@ -96,6 +96,61 @@ pub fn acting(says: &str, encode: impl Fn(&str) -> Vec<u8>, width: usize, flag: 
         .replace("WIDTH", &width.to_string())
 }
 
+/// The strategy that acts at every 40th row, which asks for its working orders with every event, notes how its
+/// allocator is called, and writes that into its log in the end: alignment and size of each block.
+///
+/// # Panics
+/// When its text is another one than this rests on.
+#[must_use]
+pub fn noting_allocations() -> String {
+    let text = acting("", |text| text.as_bytes().to_vec(), 1, 0);
+    let (log, events) = ("(func $log (param i32 i64 i32 i32)))", "(param i32 i32) call $done)");
+    let digit = |at: u32, value: &str| {
+        format!(
+            "(i32.store8 (i32.add (global.get $notes) (i32.const {at}))
+               (i32.add (i32.const 48) (i32.rem_u {value} (i32.const 10))))"
+        )
+    };
+    let size = |by: u32| format!("(i32.div_u (local.get 3) (i32.const {by}))");
+    let note = [
+        digit(0, "(local.get 2)"),
+        digit(1, &size(1_000)),
+        digit(2, &size(100)),
+        digit(3, &size(10)),
+        digit(4, &size(1)),
+    ];
+    let note = format!(
+        "(if (i32.lt_u (global.get $notes) (i32.const 140000)) (then
+           {} (i32.store8 (i32.add (global.get $notes) (i32.const 5)) (i32.const 32))
+           (global.set $notes (i32.add (global.get $notes) (i32.const 6)))))",
+        note.join("\n")
+    );
+    let realloc = "(param i32 i32 i32 i32) (result i32)\n    (global.set $free (i32.and";
+    let last = "guest@1.0.0#stop\") (param i64))";
+    let written = "guest@1.0.0#stop\") (param i64)
+         (call $log (i32.const 1) (i64.const 0) (i32.const 131072)
+           (i32.sub (global.get $notes) (i32.const 131072))))
+       (global $notes (mut i32) (i32.const 131072))";
+    let orders = "(import \"kumiki:strategy/portfolio@1.0.0\" \"working-orders\"
+         (func $working (param i32)))";
+    let changes = [
+        ("(memory (export \"memory\") 4)", "(memory (export \"memory\") 64)".to_owned()),
+        ("(func $done (global.set $free (i32.const 8192)))", "(func $done)".to_owned()),
+        (
+            "(global $free (mut i32) (i32.const 8192))",
+            "(global $free (mut i32) (i32.const 262144))".to_owned(),
+        ),
+        (realloc, realloc.replace("(global.set", &format!("{note}\n    (global.set"))),
+        (last, written.to_owned()),
+        (log, format!("{log}\n{orders}")),
+        (events, "(param i32 i32) (call $working (i32.const 256)))".to_owned()),
+    ];
+    changes.into_iter().fold(text, |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, &to, 1)
+    })
+}
+
 /// The component around a module's text, whose texts have this encoding.
 ///
 /// # Panics

@@ -145,8 +145,29 @@ pub struct Fault {
 
 impl std::error::Error for Fault {}
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Fault {
+    /// Whether another text of a fault tells of the same: strategy, call, event and kind. Where the engine or the
+    /// host explains it in words of its own, and how it got there, is left out.
+    #[must_use]
+    pub fn is_told_by(&self, text: &str) -> bool {
+        let kind = match &self.kind {
+            FaultKind::Protocol(_) => "broke the contract:".to_owned(),
+            FaultKind::Trap(_) => "trapped:".to_owned(),
+            FaultKind::Fuel { .. } => "used up its fuel".to_owned(),
+            kind => kind.to_string(),
+        };
+        text.strip_prefix(&self.place()).is_some_and(|rest| rest.trim_start().starts_with(&kind))
+    }
+
+    /// Which strategy failed, and where.
+    fn place(&self) -> String {
+        let mut text = String::new();
+        // Writing into a text does not fail.
+        let _ = self.write_place(&mut text);
+        text
+    }
+
+    fn write_place(&self, f: &mut dyn fmt::Write) -> fmt::Result {
         let short_hash = self.sha256.get(..12).unwrap_or(&self.sha256);
         write!(f, "strategy `{}` ({short_hash})", on_one_line(&self.component))?;
         if !matches!(self.kind, FaultKind::Refused(_)) {
@@ -156,6 +177,13 @@ impl fmt::Display for Fault {
             }
             write!(f, ",")?;
         }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_place(f)?;
         write!(f, " {}", self.kind)?;
         if let Some(advice) = self.kind.advice(self.export) {
             write!(f, "; {advice}")?;

@@ -92,8 +92,8 @@ macro_rules! guest_limits {
 
 guest_limits! {
     Fuel: "fuel", Fuel, 100_000_000, 1_000_000_000_000, "units of fuel in one call",
-        "work for each event that a call handles, about 0.1 s: an endless loop ends soon, at the \
-         same point on every machine";
+        "work for each event that a call handles, about 0.1 s, and that of 16 in a call with more: an \
+         endless loop ends soon, at the same point on every machine";
     LifecycleFuel: "lifecycle-fuel", Fuel, 2_000_000_000, 1_000_000_000_000, "units of fuel in one call",
         "work of setting up, init, start and stop, about 2 s each: tables may be built there";
     Memory: "memory", Bytes, 64 << 20, 1 << 30, "bytes of memory",

@@ -18,10 +18,17 @@ pub const ORDERS_MAX: u32 = 4_000_000;
 pub const GTD_BUSINESS_DAYS_MAX: u32 = 10;
 /// Rows of a table of commissions.
 pub const COMMISSION_TIERS_MAX: usize = 16;
+/// Events whose fuel one call into a strategy is given at most, however many events it handles.
+pub const FUEL_EVENTS_MAX: usize = 16;
 /// Rows of one window handed to a strategy.
 pub const WINDOW_ROWS_MAX: u32 = 65_536;
 /// Stack of a strategy in bytes.
 pub const GUEST_STACK_MAX: usize = 1 << 20;
+/// Functions, types, imports, exports and the like of all modules and components of a component. The
+/// interpreters of Python and JavaScript have 26,000 and 23,000.
+pub const COMPONENT_ITEMS_MAX: u64 = 65_536;
+/// Instances of modules and components that a component makes, those inside of others too.
+pub const COMPONENT_INSTANCES_MAX: u64 = 1_024;
 /// Bytes of a component file.
 pub const COMPONENT_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of the JSON handed to a strategy's init.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use domain::fault::Fault;
 use domain::guest_limit::LimitChange;
 use domain::limits::WINDOW_ROWS_MAX;
 use domain::{GuestLimit, InstrumentId, Money, TsNanos};
@@ -31,6 +32,8 @@ use crate::options::ReplayOptions;
 use crate::request::{RunRequest, component_identity};
 use crate::strategies::Strategies;
 
+/// The status of a run that ended with a fault.
+const FAILED: &str = "failed";
 /// Trades handed over at once: none before its time.
 const WINDOW: u32 = 1;
 /// What may differ: how many trades were handed over at once, and the program that wrote it down.
@@ -78,7 +81,7 @@ pub enum VerifyError {
     },
     /// Somebody stopped the run, and nothing says where.
     #[error(
-        "the run in {0} was interrupted by a person, and it has no record of where; only a run that ended,          or that a client of the engine stopped, can be made again"
+        "the run in {0} was interrupted by a person, and it has no record of where; only a run that ended, or that a client of the engine stopped, can be made again"
     )]
     Interrupted(PathBuf),
     /// The run could not be made.
@@ -226,14 +229,28 @@ impl VerifyRequest {
         if modules[0].call_path() == CallPath::Direct {
             modules.push(load(&request, Some(CallPath::General), observer)?);
         }
-        for module in modules {
+        for (other, module) in modules.iter().enumerate() {
+            // The first one is called as it was in the run.
+            let is_other = other > 0;
             let path = module.call_path().as_str();
             let out = self.strategies.cache.join(format!("again-{path}"));
             let script = self.script(&request.data.instruments)?;
-            let again = run_again(&request, &module, &data, (&options, script), &out, observer)?;
+            // Who ran out of fuel does so again.
+            let more_fuel = is_other && recorded.status != FAILED;
+            let running = if more_fuel { with_adapters(&request) } else { request.clone() };
+            let requests = (&request, &running);
+            let (again, fault) =
+                run_again(requests, module, &data, (&options, script), &out, observer)?;
             let changed =
                 files_changed(&self.folder, &out).map_err(|error| self.damaged(&error))?;
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
+            let mut manifest = manifest.clone();
+            if is_other
+                && let Some(fault) = fault
+                && manifest["fault"].as_str().is_some_and(|told| fault.is_told_by(told))
+            {
+                manifest["fault"] = now["fault"].clone();
+            }
             found.runs.push(RunAgain {
                 path,
                 event_log_digest: again.event_log_digest,
@@ -365,24 +382,41 @@ fn load(
     patient.load_strategy(call_path, &|| observer.is_cancelled())
 }
 
-/// The run on one path, as its manifest.
+/// The general path's adapters use fuel of their own at each call of the host: with so many times as much it
+/// does not run out of it where the direct one does not.
+const GENERAL_FUEL: u64 = 2;
+
+/// A request with the fuel of the general path.
+fn with_adapters(request: &RunRequest) -> RunRequest {
+    let mut limits = request.limits;
+    for fuel in [&mut limits.fuel_per_event, &mut limits.fuel_per_lifecycle_call] {
+        *fuel = fuel.saturating_mul(GENERAL_FUEL);
+    }
+    RunRequest { limits, ..request.clone() }
+}
+
+/// The run on one path, as its manifest, and why it failed: that of the run, and how it is made.
 fn run_again(
-    request: &RunRequest,
+    (request, running): (&RunRequest, &RunRequest),
     module: &StrategyModule,
     data: &DataSet,
     (options, mut script): (&ReplayOptions, Scripted),
     out: &Path,
     observer: &mut dyn RunObserver,
-) -> Result<Manifest, VerifyError> {
+) -> Result<(Manifest, Option<Box<Fault>>), VerifyError> {
     let mut folder = request.folder(out).map_err(RequestError::from)?;
     let stops = script.stops();
-    let totals = request.replay(module, data, options, &mut folder, &mut script, observer)?;
+    let totals = running.replay(module, data, options, &mut folder, &mut script, observer)?;
     if totals.status == RunStatus::Interrupted && (!stops || observer.is_cancelled()) {
         return Err(VerifyError::Stopped);
     }
     let manifest = request.manifest(options, &totals, module, data);
     folder.finish(&manifest, &totals).map_err(RequestError::from)?;
-    Ok(manifest)
+    let fault = match totals.status {
+        RunStatus::Failed(fault) => Some(fault),
+        RunStatus::Completed | RunStatus::Interrupted => None,
+    };
+    Ok((manifest, fault))
 }
 
 /// How the audit log tells the time of the outside.

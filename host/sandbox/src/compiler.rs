@@ -2,7 +2,7 @@
 //! than somebody wants it.
 //!
 //! A compiler cannot be interrupted. One that takes too long is left alone and ends with the process;
-//! what it can still take is bounded by the cost of its functions and by the size of the file.
+//! what it can still take is bounded by how much there is to the component and by the cost of its functions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use crate::complexity::{self, Costly};
 use crate::config::Limits;
 use crate::contract::Contract;
 use crate::error::SandboxError;
+use crate::extent::{self, TooMuch};
 use crate::program;
 
 /// What a fault names as the call that failed.
@@ -79,9 +80,21 @@ impl Compiler {
 
     fn compiled(&self) -> Result<Code, SandboxError> {
         check(self.contract, &self.artefact)?;
+        self.check_extent()?;
         self.check_cost()?;
         code(&self.engine, self.artefact.component(), self.program.as_ref())
             .map_err(|error| not_compiled(&self.artefact, format!("{error:#}")))
+    }
+
+    fn check_extent(&self) -> Result<(), SandboxError> {
+        match extent::too_much(self.artefact.component()) {
+            Ok(None) => Ok(()),
+            Ok(Some(TooMuch { what, used, allowed })) => {
+                let kind = FaultKind::Limit { what, used, allowed };
+                Err(self.contract.fault(&self.artefact, kind))
+            }
+            Err(error) => Err(not_compiled(&self.artefact, error.to_string())),
+        }
     }
 
     fn check_cost(&self) -> Result<(), SandboxError> {

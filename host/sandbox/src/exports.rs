@@ -196,6 +196,7 @@ mod tests {
             memory: "memory".to_owned(),
             realloc: "cabi_realloc".to_owned(),
             set_up: Vec::new(),
+            instances: 1,
             functions: ["init", "start", "advance", "on-order-events", "on-account-events", "stop"]
                 .map(function)
                 .into(),

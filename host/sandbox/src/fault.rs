@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use domain::fault::FaultKind;
 use domain::{GuestLimit, TsNanos, text};
-use wasmtime::{Error, Trap, WasmBacktrace};
+use wasmtime::{Error, ExternType, Module, Trap, WasmBacktrace};
 
 use crate::state::State;
 
@@ -34,6 +34,8 @@ const INITIALIZE: &str = "_initialize";
 const TOO_MANY: &str = "resource limit exceeded: ";
 /// Bytes of a function's name in a backtrace.
 const FRAME_BYTES_MAX: usize = 256;
+/// How the engine begins its picture of a backtrace.
+const BACKTRACE: &str = "error while executing at wasm backtrace";
 /// How the engine says that a guest hands over more than the host lets it.
 const TOO_MUCH_COPIED: &str = "fuel allocated for hostcalls has been exhausted";
 
@@ -98,8 +100,15 @@ fn kind_of(
             }
             None => FaultKind::Trap(trap.to_string()),
         },
-        None => of_words(state, format!("{error:#}")),
+        None => of_words(state, words(error)),
     }
+}
+
+/// The words of an error, without the engine's own picture of a backtrace.
+fn words(error: &Error) -> String {
+    let all = error.chain().map(ToString::to_string);
+    let told: Vec<String> = all.filter(|text| !text.starts_with(BACKTRACE)).collect();
+    told.join(": ")
 }
 
 /// The fault behind an error that the engine tells in words alone.
@@ -117,11 +126,28 @@ fn backtrace(error: &Error) -> Vec<String> {
     trace
         .frames()
         .iter()
+        .filter(|frame| !is_adapter(frame.module()))
         .map(|frame| match frame.func_name() {
             Some(name) => Frame::of(name),
             None => format!("function {}", frame.func_index()),
         })
         .collect()
+}
+
+/// Whether a module is what tools put between a program and its imports, which only the general path runs: it
+/// gives a table and functions that have numbers for names, has no memory and asks for nothing.
+fn is_adapter(module: &Module) -> bool {
+    let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+    let mut has_table = false;
+    let only_jumps = module.exports().all(|export| match export.ty() {
+        ExternType::Table(_) => {
+            has_table = true;
+            true
+        }
+        ExternType::Func(_) => is_number(export.name()),
+        _ => false,
+    });
+    only_jumps && has_table && module.imports().len() == 0
 }
 
 /// A function's name in a backtrace: short names of the guest's can stand for very long ones.

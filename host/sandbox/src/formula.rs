@@ -97,6 +97,7 @@ impl FormulaModule {
     pub fn instantiate(&self, limits: Limits) -> Result<FormulaInstance, SandboxError> {
         let running = Running::make(&self.origin, limits, |store| match &self.ready {
             Either::Direct((ready, plan)) => {
+                plan.allow_instances(store.data_mut())?;
                 let instance = ready.instantiate(&mut *store)?;
                 exports::Exports::find(store, instance, plan).map(Either::Direct)
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::account::PortfolioView;
 use domain::fault::{Fault, FaultKind, Identity};
+use domain::limits::FUEL_EVENTS_MAX;
 use domain::market::Window;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{AccountEvent, Instrument, OrderEvent, TsNanos};
@@ -89,8 +90,11 @@ impl StrategyInstance {
         self.running.store.data().limits.fuel_per_lifecycle_call
     }
 
+    /// Fuel of a call that handles so many events: of many together that of [`FUEL_EVENTS_MAX`], so that an
+    /// endless loop ends soon in a large window too. A run that needs more there is made again with window 1.
     fn events_fuel(&self, events: usize) -> u64 {
-        self.running.store.data().limits.fuel_per_event.saturating_mul(events.max(1) as u64)
+        let events = events.clamp(1, FUEL_EVENTS_MAX) as u64;
+        self.running.store.data().limits.fuel_per_event.saturating_mul(events)
     }
 }
 

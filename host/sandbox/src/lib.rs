@@ -14,8 +14,9 @@
 //!   [`domain::order_mapping::OrderMapping`], on the general path alone; [`GatewayDialectModule`] and
 //!   [`GatewayDialectInstance`] for those of local gateways, behind [`domain::gateway_mapping::GatewayMapping`].
 //!
-//! A component is compiled beside the thread that waits for it (`compiler`), within a deadline and after
-//! its functions were counted (`complexity`), because a few kilobytes can keep a compiler for minutes.
+//! A component is compiled beside the thread that waits for it (`compiler`), within a deadline and after what there
+//! is to it (`extent`) and the cost of its functions (`complexity`) were counted, because a few kilobytes can keep a
+//! compiler for minutes.
 //!
 //! There are two ways of calling a guest, behind one trait for each contract (`calls`). *Direct*: the
 //! program inside the component is called through `abi`, the canonical ABI of the contract's types;
@@ -42,6 +43,7 @@ mod dialect;
 mod engine;
 mod error;
 mod exports;
+mod extent;
 mod fault;
 mod formula;
 mod general;

@@ -8,12 +8,16 @@ mod shim;
 mod tests;
 mod wiring;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use domain::GuestLimit;
+use domain::fault::FaultKind;
 use wasmparser::{CanonicalOption, ComponentExternalKind, ExternalKind, Parser, Payload, TypeRef};
+use wasmtime::Result;
 
 use crate::contract::Contract;
+use crate::state::State;
 use crate::version::InterfaceName;
 use shim::{Fixup, Shim};
 use wiring::{ComponentPart, CoreExport, CoreFunction, CoreInstance, Function, Wiring};
@@ -33,6 +37,23 @@ pub(crate) struct Plan {
     pub(crate) set_up: Vec<String>,
     /// The functions of the contract, by their names there.
     pub(crate) functions: BTreeMap<String, LiftedFunction>,
+    /// Modules that the component instantiates; the direct path needs one of them.
+    pub(crate) instances: usize,
+}
+
+impl Plan {
+    /// The limit on instances holds for the component as it is, so that it is the same on both paths.
+    ///
+    /// # Errors
+    /// With the breach in the state when there are more.
+    pub(crate) fn allow_instances(&self, state: &mut State) -> Result<()> {
+        let allowed = state.limits.instances;
+        if self.instances <= allowed {
+            return Ok(());
+        }
+        let (limit, allowed) = (GuestLimit::Instances, allowed as u64);
+        state.breach(FaultKind::Budget { limit, used: allowed + 1, allowed })
+    }
 }
 
 /// An import of the program: where it looks for it, and which function of the contract it is.
@@ -65,8 +86,29 @@ pub(crate) fn prove(contract: &Contract, component: &[u8]) -> Proof<Plan> {
     if wiring.starts {
         return Err("it has a start function of the component model".to_owned());
     }
+    only_names_inside(component, &wiring)?;
     let lifted = lifted_functions(contract, component, &wiring)?;
     Prover::new(component, &wiring, &lifted)?.plan(&lifted)
+}
+
+/// Sees to it that no component inside, of which an instance is made, does work of its own: the direct path would
+/// leave that out.
+fn only_names_inside(component: &[u8], wiring: &Wiring<'_>) -> Proof<()> {
+    let made = wiring.instances.iter().filter_map(|part| match part {
+        ComponentPart::Component { component, .. } => Some(*component),
+        _ => None,
+    });
+    for inside in made.collect::<BTreeSet<u32>>() {
+        renamed(inside_bytes(component, wiring, inside)?)?;
+    }
+    Ok(())
+}
+
+/// A component inside.
+fn inside_bytes<'w>(component: &'w [u8], wiring: &Wiring<'_>, inside: u32) -> Proof<&'w [u8]> {
+    let range = wiring.components.get(inside as usize).cloned().flatten();
+    let bytes = range.and_then(|range| component.get(range));
+    bytes.ok_or_else(|| "a component inside is not its own".to_owned())
 }
 
 /// A lifted function: its core function and options.
@@ -101,9 +143,7 @@ fn lifted_functions<'w>(
             .map(|(name, _, index)| Ok((name.clone(), lift(*index)?)))
             .collect(),
         Some(ComponentPart::Component { component: inside, arguments }) => {
-            let range = wiring.components.get(*inside as usize).cloned().flatten();
-            let bytes = range.and_then(|range| component.get(range));
-            let renamed = renamed(bytes.ok_or("a component inside is missing")?)?;
+            let renamed = renamed(inside_bytes(component, wiring, *inside)?)?;
             let argument = |import: &str| {
                 let is_it = |(name, kind, _): &&(&str, ComponentExternalKind, u32)| {
                     *name == import && *kind == ComponentExternalKind::Func
@@ -306,7 +346,15 @@ impl<'w> Prover<'w> {
             realloc: options.realloc.ok_or("none of its functions names an allocator")?.to_owned(),
             set_up: self.set_up()?,
             functions,
+            instances: self.instances(),
         })
+    }
+
+    /// Modules that the component instantiates.
+    fn instances(&self) -> usize {
+        let is_module =
+            |instance: &&CoreInstance<'_>| matches!(instance, CoreInstance::Module { .. });
+        self.wiring.core_instances.iter().filter(is_module).count()
     }
 
     /// What every import of the program is.

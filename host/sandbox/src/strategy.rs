@@ -115,6 +115,7 @@ impl StrategyModule {
     pub fn instantiate(&self, limits: Limits) -> Result<StrategyInstance, SandboxError> {
         let running = Running::make(&self.origin, limits, |store| match &self.ready {
             Either::Direct((ready, plan)) => {
+                plan.allow_instances(store.data_mut())?;
                 let instance = ready.instantiate(&mut *store)?;
                 Exports::find(store, instance, plan).map(Either::Direct)
             }

@@ -45,6 +45,36 @@ fn runs_of_every_kind_come_out_the_same() {
     }
 }
 
+/// A run that failed is told again as it was, on both paths, where the fault was the guest's own or a limit.
+#[test]
+fn runs_that_failed_come_out_the_same() {
+    let user = UserFolder::with_sample(2, 2_000);
+    let guest = |name: &str| built::test_guest(name).display().to_string();
+    for (strategy, options) in [
+        (guest("floods-output"), "--param flood=lines --param count=100"),
+        (guest("floods-output"), "--param flood=notes --param bytes=4000 --param count=100"),
+        (guest("returns-huge-lists"), "--param count=257"),
+        (guest("floods-log"), "--param line_bytes=20000"),
+        (guest("loops-forever"), "--window 1024 --limit fuel=1000000"),
+        (guest("panics-in-event"), "--param at=700"),
+        ("sma-cross".to_owned(), "--limit lifecycle-fuel=18000"),
+        ("sma-cross".to_owned(), "--limit instances=1"),
+    ] {
+        let run = format!("replay run {strategy} --data data --instrument 7203.TSE --quiet");
+        let said = user.said(&format!("{run} {options} --out failed"));
+        assert_eq!(said.code, 3, "{options}: {said:?}");
+        let file =
+            if strategy == "sma-cross" { String::new() } else { format!("--strategy {strategy}") };
+        let (said, value) = verified(&user, &format!("failed {file}"));
+        assert_eq!(
+            (said.code, value["verdict"].as_str()),
+            (0, Some("same")),
+            "{options}: {said:?}"
+        );
+        assert_eq!(value["found"]["runs"].as_array().unwrap().len(), 2, "{options}");
+    }
+}
+
 #[test]
 fn a_run_that_read_ahead_does_not_come_out_the_same() {
     let user = UserFolder::with_sample(2, 4_000);

@@ -9,8 +9,9 @@ use domain::formula::FormulaRuntime;
 use domain::strategy::StrategyRuntime;
 use domain::{GuestLimit, InstrumentIx, JstDate};
 use results::{RunResult, RunStatus};
-use sandbox::{CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
-use tests::{built, runs, sample};
+use sandbox::{Artefact, CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
+use tests::{built, runs, sample, wat};
+use wit_component::StringEncoding;
 
 use crate::common::{instrument, one};
 
@@ -87,7 +88,7 @@ fn ending(status: &RunStatus) -> Option<(String, String, String)> {
             match &fault.kind {
                 FaultKind::Memory { allowed, .. } => format!("memory beyond {allowed}"),
                 kind => kind.to_string(),
-            },
+            } + &fault.backtrace.join(" < "),
         )),
         _ => None,
     }
@@ -119,6 +120,30 @@ fn all_strategies_agree_on_both_paths() {
         }
     }
     assert!(orders > 2_000, "agreement means something: {orders} orders");
+}
+
+/// What a guest sees of its own memory is the same too: which blocks it is asked for, and in which order.
+#[test]
+fn the_allocator_is_called_alike_on_both_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    sample::write(folder.path(), "72030", 2, 1_500, 23);
+    let series = sample::load(folder.path(), "72030", &folder.path().join("cache"));
+    let bytes = wat::component(&wat::noting_allocations(), StringEncoding::UTF8);
+    for window in [1, 64] {
+        let [direct, general] = [CallPath::Direct, CallPath::General].map(|path| {
+            let artefact = Artefact::from_bytes("notes", bytes.clone()).unwrap();
+            let module = sandbox(Some(path)).prepare(artefact).unwrap();
+            let run = run(&module, &series, window, "{}");
+            assert_eq!(run.totals.status, RunStatus::Completed);
+            run.log.last().unwrap().message.clone()
+        });
+        assert_eq!(direct, general, "window {window}");
+        // Lists before their texts, and lists of nothing.
+        for block in ["80176 10007 10007", "80128 10007 40000", "80000 "] {
+            assert!(direct.contains(block), "{block}: {}", &direct[..600]);
+        }
+        assert!(direct.split(' ').count() > 300);
+    }
 }
 
 #[test]

@@ -1,4 +1,6 @@
-//! Writing into a component's memory.
+//! Writing into a component's memory. Its allocator is called as the engine's component model calls it: once for
+//! each list and each text, empty ones too, a list before the texts inside it. So what a guest sees of its
+//! memory is the same on both paths.
 
 use wasmtime::{AsContextMut, Error, Result, StoreContextMut};
 
@@ -31,17 +33,13 @@ impl Guest {
         }
     }
 
-    /// Copies bytes into memory that the strategy then owns; tells where. Nothing is asked for
-    /// when there are no bytes: no one may look there.
+    /// Copies bytes into memory that the strategy then owns; tells where.
     pub(crate) fn copy_in(
         &self,
         store: &mut StoreContextMut<'_, State>,
         alignment: u32,
         bytes: &[u8],
     ) -> Result<u32> {
-        if bytes.is_empty() {
-            return Ok(alignment);
-        }
         let (pointer, place) = self.allocate(store, alignment, bytes.len())?;
         place.copy_from_slice(bytes);
         Ok(pointer)
@@ -54,9 +52,6 @@ impl Guest {
         columns: &[&[f64]],
     ) -> Result<u32> {
         let bytes = columns.iter().map(|column| size_of_val(*column)).sum();
-        if bytes == 0 {
-            return Ok(8);
-        }
         let (pointer, mut rest) = self.allocate(store, 8, bytes)?;
         for column in columns {
             let (target, after) = rest.split_at_mut(size_of_val(*column));
@@ -73,7 +68,10 @@ pub(crate) fn no_place(pointer: u32) -> Error {
     Error::msg(format!("it wants an answer at {pointer}, where it cannot be"))
 }
 
-/// Lays out records one after another, as they are to stand in memory; texts go there at once.
+/// Bytes of an element of a list, and what its place is a multiple of.
+pub(crate) type Layout = (usize, u32);
+
+/// Lays out records one after another, as they are to stand in memory; lists and texts in them go there at once.
 pub(crate) struct Lower<'a> {
     store: StoreContextMut<'a, State>,
     guest: &'a Guest,
@@ -155,20 +153,51 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// A list inside a record, laid out by `each` with elements of the given alignment.
+    /// A list inside a record, laid out by `each`.
     pub(crate) fn list<T>(
         &mut self,
         items: &[T],
-        alignment: u32,
-        mut each: impl FnMut(&mut Self, &T) -> Result<()>,
+        layout: Layout,
+        each: impl FnMut(&mut Self, &T) -> Result<()>,
     ) -> Result<()> {
         let outer = std::mem::take(&mut self.buffer);
+        let pointer = self.elements(items, layout, each)?;
+        self.buffer = outer;
+        self.pointer_and_length(pointer, items.len())
+    }
+
+    /// A list as an argument, laid out by `each`; tells its pointer.
+    pub(crate) fn argument<T>(
+        mut self,
+        items: &[T],
+        layout: Layout,
+        each: impl FnMut(&mut Self, &T) -> Result<()>,
+    ) -> Result<u32> {
+        let pointer = self.elements(items, layout, each)?;
+        self.give_back();
+        Ok(pointer)
+    }
+
+    /// Asks for the memory of a list, lays its elements out in the empty buffer, and copies them there.
+    #[inline]
+    fn elements<T>(
+        &mut self,
+        items: &[T],
+        (bytes_each, alignment): Layout,
+        mut each: impl FnMut(&mut Self, &T) -> Result<()>,
+    ) -> Result<u32> {
+        let bytes = items.len() * bytes_each;
+        let (pointer, _) = self.guest.allocate(&mut self.store, alignment, bytes)?;
         for item in items {
             each(self, item)?;
         }
-        let inner = std::mem::replace(&mut self.buffer, outer);
-        let pointer = self.guest.copy_in(&mut self.store, alignment, &inner)?;
-        self.pointer_and_length(pointer, items.len())
+        // Memory never shrinks, so the place is still there.
+        let memory = self.guest.memory.data_mut(&mut self.store);
+        match memory.get_mut(pointer as usize..pointer as usize + bytes) {
+            Some(place) if self.buffer.len() == bytes => place.copy_from_slice(&self.buffer),
+            _ => return Err(no_place(pointer)),
+        }
+        Ok(pointer)
     }
 
     #[inline]
@@ -193,13 +222,6 @@ impl<'a> Lower<'a> {
         payload(self)?;
         self.buffer.resize(end, 0);
         Ok(())
-    }
-
-    /// Copies what was laid out into memory that the strategy then owns; tells where.
-    pub(crate) fn finish(mut self, alignment: u32) -> Result<u32> {
-        let pointer = self.guest.copy_in(&mut self.store, alignment, &self.buffer);
-        self.give_back();
-        pointer
     }
 
     /// Copies what was laid out to an address that the strategy named.

@@ -54,13 +54,15 @@ fn program() -> (Store<State>, Guest) {
 /// Lowers something and decodes it as a named type of the contract.
 fn lowered(name: &str, lower: impl Fn(&mut Lower<'_>)) -> String {
     let (mut store, guest) = program();
-    let mut buffer = Lower::new(&mut store, &guest);
-    lower(&mut buffer);
-    // Twice, so that a wrong size shows in the second.
-    lower(&mut buffer);
-    let pointer = buffer.finish(8).unwrap() as usize;
     let contract = Contract::new(&STRATEGY);
     let of = contract.named(name);
+    // Twice, so that a wrong size shows in the second.
+    let each = |to: &mut Lower<'_>, (): &()| {
+        lower(to);
+        Ok(())
+    };
+    let buffer = Lower::new(&mut store, &guest);
+    let pointer = buffer.argument(&[(), ()], (contract.size(&of), 8), each).unwrap() as usize;
     let memory = guest.memory.data(&store);
     let first = contract.decode(&of, memory, pointer);
     assert_eq!(first, contract.decode(&of, memory, pointer + contract.size(&of)));
@@ -248,7 +250,9 @@ fn working_orders_are_written_as_the_contract_says() {
     let (mut store, guest) = program();
     let mut buffer = Lower::new(&mut store, &guest);
     to_guest::working_orders(&mut buffer, &[order.clone(), order]).unwrap();
-    let pointer = buffer.finish(4).unwrap() as usize;
+    let pointer = 512;
+    buffer.finish_at(4, pointer).unwrap();
+    let pointer = pointer as usize;
     let contract = Contract::new(&STRATEGY);
     let one = "{request: {client-order-id: 'O-1', instrument: 3, side: sell, order-type: \
                stop-limit, quantity: 100, price: 7, trigger-price: none, trigger-type: last, \

@@ -8,8 +8,18 @@ use domain::{
 };
 use wasmtime::{Result, StoreContextMut};
 
-use super::{Enumeration, Lower};
+use super::{Enumeration, Layout, Lower};
 use crate::state::{Guest, State};
+
+/// The records of the contract's lists.
+const BAR: Layout = (56, 8);
+const INSTRUMENT: Layout = (24, 8);
+const TICK_BAND: Layout = (16, 8);
+const ORDER_EVENT: Layout = (88, 8);
+const ACCOUNT_EVENT: Layout = (64, 8);
+const ORDER: Layout = (128, 8);
+/// A `string` as an element.
+const TEXT: Layout = (8, 4);
 
 /// A `window` and its limit as `advance` takes them: the case, then the joined payloads of all cases
 /// (`one-bar` is the widest), then the limit.
@@ -78,9 +88,10 @@ pub(crate) fn bars(
     bars: &[Bar],
     limit: u32,
 ) -> Result<WindowArguments> {
-    let mut lower = Lower::new(store, guest);
-    bars.iter().for_each(|one| bar(&mut lower, one));
-    let pointer = lower.finish(8)?;
+    let pointer = Lower::new(store, guest).argument(bars, BAR, |lower, one| {
+        bar(lower, one);
+        Ok(())
+    })?;
     Ok((BARS, u64::from(pointer), u32::try_from(bars.len())?, 0, 0, 0, 0, 0, 0, limit))
 }
 
@@ -96,11 +107,8 @@ pub(super) fn bar(lower: &mut Lower<'_>, bar: &Bar) {
 }
 
 /// `list<instrument>`; tells its pointer.
-pub(crate) fn instruments(mut lower: Lower<'_>, instruments: &[Instrument]) -> Result<u32> {
-    for one in instruments {
-        instrument(&mut lower, one)?;
-    }
-    lower.finish(8)
+pub(crate) fn instruments(lower: Lower<'_>, instruments: &[Instrument]) -> Result<u32> {
+    lower.argument(instruments, INSTRUMENT, instrument)
 }
 
 /// `record instrument`
@@ -109,7 +117,7 @@ pub(super) fn instrument(lower: &mut Lower<'_>, instrument: &Instrument) -> Resu
     lower.text(instrument.id.as_str())?;
     lower.u64(instrument.lot.shares());
     let bands: Vec<_> = instrument.ticks.bands().collect();
-    lower.list(&bands, 8, |lower, (up_to, tick)| {
+    lower.list(&bands, TICK_BAND, |lower, (up_to, tick)| {
         lower.s64(up_to.units());
         lower.s64(tick.units());
         Ok(())
@@ -119,11 +127,8 @@ pub(super) fn instrument(lower: &mut Lower<'_>, instrument: &Instrument) -> Resu
 }
 
 /// `list<order-event>`; tells its pointer.
-pub(crate) fn order_events(mut lower: Lower<'_>, events: &[OrderEvent]) -> Result<u32> {
-    for event in events {
-        order_event(&mut lower, event)?;
-    }
-    lower.finish(8)
+pub(crate) fn order_events(lower: Lower<'_>, events: &[OrderEvent]) -> Result<u32> {
+    lower.argument(events, ORDER_EVENT, order_event)
 }
 
 /// `record order-event`
@@ -165,11 +170,8 @@ pub(super) fn order_event(lower: &mut Lower<'_>, event: &OrderEvent) -> Result<(
 }
 
 /// `list<account-event>`; tells its pointer.
-pub(crate) fn account_events(mut lower: Lower<'_>, events: &[AccountEvent]) -> Result<u32> {
-    for event in events {
-        account_event(&mut lower, event)?;
-    }
-    lower.finish(8)
+pub(crate) fn account_events(lower: Lower<'_>, events: &[AccountEvent]) -> Result<u32> {
+    lower.argument(events, ACCOUNT_EVENT, account_event)
 }
 
 /// `record account-event`
@@ -208,7 +210,7 @@ pub(crate) fn position(position: &Position) -> Words {
 
 /// `list<order>` as an answer: its pointer and length.
 pub(crate) fn working_orders(lower: &mut Lower<'_>, orders: &[WorkingOrder]) -> Result<()> {
-    lower.list(orders, 8, |lower, order| {
+    lower.list(orders, ORDER, |lower, order| {
         order_request(lower, &order.request)?;
         lower.optional_text(order.venue_order_id.as_deref())?;
         lower.u8(order.status.code());
@@ -234,7 +236,7 @@ fn order_request(lower: &mut Lower<'_>, request: &OrderRequest) -> Result<()> {
     lower.optional_u64(request.expire_time.map(TsNanos::nanos));
     lower.u8(u8::from(request.post_only));
     lower.u8(u8::from(request.reduce_only));
-    lower.list(&request.tags, 4, |lower, tag| lower.text(tag))?;
+    lower.list(&request.tags, TEXT, |lower, tag| lower.text(tag))?;
     lower.align(8);
     Ok(())
 }

@@ -107,6 +107,7 @@ mod tests {
             memory: "memory".to_owned(),
             realloc: "cabi_realloc".to_owned(),
             set_up: Vec::new(),
+            instances: 1,
             functions: ["describe", "configure", "evaluate"].map(function).into(),
         }
     }
