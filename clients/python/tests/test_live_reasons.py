@@ -10,6 +10,7 @@ import time
 
 import plain_client
 import pytest
+from conftest import program
 
 pytest.register_assert_rewrite("live_world")
 from live_world import (  # noqa: E402
@@ -258,6 +259,11 @@ def test_no_connection(world):
     assert one.client.ask("GetVenueState", "VenueState", venue="web_broker")["state"] == "Ready", "no logout"
     phases = [line["phase"] for line in check_log(one.engine.config / "web_broker_orders.jsonl")]
     assert phases == ["submit", "accepted"]
+    # The log as SQL sees it, while the engine has it open.
+    query = "SELECT run, phase, client_order_id FROM audit"
+    asked = [program(), "sql", "--config-dir", one.engine.config, "--data-dir", one.folder, "--format", "csv", query]
+    rows = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.splitlines()
+    assert rows == ["run,phase,client_order_id", "live,submit,kept", "live,accepted,kept"], rows
 
 
 @pytest.mark.parametrize("form", [SPEC, VENDOR])

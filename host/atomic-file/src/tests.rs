@@ -151,6 +151,19 @@ fn a_folder_that_may_not_be_removed_keeps_its_name() {
 }
 
 #[test]
+fn a_way_through_the_folder_itself_replaces_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    for (text, way) in [("one", path.clone()), ("two", path.join("..").join("run"))] {
+        let whole = AtomicFolder::create_beside(&way).unwrap();
+        fs::write(whole.unfinished_path().join("a"), text).unwrap();
+        whole.commit(|_| Ok(())).unwrap();
+        assert_eq!(fs::read_to_string(path.join("a")).unwrap(), text);
+        assert_eq!(names(folder.path()), ["run"]);
+    }
+}
+
+#[test]
 fn what_has_no_name_cannot_be_replaced() {
     for path in [".", "..", "/", ""] {
         let error = AtomicFolder::create_beside(Path::new(path)).unwrap_err();

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use tempfile::{Builder, TempDir};
 
@@ -69,9 +69,13 @@ impl AtomicFolder {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         };
         let around = folder_of(&path);
+        fs::create_dir_all(around)?;
+        // A way through the folder itself, as in `run/../run`, leads nowhere once that is away.
+        let leads_back = around.components().any(|part| part == Component::ParentDir);
+        let around = if leads_back { fs::canonicalize(around)? } else { around.to_owned() };
+        let around = around.as_path();
         // Without what may follow the name, as in `a/.`.
         let path = around.join(name);
-        fs::create_dir_all(around)?;
         remove_leftovers(around, Some(name), &[])?;
         let aside = Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(around)?;
         let mut owner = File::create_new(aside.path().join(OWNER))?;

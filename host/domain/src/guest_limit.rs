@@ -95,7 +95,8 @@ guest_limits! {
         "work for each event that a call handles, about 0.1 s, and that of 16 in a call with more: an \
          endless loop ends soon, at the same point on every machine";
     LifecycleFuel: "lifecycle-fuel", Fuel, 2_000_000_000, 1_000_000_000_000, "units of fuel in one call",
-        "work of setting up, init, start and stop, about 2 s each: tables may be built there";
+        "work of setting up, init, start and stop, about 2 s each: tables may be built there; 100000000 of a \
+         formula module";
     Memory: "memory", Bytes, 64 << 20, 1 << 30, "bytes of memory",
         "linear memory of one guest; a sweep has one for each job";
     TableEntries: "table", Count, 20_000, 200_000, "table entries",

@@ -31,6 +31,7 @@ mod report;
 /// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
 /// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
 /// | D8 | with rows, and closed by a calendar that comes later | open as before, and told as a doubt, until `--accept` names it: then it is closed, and published no more. Of a published day the whole calendar is not used until then |
+/// | D9 | closed in the vendor's calendar and open by the law's, of the last 20 weekdays, without rows | closed, and told as a doubt by each run, unless `--accept` names it |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
 /// | C2 | without such a list, with 99 % of the rows of the last complete day before it; where none of the last 20 has 99 % of that one's, it is left out of account. A run over 60 days asks for the lists of the first day of each month only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
@@ -45,9 +46,11 @@ mod report;
 /// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
 /// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
 /// | E2 `one yen` | with over half of its priced issues, at least 30, at a close of 1 yen | odd, as above |
-/// | E3 `repeated` | with over half of its traded issues, at least 30, with the prices and the volume of the complete day before or after it | odd, as above |
-/// | E4 `no volume` | with prices of at least 30 issues and no volume at all | odd, as above |
+/// | E3 `repeated` | with over half of its traded issues, at least 30, with the prices and the volume of one of the ten complete days before it or of the one after it | odd, as above |
+/// | E4 `no volume` | with prices of at least 30 issues, of which under 10 % have a volume | odd, as above |
 /// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
+/// | E6 `priceless` | of whose rows a smaller share has a price than 90 % of that share on the complete day before or after it, up to two weeks away; of 30 rows or more, some of them with a price (else C8) | odd, as above |
+/// | E7 `jump` | of whose issues over 5 %, at least 30, have a close that no price limit allows beside that of the complete day before it (or that of the day after beside its own), up to two weeks away: under 40 % or over 160 %, splits counted in, from 100 yen on | odd, as above. Prices that a source has adjusted itself are not compared |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
 /// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between, up to 5 % | list believed |
 /// | L3 | whose list shrank by more | list believed if it has at most 5 % less and its own day's rows meet it to 99 % both ways, or another run is given the list of a later date with as many, to 1 %; with over 5 % less, whatever comes later, only once `--accept` names the date, and a doubt until then; else told and not used, and the day is judged with it then |
@@ -95,7 +98,7 @@ use crate::row::{DailyRow, IssueCode, SourceKind};
 use crate::source::IssueList;
 use crate::store::StoreError;
 
-use odd_days::Oddity;
+use odd_days::{Oddity, TradedDays};
 use report::Reason;
 use silent::SilentRows;
 use slots::{KeyTrouble, Slots};
@@ -282,6 +285,8 @@ struct Job<'a> {
     /// The rows of each complete day, and of each that is published all the same where the standard begins
     /// anew (rule C10).
     complete_rows: BTreeMap<JstDate, u64>,
+    /// What complete days traded, as far as others were held against them.
+    traded_days: TradedDays,
     /// The issues that were listed on a date.
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
     /// Dates whose list of issues may still be asked for.
@@ -376,6 +381,7 @@ impl<'a> Job<'a> {
             calendar_is_new: false,
             covered: None,
             complete_rows: BTreeMap::new(),
+            traded_days: TradedDays::default(),
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),
             lists_asked: BTreeSet::new(),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use tests::http;
 
 use crate::update_days::{Fixture, Market, Run, days, text};
 use crate::update_program::{command, daily_files};
@@ -164,7 +165,7 @@ fn a_day_on_which_nothing_is_traded_at_a_price_waits() {
             }
         });
     };
-    check_odd(change, "no volume: 100 issues have a price, and none has a volume");
+    check_odd(change, "no volume: 100 issues have a price, and 0 have a volume");
 }
 
 /// E5.
@@ -179,6 +180,124 @@ fn a_day_on_which_a_third_of_the_market_splits_waits() {
     };
     let why = "splits: 30 of 100 issues have an adjustment factor other than 1, and 20 % may have";
     check_odd(change, why);
+}
+
+/// E6. Of a published day R8 says it first.
+#[test]
+fn a_day_on_which_a_part_of_the_market_has_no_price_waits() {
+    let change = |market: &mut Market| {
+        market.alter = Some(|row| {
+            if is_of_tuesday(row, 11) {
+                ["O", "H", "L", "C", "Vo", "Va"].iter().for_each(|name| row[*name] = Value::Null);
+            }
+        });
+    };
+    check_odd(
+        change,
+        "priceless: 89 of its 100 rows have a price, and on 2025-12-15 100 of 100 have",
+    );
+}
+
+/// E7.
+#[test]
+fn a_day_on_which_prices_are_a_hundred_times_those_of_the_day_before_waits() {
+    let change = |market: &mut Market| {
+        market.alter = Some(|row| {
+            if is_of_tuesday(row, 100) {
+                for name in ["O", "H", "L", "C"] {
+                    row[name] = json!(100 * row[name].as_u64().unwrap());
+                }
+            }
+        });
+    };
+    check_odd(
+        change,
+        "jump: the closes of 100 of 100 issues are further from those of 2025-12-15 than any price limit allows",
+    );
+}
+
+/// E7: splits that the prices know nothing of.
+#[test]
+fn a_day_whose_splits_are_not_in_its_prices_waits() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 200), ("20251216", 200)]),
+        divisions: Some(BTreeMap::new()),
+        alter: Some(|row| {
+            if is_of_tuesday(row, 39) {
+                row["AdjFactor"] = json!(0.1);
+            }
+        }),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, doubts(&run)), (3, vec!["16 odd".to_owned()]), "{run:?}");
+    assert!(run.told.contains("jump: the closes of 39 of 200 issues"), "{}", run.told);
+}
+
+/// E3: not only the day before.
+#[test]
+fn a_day_with_the_rows_of_some_days_before_waits() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251211", 100), ("20251212", 100), ("20251215", 100), ("20251216", 100)]),
+        divisions: Some(BTreeMap::new()),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 3").code, 0);
+    fixture.change(|market| {
+        market.alter = Some(|row| {
+            if is_of_tuesday(row, 100) {
+                // As the market gives it for the 11th.
+                for (name, value) in
+                    [("O", 111), ("H", 113), ("L", 110), ("C", 111), ("Vo", 11_100)]
+                {
+                    row[name] = json!(value);
+                }
+            }
+        });
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, doubts(&run)), (3, vec!["16 odd".to_owned()]), "{run:?}");
+    assert!(run.told.contains("the prices and the volume of 2025-12-11"), "{}", run.told);
+}
+
+/// D9: nobody would see that it is missing.
+#[test]
+fn a_business_day_that_the_vendor_s_calendar_alone_closes_is_a_doubt() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 100), ("20251217", 100)]),
+        divisions: Some([("20251216", "0")].into()),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-12-17");
+        assert_eq!((run.code, doubts(&run)), (0, vec!["16 closed".to_owned()]), "{run:?}");
+        assert_eq!(fixture.published(), ["15:100", "17:100"]);
+    }
+    let health = http::request(fixture.serve().address, "GET /health", &[], &[]).text();
+    assert!(health.contains("2025-12-16"), "{health}");
+    let run = fixture.update("--as-of 2025-12-17 --accept 2025-12-16");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+}
+
+/// An answer for a whole day that cannot be read is one question, not one for each issue.
+#[test]
+fn a_day_that_cannot_be_read_is_asked_for_again_as_a_whole() {
+    let fixture = tuesday(|market| {
+        market.alter = Some(|row| {
+            if is_of_tuesday(row, 1) {
+                // No JSON, as some programs write it.
+                row["O"] = json!("NOT-A-NUMBER");
+            }
+        });
+        market.bare = Some(("\"NOT-A-NUMBER\"", "NaN"));
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, run.asked.join(" "), run.others), (3, "16".to_owned(), 0), "{run:?}");
+    fixture.change(|market| market.bare = None);
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, run.report["odd_rows"].as_array().unwrap().len()), (0, 1), "{run:?}");
 }
 
 /// E3, of a file: its days are held against each other.

@@ -301,6 +301,7 @@ impl Job<'_> {
     /// Takes a day that came in one piece.
     fn take_day(&mut self, kind: SourceKind, date: JstDate, answer: Answer, is_complete: bool) {
         let Answer { mut rows, odd, .. } = answer;
+        self.traded_days.forget(date);
         if is_complete {
             self.batch.days.push((date, odd.is_empty()));
         }

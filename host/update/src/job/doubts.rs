@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::JstDate;
+use domain::{JstDate, holidays};
 
 use super::Job;
 use super::plan::last_weekdays;
@@ -67,7 +67,28 @@ fn sunk_day(complete: &[(JstDate, u64)]) -> Option<(JstDate, Short)> {
     (*rows * 100 < of * SUNK_PERCENT).then_some((*date, short))
 }
 
+const CLOSED_ALONE: &str = "it counts as closed and is not asked for; where the exchange was open, ask the vendor, and \
+                            where it was closed, --accept and the date end this doubt";
+
 impl Job<'_> {
+    /// Notes the days that the vendor's calendar alone has closed (rule D9): without that nobody would see that
+    /// they are missing.
+    pub(super) fn tell_days_closed_by_the_vendor(&mut self) {
+        for date in last_weekdays(self.options.to, BETTER_DAYS_MAX) {
+            let is_closed_alone =
+                self.calendar.get(&date) == Some(&false) && !holidays::is_closed(date);
+            let has_rows = self.known.dates.contains_key(&date);
+            if !is_closed_alone || has_rows || self.options.accept.contains(&date) {
+                continue;
+            }
+            let what =
+                "the vendor's calendar says closed, and by Japan's holidays it is open".to_owned();
+            self.note(format!("of {date} {what}"));
+            let (kind, advice) = (DoubtKind::Closed, CLOSED_ALONE.to_owned());
+            self.report.doubts.push(DoubtReport { date, kind, what, advice });
+        }
+    }
+
     /// Notes the days that look short for the report.
     pub(super) fn tell_short_days(&mut self, stored: &BTreeMap<JstDate, u64>) {
         let complete = self.state.complete.iter();

@@ -273,6 +273,7 @@ impl Job<'_> {
         self.report.left_out_days = self.state.left_out.iter().copied().collect();
         self.report.incomplete = self.short_days(&stored);
         self.tell_short_days(&stored);
+        self.tell_days_closed_by_the_vendor();
         if self.state == before { Ok(()) } else { self.save_state() }
     }
 

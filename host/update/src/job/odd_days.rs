@@ -1,16 +1,17 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E5 of the job).
+//! to E7 of the job).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
 
 use super::report::{DayOutcome, DoubtKind, DoubtReport};
-use super::rules::Standard;
+use super::rules::{Standard, days_between};
 use super::{Job, UpdateError};
 use crate::limits::{
-    LOST_ISSUES_MIN, NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, REPEATED_PERCENT_MAX,
-    SPLITS_PERCENT_MAX, UNLISTED_PERCENT_MAX,
+    BESIDE_DAYS_MAX, JUMP_PERCENT, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, NAMED_ISSUES_MAX,
+    ODD_DAY_ISSUES_MIN, PRICED_PERCENT_MIN, REPEATED_DAYS, REPEATED_PERCENT_MAX,
+    SPLITS_PERCENT_MAX, UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN,
 };
 use crate::row::{DailyRow, IssueCode};
 
@@ -28,9 +29,13 @@ pub(super) enum Oddity {
     /// E3.
     Repeated { issues: u64, of: u64, day: JstDate },
     /// E4.
-    NoVolume { issues: u64 },
+    NoVolume { issues: u64, with: u64 },
     /// E5.
     Splits { issues: u64, of: u64 },
+    /// E6.
+    Priceless { priced: u64, of: u64, day: JstDate, priced_then: u64, of_then: u64 },
+    /// E7.
+    Jump { issues: u64, of: u64, day: JstDate },
 }
 
 impl std::fmt::Display for Oddity {
@@ -48,9 +53,18 @@ impl std::fmt::Display for Oddity {
                 f,
                 "repeated: {issues} of the {of} issues with a volume have the prices and the volume of {day}"
             ),
-            Self::NoVolume { issues } => {
-                write!(f, "no volume: {issues} issues have a price, and none has a volume")
+            Self::NoVolume { issues, with } => {
+                write!(f, "no volume: {issues} issues have a price, and {with} have a volume")
             }
+            Self::Priceless { priced, of, day, priced_then, of_then } => write!(
+                f,
+                "priceless: {priced} of its {of} rows have a price, and on {day} {priced_then} of {of_then} have"
+            ),
+            Self::Jump { issues, of, day } => write!(
+                f,
+                "jump: the closes of {issues} of {of} issues are further from those of {day} than any price \
+                 limit allows"
+            ),
             Self::Splits { issues, of } => write!(
                 f,
                 "splits: {issues} of {of} issues have an adjustment factor other than 1, and \
@@ -89,8 +103,8 @@ fn odd_rows(rows: &[DailyRow]) -> Option<Oddity> {
         return Some(Oddity::OneYen { issues: one_yen, of: priced });
     }
     let with_volume = count(&|row| row.volume.is_some_and(|volume| volume > 0));
-    if is_many(priced) && with_volume == 0 {
-        return Some(Oddity::NoVolume { issues: priced });
+    if is_many(priced) && with_volume * 100 < priced * VOLUME_PERCENT_MIN {
+        return Some(Oddity::NoVolume { issues: priced, with: with_volume });
     }
     let split = count(&|row| row.adjustment_factor.is_some_and(|factor| factor != 1.0));
     let of = rows.len() as u64;
@@ -98,15 +112,94 @@ fn odd_rows(rows: &[DailyRow]) -> Option<Oddity> {
     is_odd.then_some(Oddity::Splits { issues: split, of })
 }
 
-/// Whether rows are those of another day (rule E3).
-fn repeated(rows: &[DailyRow], of_day: (JstDate, &[DailyRow])) -> Option<Oddity> {
-    let (day, others) = of_day;
-    let others: BTreeMap<IssueCode, Traded> = others.iter().filter_map(traded).collect();
-    let found: Vec<(IssueCode, Traded)> = rows.iter().filter_map(traded).collect();
-    let same = found.iter().filter(|(code, values)| others.get(code) == Some(values));
+/// Issues of a day that are compared first.
+const SAMPLE: usize = 200;
+
+/// What a day traded, by issue.
+type DayTraded = BTreeMap<IssueCode, Traded>;
+
+fn traded_of(rows: &[DailyRow]) -> DayTraded {
+    rows.iter().filter_map(traded).collect()
+}
+
+/// What days traded that others are held against: those of the last weeks, so that each is read once.
+#[derive(Debug, Default)]
+pub(super) struct TradedDays(BTreeMap<JstDate, DayTraded>);
+
+impl TradedDays {
+    /// Days that are kept: those before a day and one after it.
+    const KEPT: usize = REPEATED_DAYS + 2;
+
+    /// A day gets other rows.
+    pub(super) fn forget(&mut self, date: JstDate) {
+        self.0.remove(&date);
+    }
+
+    fn keep(&mut self, date: JstDate, day: DayTraded) {
+        while self.0.len() >= Self::KEPT {
+            // The one that is furthest away.
+            let ends = [self.0.keys().next(), self.0.keys().next_back()].into_iter().flatten();
+            let Some(far) = ends.copied().max_by_key(|end| days_between(*end, date)) else { break };
+            self.0.remove(&far);
+        }
+        self.0.insert(date, day);
+    }
+}
+
+/// Whether what was traded is that of another day (rule E3).
+fn repeated(found: &DayTraded, (day, others): (JstDate, &DayTraded)) -> Option<Oddity> {
+    let is_same = |(code, values): &(&IssueCode, &Traded)| others.get(code) == Some(*values);
+    // A few of them tell already that days are not alike.
+    let few = found.iter().take(SAMPLE);
+    if few.clone().filter(is_same).count() * 4 < few.len() {
+        return None;
+    }
+    let same = found.iter().filter(is_same);
     let (issues, of) = (same.count() as u64, found.len() as u64);
     let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * REPEATED_PERCENT_MAX;
     is_odd.then_some(Oddity::Repeated { issues, of, day })
+}
+
+/// Rows with a price, and all rows.
+fn priced(rows: &[DailyRow]) -> (u64, u64) {
+    let count = rows.iter().filter(|row| row.close.is_some()).count();
+    (count as u64, rows.len() as u64)
+}
+
+/// Whether far fewer rows have a price than on another day (rule E6).
+fn priceless(rows: &[DailyRow], (day, others): (JstDate, &[DailyRow])) -> Option<Oddity> {
+    let ((priced, of), (priced_then, of_then)) = (priced(rows), priced(others));
+    let is_many = of >= ODD_DAY_ISSUES_MIN && of_then >= ODD_DAY_ISSUES_MIN && priced > 0;
+    // Shares of both, without fractions.
+    let is_odd = is_many && priced * of_then * 100 < priced_then * of * PRICED_PERCENT_MIN;
+    is_odd.then_some(Oddity::Priceless { priced, of, day, priced_then, of_then })
+}
+
+/// Issues whose close no price limit allows after that of an earlier day, and all that have both (rule E7).
+fn jumps(earlier: &[DailyRow], later: &[DailyRow]) -> (u64, u64) {
+    let close = |row: &DailyRow| Some((row.code, row.close.filter(|_| !row.source.is_adjusted())?));
+    let earlier: BTreeMap<IssueCode, domain::Price> = earlier.iter().filter_map(close).collect();
+    let (mut far, mut all) = (0, 0);
+    for row in later {
+        let Some((code, price)) = close(row) else { continue };
+        let Some(before) = earlier.get(&code) else { continue };
+        // Prices are at most millions of yen: a float holds them well enough for this.
+        let base = before.units() as f64 * row.adjustment_factor.unwrap_or(1.0);
+        if base < domain::Price::from_yen(100).units() as f64 {
+            continue;
+        }
+        all += 1;
+        let [low, high] = JUMP_PERCENT.map(|percent| base * percent as f64 / 100.0);
+        far += u64::from(!(low..=high).contains(&(price.units() as f64)));
+    }
+    (far, all)
+}
+
+/// Whether closes are too far from those of another day (rule E7).
+fn jump(date: JstDate, rows: &[DailyRow], (day, others): (JstDate, &[DailyRow])) -> Option<Oddity> {
+    let (issues, of) = if day < date { jumps(others, rows) } else { jumps(rows, others) };
+    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * JUMPS_PERCENT_MAX;
+    is_odd.then_some(Oddity::Jump { issues, of, day })
 }
 
 impl Job<'_> {
@@ -129,12 +222,26 @@ impl Job<'_> {
         if let Some(odd) = odd_rows(rows) {
             return Ok(Some(odd));
         }
-        let before = self.complete_rows.range(..date).next_back();
+        let before = self.complete_rows.range(..date).rev().take(REPEATED_DAYS);
         let after = self.complete_rows.range(date..).find(|(day, _)| **day != date);
-        let beside: Vec<JstDate> = before.into_iter().chain(after).map(|(day, _)| *day).collect();
-        for day in beside {
+        let before: Vec<JstDate> = before.map(|(day, _)| *day).collect();
+        let after = after.map(|(day, _)| *day);
+        let found = traded_of(rows);
+        for day in before.iter().copied().chain(after) {
+            if !self.traded_days.0.contains_key(&day) {
+                let others = traded_of(&self.rows_of(day)?);
+                self.traded_days.keep(day, others);
+            }
+            let others = self.traded_days.0.get(&day);
+            if let Some(odd) = others.and_then(|others| repeated(&found, (day, others))) {
+                return Ok(Some(odd));
+            }
+        }
+        let beside = before.first().copied().into_iter().chain(after);
+        for day in beside.filter(|day| days_between(*day, date) <= BESIDE_DAYS_MAX) {
             let others = self.rows_of(day)?;
-            if let Some(odd) = repeated(rows, (day, &others)) {
+            let beside = (day, &others[..]);
+            if let Some(odd) = priceless(rows, beside).or_else(|| jump(date, rows, beside)) {
                 return Ok(Some(odd));
             }
         }
@@ -237,7 +344,12 @@ mod tests {
         let odd = Oddity::OneYen { issues: 51, of: 100 };
         assert_eq!((odd_rows(&one_yen(50)), odd_rows(&one_yen(51))), (None, Some(odd)), "E2");
         let no_volume = rows(100, |row, _| row.volume = Some(0));
-        assert_eq!(odd_rows(&no_volume), Some(Oddity::NoVolume { issues: 100 }), "E4");
+        assert_eq!(odd_rows(&no_volume), Some(Oddity::NoVolume { issues: 100, with: 0 }), "E4");
+        let volume_of = |first: u32| {
+            odd_rows(&rows(100, |row, number| row.volume = Some(u64::from(number < first))))
+        };
+        let odd = Oddity::NoVolume { issues: 100, with: 9 };
+        assert_eq!((volume_of(10), volume_of(9)), (None, Some(odd)), "E4");
         assert_eq!(odd_rows(&rows(100, |row, _| (row.volume, row.close) = (None, None))), None);
         let split = |of: u32, first: u32| {
             let row = |row: &mut DailyRow, number: u32| {
@@ -259,13 +371,76 @@ mod tests {
                     row.volume = Some(101);
                 }
             });
-            repeated(&second, (first, &others))
+            repeated(&traded_of(&second), (first, &traded_of(&others)))
         };
         let odd = Oddity::Repeated { issues: 51, of: 100, day: first };
         assert_eq!((check(50), check(51)), (None, Some(odd)), "E3");
         // What was not traded is the same by itself.
         let quiet = rows(100, |row, _| row.volume = Some(0));
+        let quiet = traded_of(&quiet);
         assert_eq!(repeated(&quiet, (first, &quiet)), None);
+    }
+
+    #[test]
+    fn a_day_has_as_many_prices_as_the_day_beside() {
+        let (first, all) = (date("2026-01-08"), rows(100, |_, _| {}));
+        let with = |prices: u32| {
+            rows(100, |row, number| row.close = row.close.filter(|_| number < prices))
+        };
+        let check = |prices: u32| priceless(&with(prices), (first, &all));
+        let odd = |priced| {
+            let (of, day, priced_then, of_then) = (100, first, 100, 100);
+            Some(Oddity::Priceless { priced, of, day, priced_then, of_then })
+        };
+        assert_eq!((check(90), check(89), check(1), check(0)), (None, odd(89), odd(1), None), "E6");
+        // A short answer is not complete, which is another rule.
+        assert_eq!(priceless(&rows(40, |_, _| {}), (first, &all)), None);
+        assert_eq!(priceless(&with(60), (first, &with(60))), None);
+    }
+
+    #[test]
+    fn closes_stay_within_price_limits_of_the_day_beside() {
+        let (earlier, later) = (date("2026-01-08"), date("2026-01-09"));
+        let before = rows(100, |row, _| row.close = Some(Price::from_yen(1_000)));
+        let after = |first: u32, close: i64, factor: f64| {
+            let close = Some(Price::from_yen(close));
+            rows(100, |row, number| {
+                row.close = if number < first { close } else { Some(Price::from_yen(1_100)) };
+                row.adjustment_factor = Some(if number < first { factor } else { 1.0 });
+            })
+        };
+        let check =
+            |first, close, factor| jump(later, &after(first, close, factor), (earlier, &before));
+        let odd = Some(Oddity::Jump { issues: 30, of: 100, day: earlier });
+        assert_eq!((check(29, 100_000, 1.0), check(30, 100_000, 1.0)), (None, odd), "E7");
+        assert_eq!((check(30, 1_600, 1.0), check(30, 1_601, 1.0)), (None, odd));
+        assert_eq!((check(30, 400, 1.0), check(30, 399, 1.0)), (None, odd));
+        assert_eq!((check(30, 100, 0.1), check(30, 1_000, 0.1)), (None, odd), "splits count");
+        // From the other side, the day after has the factor.
+        let odd = Some(Oddity::Jump { issues: 30, of: 100, day: later });
+        let split = after(30, 100, 0.1);
+        assert_eq!(jump(earlier, &before, (later, &split)), None);
+        assert_eq!(jump(earlier, &before, (later, &after(30, 1_000, 0.1))), odd);
+        // Below 100 yen a price limit is more than that, and adjusted prices say nothing.
+        let cheap = rows(100, |row, _| row.close = Some(Price::from_yen(99)));
+        assert_eq!(jump(later, &after(30, 1_000, 1.0), (earlier, &cheap)), None);
+        let public = rows(100, |row, _| {
+            (row.close, row.source) = (Some(Price::from_yen(9)), SourceKind::Public);
+        });
+        assert_eq!(jump(later, &public, (earlier, &before)), None);
+    }
+
+    #[test]
+    fn days_that_are_held_against_are_read_once_and_few_are_kept() {
+        let mut days = TradedDays::default();
+        let first = date("2026-01-05");
+        for day in first.iter_days().take(60) {
+            days.keep(day, DayTraded::new());
+        }
+        assert_eq!(days.0.len(), TradedDays::KEPT);
+        assert!(days.0.keys().all(|day| days_between(*day, first) > 30), "the last ones");
+        days.forget(*days.0.keys().next().unwrap());
+        assert_eq!(days.0.len(), TradedDays::KEPT - 1);
     }
 
     #[test]

@@ -290,7 +290,7 @@ pub enum DoubtKind {
     Unlisted,
     /// Its list of issues has shrunk by over 5 % and is not believed.
     List,
-    /// The vendor's calendar says that it is closed, and there are rows of it.
+    /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open.
     Closed,
 }
 

@@ -153,7 +153,21 @@ fn read_others(connection: &Connection) -> duckdb::Result<()> {
     })
 }
 
-/// Tells damage from a database that another program has open or a newer version has written.
+/// What an engine or a system says that lacks something, in lower case: the database may be good.
+const WANTS: [&str; 10] = [
+    "out of memory",
+    "cannot allocate memory",
+    "failed to allocate",
+    "bad_alloc",
+    "too many open files",
+    "no space left",
+    "disk quota exceeded",
+    "input/output error",
+    "permission denied",
+    "read-only file system",
+];
+
+/// Tells damage from a want of memory, files or disk, and from a database that another program has open or a newer version has written.
 fn judge(path: &Path, error: &duckdb::Error) -> Trouble {
     let text = error.to_string();
     let refused = |what: &str| {
@@ -165,7 +179,13 @@ fn judge(path: &Path, error: &duckdb::Error) -> Trouble {
     if text.contains("version number") {
         return refused("another version of this program has written it; update with that version");
     }
-    Trouble::Damaged(text.lines().next().unwrap_or_default().to_owned())
+    let first = text.lines().next().unwrap_or_default();
+    if let Some(want) = WANTS.iter().find(|want| text.to_ascii_lowercase().contains(**want)) {
+        return refused(&format!(
+            "it could not be read for want of something else ({want}: {first}); it was left as it is, try again"
+        ));
+    }
+    Trouble::Damaged(first.to_owned())
 }
 
 fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {

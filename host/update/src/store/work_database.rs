@@ -226,7 +226,15 @@ impl PriceStore for WorkDatabase {
     fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError> {
         let state = fetch_tables::read(&self.connection)
             .map_err(StoreError::database("look up what was fetched"))?;
-        Ok((state, self.note.take()))
+        let opened = match &self.opening {
+            Opening::Rebuilt { .. } => Some(format!(
+                "the data directory was opened with {}; what waited there unpublished is asked for again",
+                self.opening
+            )),
+            _ => None,
+        };
+        let notes: Vec<String> = opened.into_iter().chain(self.note.take()).collect();
+        Ok((state, (!notes.is_empty()).then(|| notes.join("; "))))
     }
 
     fn commit(

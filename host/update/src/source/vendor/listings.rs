@@ -4,31 +4,37 @@ use domain::{JstDate, VendorCode};
 use marketdata::calendar_file::CalendarRows;
 use marketdata::{ListedIssue, Master};
 use pricestore::listed::{IssueField, IssueInfo, TextFault};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::super::check::{compact, date};
 use super::super::error::malformed;
 use super::{IssueList, SourceError, VendorSource};
 
-/// An issue as the vendor writes it. Keys that are not named here are of no use to us.
-#[derive(Debug, Deserialize)]
+/// An issue as the vendor writes it. Keys that are not named here are of no use to us. Only date and code must be
+/// there.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 struct IssueText {
     #[serde(rename = "Date")]
     date: String,
     #[serde(rename = "Code")]
     code: String,
-    #[serde(rename = "CoName")]
+    #[serde(rename = "CoName", deserialize_with = "or_empty")]
     name: String,
-    #[serde(rename = "ScaleCat")]
+    #[serde(rename = "ScaleCat", deserialize_with = "or_empty")]
     scale: String,
-    #[serde(rename = "Mkt")]
+    #[serde(rename = "Mkt", deserialize_with = "or_empty")]
     market: String,
     #[serde(flatten)]
     more: IssueWords,
 }
 
+/// A text that may be null, which is an empty one.
+fn or_empty<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
 /// What else it says of an issue; only names and rankings need it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 struct IssueWords {
     #[serde(rename = "CoNameEn")]
     name_en: Option<String>,
@@ -125,6 +131,8 @@ impl VendorSource {
             issues.push((code, text));
         }
         issues.sort_by_key(|(code, _)| *code);
+        // The same issue twice, as where pages overlap, is one.
+        issues.dedup();
         if let Some(pair) = issues.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             let what = format!("the issue {} comes twice", pair[0].0);
             return Err(SourceError::Malformed(what));
