@@ -64,9 +64,11 @@ pub const PRICED_PERCENT_MIN: u64 = 90;
 /// Percent of the issues whose close may be beyond any price limit from that of the complete day beside; with
 /// more the day is odd.
 pub const JUMPS_PERCENT_MAX: u64 = 5;
-/// What a close of one day may be of that of the day before, in percent, splits counted in: from 100 yen on no
-/// price limit lets one come near these.
+/// What a close of one day may be of that of the day before, in percent, splits counted in: no price limit lets
+/// one come near these,
 pub const JUMP_PERCENT: [i64; 2] = [40, 160];
+/// nor so many yen away where that is more, below 100 yen.
+pub const JUMP_YEN_MIN: i64 = 60;
 /// Calendar days to the complete day beside, up to which closes and prices are held against it.
 pub const BESIDE_DAYS_MAX: u64 = 14;
 /// Complete days before a day whose prices and volume it is held against.

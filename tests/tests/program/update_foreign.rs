@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use duckdb::Connection;
 use pricestore::DataDir;
@@ -149,6 +150,18 @@ fn links_are_not_the_job_s_files() {
     fixture.change(|market| _ = market.days.insert("20251217", 20));
     assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
     assert!(link.is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_holds_nothing_up() {
+    let fixture = published(market());
+    let pipe = fixture.path().join("jp").join("stocks_daily").join("1301.db");
+    fs::remove_file(&pipe).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let errors = failing(&fixture, "--as-of 2025-12-16");
+    assert!(errors.contains("1301"), "{errors}");
+    assert!(!pipe.is_file() && pipe.exists());
 }
 
 #[test]

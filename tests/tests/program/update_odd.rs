@@ -297,7 +297,7 @@ fn a_day_that_cannot_be_read_is_asked_for_again_as_a_whole() {
     assert_eq!((run.code, run.asked.join(" "), run.others), (3, "16".to_owned(), 0), "{run:?}");
     fixture.change(|market| market.bare = None);
     let run = fixture.update("--as-of 2025-12-16");
-    assert_eq!((run.code, run.report["odd_rows"].as_array().unwrap().len()), (0, 1), "{run:?}");
+    assert_eq!((run.code, &run.report["odd_rows"]), (0, &json!(1)), "{run:?}");
 }
 
 /// E3, of a file: its days are held against each other.

@@ -9,8 +9,8 @@ use super::report::{DayOutcome, DoubtKind, DoubtReport};
 use super::rules::{Standard, days_between};
 use super::{Job, UpdateError};
 use crate::limits::{
-    BESIDE_DAYS_MAX, JUMP_PERCENT, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, NAMED_ISSUES_MAX,
-    ODD_DAY_ISSUES_MIN, PRICED_PERCENT_MIN, REPEATED_DAYS, REPEATED_PERCENT_MAX,
+    BESIDE_DAYS_MAX, JUMP_PERCENT, JUMP_YEN_MIN, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN,
+    NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, PRICED_PERCENT_MIN, REPEATED_DAYS, REPEATED_PERCENT_MAX,
     SPLITS_PERCENT_MAX, UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN,
 };
 use crate::row::{DailyRow, IssueCode};
@@ -185,12 +185,11 @@ fn jumps(earlier: &[DailyRow], later: &[DailyRow]) -> (u64, u64) {
         let Some(before) = earlier.get(&code) else { continue };
         // Prices are at most millions of yen: a float holds them well enough for this.
         let base = before.units() as f64 * row.adjustment_factor.unwrap_or(1.0);
-        if base < domain::Price::from_yen(100).units() as f64 {
-            continue;
-        }
         all += 1;
         let [low, high] = JUMP_PERCENT.map(|percent| base * percent as f64 / 100.0);
-        far += u64::from(!(low..=high).contains(&(price.units() as f64)));
+        let least = domain::Price::from_yen(JUMP_YEN_MIN).units() as f64;
+        let allowed = low.min(base - least)..=high.max(base + least);
+        far += u64::from(!allowed.contains(&(price.units() as f64)));
     }
     (far, all)
 }
@@ -422,8 +421,12 @@ mod tests {
         assert_eq!(jump(earlier, &before, (later, &split)), None);
         assert_eq!(jump(earlier, &before, (later, &after(30, 1_000, 0.1))), odd);
         // Below 100 yen a price limit is more than that, and adjusted prices say nothing.
-        let cheap = rows(100, |row, _| row.close = Some(Price::from_yen(99)));
-        assert_eq!(jump(later, &after(30, 1_000, 1.0), (earlier, &cheap)), None);
+        let cheap = rows(100, |row, number| {
+            row.close = Some(Price::from_yen(if number < 30 { 10 } else { 1_000 }));
+        });
+        let check = |close| jump(later, &after(30, close, 1.0), (earlier, &cheap));
+        let odd = Some(Oddity::Jump { issues: 30, of: 100, day: earlier });
+        assert_eq!((check(1), check(70), check(71)), (None, None, odd));
         let public = rows(100, |row, _| {
             (row.close, row.source) = (Some(Price::from_yen(9)), SourceKind::Public);
         });

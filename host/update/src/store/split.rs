@@ -84,13 +84,17 @@ pub(super) fn split(
             // What others wrote is replaced by what has all of its rows, and by nothing else.
             let is_as_written = !is_link
                 && (noted.get(&issue.code).map(|(_, bytes)| *bytes) == length || length.is_none());
+            // Who opens a pipe may wait for ever.
+            let is_file =
+                fs::metadata(paths.issue(&issue.code)).map_or(true, |found| found.is_file());
             let may_replace = is_as_written
-                || match found_in(&published, &paths.issue(&issue.code)) {
-                    Found::NothingMore => true,
-                    // What the job wrote was damaged since; what others wrote is theirs.
-                    Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
-                    Found::More => false,
-                };
+                || is_file
+                    && match found_in(&published, &paths.issue(&issue.code)) {
+                        Found::NothingMore => true,
+                        // What the job wrote was damaged since; what others wrote is theirs.
+                        Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
+                        Found::More => false,
+                    };
             match may_replace {
                 true => wanted.push(issue),
                 false => foreign.push(issue.code.as_str()),
