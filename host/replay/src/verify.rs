@@ -32,8 +32,8 @@ use crate::options::ReplayOptions;
 use crate::request::{RunRequest, component_identity};
 use crate::strategies::Strategies;
 
-/// The status of a run that ended with a fault.
-const FAILED: &str = "failed";
+/// What the fault of a run says that ran out of fuel.
+const OUT_OF_FUEL: &str = " used up its fuel of ";
 /// Trades handed over at once: none before its time.
 const WINDOW: u32 = 1;
 /// What may differ: how many trades were handed over at once, and the program that wrote it down.
@@ -236,7 +236,8 @@ impl VerifyRequest {
             let out = self.strategies.cache.join(format!("again-{path}"));
             let script = self.script(&request.data.instruments)?;
             // Who ran out of fuel does so again.
-            let more_fuel = is_other && recorded.status != FAILED;
+            let ran_out = manifest["fault"].as_str().is_some_and(|told| told.contains(OUT_OF_FUEL));
+            let more_fuel = is_other && !ran_out;
             let running = if more_fuel { with_adapters(&request) } else { request.clone() };
             let requests = (&request, &running);
             let (again, fault) =

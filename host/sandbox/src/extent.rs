@@ -5,8 +5,9 @@
 
 use domain::limits::{COMPONENT_INSTANCES_MAX, COMPONENT_ITEMS_MAX};
 use wasmparser::{
-    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Instance,
-    Parser, Payload, Result,
+    ComponentAlias, ComponentDefinedType, ComponentExternalKind, ComponentInstance,
+    ComponentOuterAliasKind, ComponentType, ComponentTypeDeclaration, Instance,
+    InstanceTypeDeclaration, Parser, Payload, Result,
 };
 
 /// There is more of something than is allowed.
@@ -144,6 +145,9 @@ fn count(payload: &Payload<'_>) -> Result<u64> {
         Payload::TypeSection(groups) => {
             return groups.clone().into_iter().map(|group| Ok(group?.types().len() as u64)).sum();
         }
+        Payload::ComponentTypeSection(types) => {
+            return types.clone().into_iter().map(|of| Ok(declared(&of?))).sum();
+        }
         Payload::ImportSection(part) => part.count(),
         Payload::FunctionSection(part) => part.count(),
         Payload::TableSection(part) => part.count(),
@@ -157,7 +161,6 @@ fn count(payload: &Payload<'_>) -> Result<u64> {
         Payload::CoreTypeSection(part) => part.count(),
         Payload::ComponentInstanceSection(part) => part.count(),
         Payload::ComponentAliasSection(part) => part.count(),
-        Payload::ComponentTypeSection(part) => part.count(),
         Payload::ComponentCanonicalSection(part) => part.count(),
         Payload::ComponentImportSection(part) => part.count(),
         Payload::ComponentExportSection(part) => part.count(),
@@ -165,6 +168,29 @@ fn count(payload: &Payload<'_>) -> Result<u64> {
         _ => 0,
     };
     Ok(u64::from(count))
+}
+
+/// A type with what it declares.
+fn declared(of: &ComponentType<'_>) -> u64 {
+    let inside = match of {
+        ComponentType::Component(all) => {
+            let each = all.iter().map(|one| match one {
+                ComponentTypeDeclaration::Type(of) => declared(of),
+                _ => 1,
+            });
+            each.sum()
+        }
+        ComponentType::Instance(all) => {
+            let each = all.iter().map(|one| match one {
+                InstanceTypeDeclaration::Type(of) => declared(of),
+                _ => 1,
+            });
+            each.sum()
+        }
+        ComponentType::Defined(ComponentDefinedType::Record(fields)) => fields.len() as u64,
+        _ => 0,
+    };
+    1 + inside
 }
 
 #[cfg(test)]
@@ -232,6 +258,13 @@ mod tests {
         assert!(found(&types).is_some());
         let inside =
             format!("(component (core {} (core {})", &functions(half)[1..], &functions(half)[1..]);
-        assert!(found(&(inside + ")")).is_some());
+        assert!(found(&inside).is_some());
+        let exports = |count: usize| -> String {
+            (0..count).map(|number| format!("(export \"e{number}\" (func))")).collect()
+        };
+        let of_instance = |count| format!("(component (type (instance {})))", exports(count));
+        assert_eq!(found(&of_instance(1_000)), None);
+        // A type of each function beside its export.
+        assert!(found(&of_instance(half + 1)).is_some());
     }
 }

@@ -66,11 +66,6 @@ fn of_guest<T>(caller: &mut Caller<'_, State>, take: impl FnOnce(&Arc<Guest>) ->
     }
 }
 
-/// The calling module's memory and allocator.
-fn guest_of(caller: &mut Caller<'_, State>) -> Result<Arc<Guest>> {
-    of_guest(caller, Arc::clone)
-}
-
 /// Writes a record that is numbers alone where the caller wants it. Strategies ask for such a record with
 /// every trade, so nothing is kept and nothing counted on the way.
 #[inline]
@@ -82,14 +77,7 @@ fn answer(
     let memory = of_guest(caller, |guest| guest.memory)?;
     let (memory, state) = memory.data_and_store_mut(&mut *caller);
     let record = record(state)?.map(u64::to_le);
-    let range = pointer as usize..pointer as usize + size_of_val(&record);
-    match memory.get_mut(range) {
-        Some(place) if pointer.is_multiple_of(8) => {
-            place.copy_from_slice(bytemuck::bytes_of(&record));
-            Ok(())
-        }
-        _ => Err(abi::no_place(pointer)),
-    }
+    abi::put_at(memory, 8, pointer, bytemuck::bytes_of(&record))
 }
 
 /// Takes something out of the caller's memory, within what this call may still copy out.
@@ -97,8 +85,8 @@ fn take(
     caller: &mut Caller<'_, State>,
     take: impl FnOnce(&mut Lift<'_>, &mut State) -> Result<(), FaultKind>,
 ) -> Result<()> {
-    let guest = guest_of(caller)?;
-    let (memory, state) = guest.memory.data_and_store_mut(&mut *caller);
+    let memory = of_guest(caller, |guest| guest.memory)?;
+    let (memory, state) = memory.data_and_store_mut(&mut *caller);
     let mut lift = Lift::new(memory, state.limits.result_bytes, state.bytes_left);
     let taken = take(&mut lift, state);
     state.bytes_left = lift.left();
@@ -153,7 +141,7 @@ fn get_position(mut caller: Caller<'_, State>, instrument: u32, pointer: u32) ->
 }
 
 fn working_orders(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {
-    let guest = guest_of(&mut caller)?;
+    let guest = of_guest(&mut caller, Arc::clone)?;
     // Taken out for the time of the call: the strategy's allocator runs meanwhile.
     let orders = std::mem::take(&mut caller.data_mut().portfolio.working_orders);
     let mut context = caller.as_context_mut();
@@ -166,6 +154,6 @@ fn working_orders(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {
 
 /// The market data has no side, so neither replay nor today's live feed can tell.
 fn of_trade(mut caller: Caller<'_, State>, _row: u32) -> Result<u32> {
-    guest_of(&mut caller)?;
+    of_guest(&mut caller, |_| ())?;
     Ok(NO_AGGRESSOR)
 }

@@ -62,9 +62,25 @@ impl Guest {
     }
 }
 
+/// Copies bytes to a place in a component's memory.
+///
+/// # Errors
+/// When it cannot be there.
+#[inline]
+pub(crate) fn put_at(memory: &mut [u8], alignment: u32, pointer: u32, bytes: &[u8]) -> Result<()> {
+    let range = pointer as usize..pointer as usize + bytes.len();
+    match memory.get_mut(range) {
+        Some(place) if pointer.is_multiple_of(alignment) => {
+            place.copy_from_slice(bytes);
+            Ok(())
+        }
+        _ => Err(no_place(pointer)),
+    }
+}
+
 /// An answer cannot be where the strategy wants it.
 #[cold]
-pub(crate) fn no_place(pointer: u32) -> Error {
+fn no_place(pointer: u32) -> Error {
     Error::msg(format!("it wants an answer at {pointer}, where it cannot be"))
 }
 
@@ -191,12 +207,12 @@ impl<'a> Lower<'a> {
         for item in items {
             each(self, item)?;
         }
+        if self.buffer.len() != bytes {
+            return Err(no_place(pointer));
+        }
         // Memory never shrinks, so the place is still there.
         let memory = self.guest.memory.data_mut(&mut self.store);
-        match memory.get_mut(pointer as usize..pointer as usize + bytes) {
-            Some(place) if self.buffer.len() == bytes => place.copy_from_slice(&self.buffer),
-            _ => return Err(no_place(pointer)),
-        }
+        put_at(memory, alignment, pointer, &self.buffer)?;
         Ok(pointer)
     }
 
@@ -226,15 +242,10 @@ impl<'a> Lower<'a> {
 
     /// Copies what was laid out to an address that the strategy named.
     pub(crate) fn finish_at(mut self, alignment: u32, pointer: u32) -> Result<()> {
-        let range = pointer as usize..pointer as usize + self.buffer.len();
-        match self.guest.memory.data_mut(&mut self.store).get_mut(range) {
-            Some(target) if pointer.is_multiple_of(alignment) => {
-                target.copy_from_slice(&self.buffer);
-                self.give_back();
-                Ok(())
-            }
-            _ => Err(no_place(pointer)),
-        }
+        let memory = self.guest.memory.data_mut(&mut self.store);
+        put_at(memory, alignment, pointer, &self.buffer)?;
+        self.give_back();
+        Ok(())
     }
 
     /// Keeps the buffer for the next values, unless it has become large.

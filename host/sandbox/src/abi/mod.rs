@@ -21,7 +21,7 @@ pub(crate) use formula::{
 };
 pub(crate) use from_guest::{ACTION_BYTES, actions, refusal};
 pub(crate) use lift::Lift;
-pub(crate) use lower::{Layout, Lower, no_place};
+pub(crate) use lower::{Layout, Lower, put_at};
 pub(crate) use to_guest::{
     WindowArguments, Words, account, account_events, bars, columns, instruments, one_bar,
     one_trade, order_events, position, working_orders,

@@ -158,6 +158,6 @@ fn a_component_inside_that_works_is_a_reason() {
         (alias export $n "kumiki:strategy/guest@1.0.0" (instance $e))
         (export "kumiki:strategy/guest@1.0.0" (instance $e))"#
     );
-    assert_eq!(reason(&text), "`guest` is not made by the component itself");
+    assert_eq!(reason(&text), "it is composed of components that do work of their own");
     assert_eq!(reason(""), "`guest` is not made by the component itself");
 }
