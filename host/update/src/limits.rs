@@ -58,18 +58,18 @@ pub const UNLISTED_PERCENT_MAX: u64 = 1;
 pub const ODD_DAY_ISSUES_MIN: u64 = 30;
 /// Percent of the priced issues that must have a volume; with fewer the day is odd.
 pub const VOLUME_PERCENT_MIN: u64 = 10;
-/// The least share of a day's rows with a price, in percent of that share on the complete days beside it; with
-/// less the day is odd.
+/// The least share of a day's rows with a price, in percent of that share on the complete day before it; with
+/// less the day is strange.
 pub const PRICED_PERCENT_MIN: u64 = 90;
-/// Percent of the issues whose close may be beyond any price limit from that of the complete day beside; with
-/// more the day is odd.
+/// Percent of the issues whose close may be beyond any price limit from that of the complete day before; with
+/// more the day is strange.
 pub const JUMPS_PERCENT_MAX: u64 = 5;
 /// What a close of one day may be of that of the day before, in percent, splits counted in: no price limit lets
 /// one come near these,
 pub const JUMP_PERCENT: [i64; 2] = [40, 160];
 /// nor so many yen away where that is more, below 100 yen.
 pub const JUMP_YEN_MIN: i64 = 60;
-/// Calendar days to the complete day beside, up to which closes and prices are held against it.
+/// Calendar days to the complete day before, up to which closes and prices are held against it.
 pub const BESIDE_DAYS_MAX: u64 = 14;
 /// Complete days before a day whose prices and volume it is held against.
 pub const REPEATED_DAYS: usize = 10;

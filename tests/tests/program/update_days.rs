@@ -48,8 +48,6 @@ pub(crate) struct Market {
     pub(crate) more: u32,
     /// Changes a row of prices before it is sent.
     pub(crate) alter: Option<fn(&mut Value)>,
-    /// What is put in the place of a text of its answers, however little that is JSON.
-    pub(crate) bare: Option<(&'static str, &'static str)>,
     /// So many requests for prices are too many.
     pub(crate) too_many: usize,
     /// What the other sources answer; they have nothing where this is not set.
@@ -124,9 +122,7 @@ impl Market {
                 row
             })
         });
-        let answer = json!({ "data": rows.collect::<Vec<_>>() }).to_string();
-        let (text, bare) = self.bare.unwrap_or_default();
-        Some((200, if text.is_empty() { answer } else { answer.replace(text, bare) }))
+        Some((200, json!({ "data": rows.collect::<Vec<_>>() }).to_string()))
     }
 
     fn calendar(&self, path: &str) -> (u16, String) {
@@ -164,7 +160,7 @@ pub(crate) struct Run {
     /// Days and issues that the vendor was asked for, without lists and calendars.
     pub(crate) asked: Vec<String>,
     /// Questions to other sources.
-    pub(crate) others: usize,
+    others: usize,
 }
 
 impl Run {

@@ -67,8 +67,8 @@ fn sunk_day(complete: &[(JstDate, u64)]) -> Option<(JstDate, Short)> {
     (*rows * 100 < of * SUNK_PERCENT).then_some((*date, short))
 }
 
-const CLOSED_ALONE: &str = "it counts as closed and is not asked for; where the exchange was open, ask the vendor, and \
-                            where it was closed, --accept and the date end this doubt";
+const CLOSED_ALONE: &str = "it counts as closed and is not asked for; where the exchange was open, ask the vendor; it is \
+                            told for 20 weekdays, and --accept and the date leave it out of one report";
 
 impl Job<'_> {
     /// Notes the days that the vendor's calendar alone has closed (rule D9): without that nobody would see that

@@ -78,6 +78,7 @@ impl Job<'_> {
             return Ok(Verdict::Refused(why));
         }
         if self.state.complete.contains(&date) {
+            self.tell_strange(date, rows)?;
             return Ok(Verdict::Complete);
         }
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
@@ -95,6 +96,7 @@ impl Job<'_> {
                 self.note_first_day(date);
             }
             self.complete_rows.insert(date, codes.len() as u64);
+            self.tell_strange(date, rows)?;
             self.judged = Some((date, rows.to_vec()));
             self.tell_unlisted(date, &codes);
         } else {
@@ -140,6 +142,8 @@ impl Job<'_> {
                 continue;
             }
             if is_enough && self.store.has_prices(date)? {
+                let rows = self.store.rows_of(date)?;
+                self.tell_strange(date, &rows)?;
                 self.tell_unlisted(date, &codes);
                 self.complete_rows.insert(date, codes.len() as u64);
                 self.state.complete.insert(date);
@@ -274,6 +278,7 @@ impl Job<'_> {
         self.report.incomplete = self.short_days(&stored);
         self.tell_short_days(&stored);
         self.tell_days_closed_by_the_vendor();
+        self.tell_strange_days()?;
         if self.state == before { Ok(()) } else { self.save_state() }
     }
 

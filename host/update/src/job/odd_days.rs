@@ -1,23 +1,29 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E7 of the job).
+//! to E5 of the job). Strange ones are taken and told (rules Z1 and Z2).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
 
+use super::plan::last_weekdays;
 use super::report::{DayOutcome, DoubtKind, DoubtReport};
 use super::rules::{Standard, days_between};
 use super::{Job, UpdateError};
 use crate::limits::{
-    BESIDE_DAYS_MAX, JUMP_PERCENT, JUMP_YEN_MIN, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN,
-    NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, PRICED_PERCENT_MIN, REPEATED_DAYS, REPEATED_PERCENT_MAX,
-    SPLITS_PERCENT_MAX, UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN,
+    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, JUMP_PERCENT, JUMP_YEN_MIN, JUMPS_PERCENT_MAX,
+    LOST_ISSUES_MIN, NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, PRICED_PERCENT_MIN, REPEATED_DAYS,
+    REPEATED_PERCENT_MAX, REPORT_ROWS_MAX, SPLITS_PERCENT_MAX, UNLISTED_PERCENT_MAX,
+    VOLUME_PERCENT_MIN,
 };
 use crate::row::{DailyRow, IssueCode};
 
 /// What happens next to a day that is odd, and what the user can do.
 pub(super) const ADVICE: &str = "the next run asks for it again; look at what the vendor says of it, and take it \
                                  as it is with --accept and the date";
+
+/// What the user can do about a day that is strange.
+const STRANGE: &str = "it is published as it came; look at what the vendor says of it, and ask again with --days and \
+                       --refetch";
 
 /// What is odd about a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +38,14 @@ pub(super) enum Oddity {
     NoVolume { issues: u64, with: u64 },
     /// E5.
     Splits { issues: u64, of: u64 },
-    /// E6.
+}
+
+/// What is strange about a day that is published all the same: it may be so, and nobody should find out alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Strangeness {
+    /// Z1.
     Priceless { priced: u64, of: u64, day: JstDate, priced_then: u64, of_then: u64 },
-    /// E7.
+    /// Z2.
     Jump { issues: u64, of: u64, day: JstDate },
 }
 
@@ -56,6 +67,18 @@ impl std::fmt::Display for Oddity {
             Self::NoVolume { issues, with } => {
                 write!(f, "no volume: {issues} issues have a price, and {with} have a volume")
             }
+            Self::Splits { issues, of } => write!(
+                f,
+                "splits: {issues} of {of} issues have an adjustment factor other than 1, and \
+                 {SPLITS_PERCENT_MAX} % may have"
+            ),
+        }
+    }
+}
+
+impl std::fmt::Display for Strangeness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
             Self::Priceless { priced, of, day, priced_then, of_then } => write!(
                 f,
                 "priceless: {priced} of its {of} rows have a price, and on {day} {priced_then} of {of_then} have"
@@ -64,11 +87,6 @@ impl std::fmt::Display for Oddity {
                 f,
                 "jump: the closes of {issues} of {of} issues are further from those of {day} than any price \
                  limit allows"
-            ),
-            Self::Splits { issues, of } => write!(
-                f,
-                "splits: {issues} of {of} issues have an adjustment factor other than 1, and \
-                 {SPLITS_PERCENT_MAX} % may have"
             ),
         }
     }
@@ -166,25 +184,29 @@ fn priced(rows: &[DailyRow]) -> (u64, u64) {
     (count as u64, rows.len() as u64)
 }
 
-/// Whether far fewer rows have a price than on another day (rule E6).
-fn priceless(rows: &[DailyRow], (day, others): (JstDate, &[DailyRow])) -> Option<Oddity> {
+/// Whether far fewer rows have a price than on another day (rule Z1).
+fn priceless(rows: &[DailyRow], (day, others): (JstDate, &[DailyRow])) -> Option<Strangeness> {
     let ((priced, of), (priced_then, of_then)) = (priced(rows), priced(others));
-    let is_many = of >= ODD_DAY_ISSUES_MIN && of_then >= ODD_DAY_ISSUES_MIN && priced > 0;
-    // Shares of both, without fractions.
-    let is_odd = is_many && priced * of_then * 100 < priced_then * of * PRICED_PERCENT_MIN;
-    is_odd.then_some(Oddity::Priceless { priced, of, day, priced_then, of_then })
+    // With the share of the other day so many rows have a price.
+    let expected = priced_then * of / of_then.max(1);
+    let lost = expected.saturating_sub(priced);
+    let is_strange = lost >= ODD_DAY_ISSUES_MIN && priced * 100 < expected * PRICED_PERCENT_MIN;
+    is_strange.then_some(Strangeness::Priceless { priced, of, day, priced_then, of_then })
 }
 
-/// Issues whose close no price limit allows after that of an earlier day, and all that have both (rule E7).
+/// Issues whose close no price limit allows after that of an earlier day, and all that have both (rule Z2).
 fn jumps(earlier: &[DailyRow], later: &[DailyRow]) -> (u64, u64) {
     let close = |row: &DailyRow| Some((row.code, row.close.filter(|_| !row.source.is_adjusted())?));
     let earlier: BTreeMap<IssueCode, domain::Price> = earlier.iter().filter_map(close).collect();
     let (mut far, mut all) = (0, 0);
     for row in later {
-        let Some((code, price)) = close(row) else { continue };
+        // Without a factor nobody knows what compares: hundreds of issues have been merged on one day.
+        let (Some((code, price)), Some(factor)) = (close(row), row.adjustment_factor) else {
+            continue;
+        };
         let Some(before) = earlier.get(&code) else { continue };
         // Prices are at most millions of yen: a float holds them well enough for this.
-        let base = before.units() as f64 * row.adjustment_factor.unwrap_or(1.0);
+        let base = before.units() as f64 * factor;
         all += 1;
         let [low, high] = JUMP_PERCENT.map(|percent| base * percent as f64 / 100.0);
         let least = domain::Price::from_yen(JUMP_YEN_MIN).units() as f64;
@@ -194,11 +216,11 @@ fn jumps(earlier: &[DailyRow], later: &[DailyRow]) -> (u64, u64) {
     (far, all)
 }
 
-/// Whether closes are too far from those of another day (rule E7).
-fn jump(date: JstDate, rows: &[DailyRow], (day, others): (JstDate, &[DailyRow])) -> Option<Oddity> {
-    let (issues, of) = if day < date { jumps(others, rows) } else { jumps(rows, others) };
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * JUMPS_PERCENT_MAX;
-    is_odd.then_some(Oddity::Jump { issues, of, day })
+/// Whether closes are too far from those of an earlier day (rule Z2).
+fn jump(rows: &[DailyRow], (day, others): (JstDate, &[DailyRow])) -> Option<Strangeness> {
+    let (issues, of) = jumps(others, rows);
+    let is_strange = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * JUMPS_PERCENT_MAX;
+    is_strange.then_some(Strangeness::Jump { issues, of, day })
 }
 
 impl Job<'_> {
@@ -236,15 +258,53 @@ impl Job<'_> {
                 return Ok(Some(odd));
             }
         }
-        let beside = before.first().copied().into_iter().chain(after);
-        for day in beside.filter(|day| days_between(*day, date) <= BESIDE_DAYS_MAX) {
-            let others = self.rows_of(day)?;
-            let beside = (day, &others[..]);
-            if let Some(odd) = priceless(rows, beside).or_else(|| jump(date, rows, beside)) {
-                return Ok(Some(odd));
+        Ok(None)
+    }
+
+    /// Tells what is strange about a day with these rows that is complete (rules Z1 and Z2), beside the complete
+    /// business day before it.
+    pub(super) fn tell_strange(
+        &mut self,
+        date: JstDate,
+        rows: &[DailyRow],
+    ) -> Result<(), UpdateError> {
+        let before = self.complete_rows.range(..date).next_back().map(|(day, _)| *day);
+        let Some(day) = before.filter(|day| self.is_next_business_day(*day, date)) else {
+            return Ok(());
+        };
+        let is_told = |doubt: &DoubtReport| doubt.date == date && doubt.kind == DoubtKind::Strange;
+        let is_out = self.options.accept.contains(&date)
+            || self.report.doubts.len() >= REPORT_ROWS_MAX
+            || self.report.doubts.iter().any(is_told);
+        if is_out {
+            return Ok(());
+        }
+        let others = self.rows_of(day)?;
+        let beside = (day, &others[..]);
+        let Some(strange) = priceless(rows, beside).or_else(|| jump(rows, beside)) else {
+            return Ok(());
+        };
+        self.note(format!("{date} is published and looks strange: {strange}"));
+        let (kind, advice) = (DoubtKind::Strange, STRANGE.to_owned());
+        self.report.doubts.push(DoubtReport { date, kind, what: strange.to_string(), advice });
+        Ok(())
+    }
+
+    /// The same of all complete days of the last weeks, so that each run tells of them.
+    pub(super) fn tell_strange_days(&mut self) -> Result<(), UpdateError> {
+        for date in last_weekdays(self.options.to, BETTER_DAYS_MAX) {
+            if self.state.complete.contains(&date) {
+                let rows = self.store.rows_of(date)?;
+                self.tell_strange(date, &rows)?;
             }
         }
-        Ok(None)
+        Ok(())
+    }
+
+    /// Whether no business day lies between two dates.
+    fn is_next_business_day(&self, day: JstDate, date: JstDate) -> bool {
+        let mut between = day.iter_days().skip(1).take_while(|one| *one < date);
+        days_between(day, date) <= BESIDE_DAYS_MAX && !between.any(|one| self.is_open(one))
     }
 
     /// The same of a day that did not come in one piece.
@@ -382,24 +442,29 @@ mod tests {
 
     #[test]
     fn a_day_has_as_many_prices_as_the_day_beside() {
-        let (first, all) = (date("2026-01-08"), rows(100, |_, _| {}));
+        let (first, all) = (date("2026-01-08"), rows(400, |_, _| {}));
         let with = |prices: u32| {
-            rows(100, |row, number| row.close = row.close.filter(|_| number < prices))
+            rows(400, |row, number| row.close = row.close.filter(|_| number < prices))
         };
         let check = |prices: u32| priceless(&with(prices), (first, &all));
-        let odd = |priced| {
-            let (of, day, priced_then, of_then) = (100, first, 100, 100);
-            Some(Oddity::Priceless { priced, of, day, priced_then, of_then })
+        let strange = |priced| {
+            let (of, day, priced_then, of_then) = (400, first, 400, 400);
+            Some(Strangeness::Priceless { priced, of, day, priced_then, of_then })
         };
-        assert_eq!((check(90), check(89), check(1), check(0)), (None, odd(89), odd(1), None), "E6");
-        // A short answer is not complete, which is another rule.
+        assert_eq!((check(360), check(359), check(0)), (None, strange(359), strange(0)), "Z1");
+        // A short answer is not complete, which is another rule, and thirty prices are no market.
         assert_eq!(priceless(&rows(40, |_, _| {}), (first, &all)), None);
+        let few = |prices: u32| {
+            rows(100, |row, number| row.close = row.close.filter(|_| number < prices))
+        };
+        let found = [71, 70].map(|prices| priceless(&few(prices), (first, &few(100))).is_some());
+        assert_eq!(found, [false, true]);
         assert_eq!(priceless(&with(60), (first, &with(60))), None);
     }
 
     #[test]
     fn closes_stay_within_price_limits_of_the_day_beside() {
-        let (earlier, later) = (date("2026-01-08"), date("2026-01-09"));
+        let earlier = date("2026-01-08");
         let before = rows(100, |row, _| row.close = Some(Price::from_yen(1_000)));
         let after = |first: u32, close: i64, factor: f64| {
             let close = Some(Price::from_yen(close));
@@ -408,29 +473,27 @@ mod tests {
                 row.adjustment_factor = Some(if number < first { factor } else { 1.0 });
             })
         };
-        let check =
-            |first, close, factor| jump(later, &after(first, close, factor), (earlier, &before));
-        let odd = Some(Oddity::Jump { issues: 30, of: 100, day: earlier });
-        assert_eq!((check(29, 100_000, 1.0), check(30, 100_000, 1.0)), (None, odd), "E7");
-        assert_eq!((check(30, 1_600, 1.0), check(30, 1_601, 1.0)), (None, odd));
-        assert_eq!((check(30, 400, 1.0), check(30, 399, 1.0)), (None, odd));
-        assert_eq!((check(30, 100, 0.1), check(30, 1_000, 0.1)), (None, odd), "splits count");
-        // From the other side, the day after has the factor.
-        let odd = Some(Oddity::Jump { issues: 30, of: 100, day: later });
-        let split = after(30, 100, 0.1);
-        assert_eq!(jump(earlier, &before, (later, &split)), None);
-        assert_eq!(jump(earlier, &before, (later, &after(30, 1_000, 0.1))), odd);
-        // Below 100 yen a price limit is more than that, and adjusted prices say nothing.
+        let check = |first, close, factor| jump(&after(first, close, factor), (earlier, &before));
+        let strange = Some(Strangeness::Jump { issues: 30, of: 100, day: earlier });
+        assert_eq!((check(29, 100_000, 1.0), check(30, 100_000, 1.0)), (None, strange), "Z2");
+        assert_eq!((check(30, 1_600, 1.0), check(30, 1_601, 1.0)), (None, strange));
+        assert_eq!((check(30, 400, 1.0), check(30, 399, 1.0)), (None, strange));
+        assert_eq!((check(30, 100, 0.1), check(30, 1_000, 0.1)), (None, strange), "splits count");
+        // Below 100 yen a price limit is more than that.
         let cheap = rows(100, |row, number| {
             row.close = Some(Price::from_yen(if number < 30 { 10 } else { 1_000 }));
         });
-        let check = |close| jump(later, &after(30, close, 1.0), (earlier, &cheap));
-        let odd = Some(Oddity::Jump { issues: 30, of: 100, day: earlier });
-        assert_eq!((check(1), check(70), check(71)), (None, None, odd));
+        let check = |close| jump(&after(30, close, 1.0), (earlier, &cheap));
+        assert_eq!((check(1), check(70), check(71)), (None, None, strange));
+        // Where no factor is told, or a source has adjusted its prices, nobody knows what compares.
+        let untold = rows(100, |row, _| {
+            (row.close, row.adjustment_factor) = (Some(Price::from_yen(9)), None);
+        });
+        assert_eq!(jump(&untold, (earlier, &before)), None);
         let public = rows(100, |row, _| {
             (row.close, row.source) = (Some(Price::from_yen(9)), SourceKind::Public);
         });
-        assert_eq!(jump(later, &public, (earlier, &before)), None);
+        assert_eq!(jump(&public, (earlier, &before)), None);
     }
 
     #[test]

@@ -290,6 +290,8 @@ pub enum DoubtKind {
     Unlisted,
     /// Its list of issues has shrunk by over 5 % and is not believed.
     List,
+    /// It is published, and has far fewer prices than the day before it, or closes that no price limit allows.
+    Strange,
     /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open.
     Closed,
 }
@@ -306,6 +308,7 @@ impl DoubtKind {
             Self::Odd => "odd",
             Self::Unlisted => "unlisted",
             Self::List => "list",
+            Self::Strange => "strange",
             Self::Closed => "closed",
         }
     }

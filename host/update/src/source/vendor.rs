@@ -77,16 +77,7 @@ impl VendorSource {
 
     /// Asks for daily prices.
     fn ask(&mut self, asked: Asked, query: &[(&str, String)]) -> Result<Answer, SourceError> {
-        let texts: Vec<Value> =
-            self.pages("equities/bars/daily", query).map_err(|error| match error {
-                // Of a whole day that is no outage, and does not make single requests for all issues either.
-                SourceError::Malformed(_) | SourceError::TooLarge { .. }
-                    if asked.code.is_none() =>
-                {
-                    SourceError::Odd(error.to_string())
-                }
-                other => uncovered(other),
-            })?;
+        let texts: Vec<Value> = self.pages("equities/bars/daily", query).map_err(uncovered)?;
         let told = |place: usize, reason| odd_row(&texts[place], place, reason, &self.client);
         let read = texts.iter().map(RowText::read);
         // One odd row of a day does not make single requests for all issues.
