@@ -20,9 +20,6 @@ use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::terminal::grouped;
 
-/// Days before today among which the last business day is looked for.
-const DAYS_BACK: usize = 31;
-
 /// Fetches the lists that are missing and makes the instrument table.
 pub(crate) fn instruments(args: &InstrumentsArgs) -> Result<Ending> {
     let folder = args.folder.as_path();
@@ -86,8 +83,7 @@ fn days_of_files(args: &InstrumentsArgs) -> Result<Vec<JstDate>> {
         }
     }
     if days.is_empty() {
-        let before = std::iter::successors(today.pred_opt(), JstDate::pred_opt);
-        let last = before.take(DAYS_BACK).find(|date| calendar.is_business_day(*date));
+        let last = calendar.business_day_before(today);
         let last = last.context("the calendar has no business day before today")?;
         eprintln!(
             "note: {} has no files of the vendor, so the list of {last} is fetched; --date names others",

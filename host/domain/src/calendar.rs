@@ -8,6 +8,9 @@ use crate::holidays;
 use crate::session::{AFTERNOON_OPEN, AUCTION_SLACK, close_of, is_weekday};
 use crate::time::{JST_OFFSET_NANOS, JstDate, NANOS_PER_DAY, TsNanos};
 
+/// Dates that are looked at for the next business day, or the one before: those of a year.
+const DAYS_LOOKED_AT_MAX: usize = 366;
+
 /// The exchange's business days, known ahead of time: from its own calendar where one was given, and
 /// outside of its dates by the rules of [`holidays`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -83,6 +86,20 @@ impl ExchangeCalendar {
             }
             _ => !holidays::is_closed(date),
         }
+    }
+
+    /// The first business day after `date`; none within a year of it.
+    #[must_use]
+    pub fn business_day_after(&self, date: JstDate) -> Option<JstDate> {
+        let days = date.iter_days().skip(1).take(DAYS_LOOKED_AT_MAX);
+        days.into_iter().find(|date| self.is_business_day(*date))
+    }
+
+    /// The last business day before `date`; none within a year of it.
+    #[must_use]
+    pub fn business_day_before(&self, date: JstDate) -> Option<JstDate> {
+        let days = std::iter::successors(date.pred_opt(), JstDate::pred_opt);
+        days.take(DAYS_LOOKED_AT_MAX).find(|date| self.is_business_day(*date))
     }
 
     /// Business days after `from` up to and including `to`, counted up to one more than `most`.
@@ -187,6 +204,11 @@ mod tests {
         let by_rule = ExchangeCalendar::default();
         assert!(!by_rule.is_business_day(date("2025-01-13")), "Coming of Age Day");
         assert_eq!(by_rule.business_days_between(date("2025-01-10"), date("2025-01-14"), 10), 1);
+        assert_eq!(by_rule.business_day_after(date("2025-01-10")), Some(date("2025-01-14")));
+        assert_eq!(by_rule.business_day_before(date("2025-01-14")), Some(date("2025-01-10")));
+        assert_eq!(by_rule.business_day_before(date("2025-01-06")), Some(date("2024-12-30")));
+        assert_eq!(by_rule.business_day_before(JstDate::MIN), None);
+        assert_eq!(by_rule.business_day_after(JstDate::MAX), None);
         assert_eq!(by_rule.business_days_between(date("2025-01-06"), date("2026-01-06"), 10), 11);
         assert_eq!(by_rule.business_days_between(date("2025-01-06"), date("2024-01-06"), 10), 0);
         let rows = [("2025-01-12", false), ("2025-01-14", false), ("2025-01-13", true)];

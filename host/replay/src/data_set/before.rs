@@ -164,9 +164,11 @@ impl DataRequest {
                 continue;
             }
             let last = candidate.period().last().min(first.pred_opt().unwrap_or(first));
-            let mut back = std::iter::successors(Some(last), JstDate::pred_opt);
             // The latest day that the file can know.
-            let latest = back.find(|date| calendar.is_business_day(*date)).unwrap_or(last);
+            let latest = match calendar.is_business_day(last) {
+                true => last,
+                false => calendar.business_day_before(last).unwrap_or(last),
+            };
             if found.iter().all(|before| before.is_complete(latest)) {
                 continue;
             }

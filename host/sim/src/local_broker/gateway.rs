@@ -398,11 +398,12 @@ pub(crate) fn check_day(date: JstDate) -> Result<(), String> {
 
 /// The first business day that is not before a date.
 fn business_day_from(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
-    let days = date.iter_days().take(60);
-    days.into_iter().find(|day| calendar.is_business_day(*day)).unwrap_or(date)
+    if calendar.is_business_day(date) {
+        return date;
+    }
+    calendar.business_day_after(date).unwrap_or(date)
 }
 
 pub(crate) fn business_day_before(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
-    let days = std::iter::successors(date.pred_opt(), JstDate::pred_opt).take(60);
-    days.into_iter().find(|day| calendar.is_business_day(*day)).unwrap_or(date)
+    calendar.business_day_before(date).unwrap_or(date)
 }

@@ -161,14 +161,12 @@ impl Broker {
 
 /// The business day after a date.
 pub(crate) fn next_day(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
-    let mut days = date.iter_days().skip(1);
-    days.find(|date| calendar.is_business_day(*date)).unwrap_or(date)
+    calendar.business_day_after(date).unwrap_or(date)
 }
 
 /// The business day before a date.
 pub(crate) fn day_before(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
-    let mut days = std::iter::successors(date.pred_opt(), JstDate::pred_opt);
-    days.find(|date| calendar.is_business_day(*date)).unwrap_or(date)
+    calendar.business_day_before(date).unwrap_or(date)
 }
 
 /// The sessions of a business day: those of the date whose trades are played on it.
