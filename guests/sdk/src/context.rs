@@ -20,17 +20,20 @@ pub struct Context {
     working: Vec<(String, InstrumentIx)>,
     /// How many of them each instrument has.
     working_count: Vec<u32>,
-    /// Answers of the host; they hold until it hands over again.
-    positions: Vec<Option<Position>>,
-    account: Option<Account>,
+    /// How often the host has handed over.
+    turn: u64,
+    /// Answers of the host, with the turn in which they were given; they hold in no other.
+    positions: Vec<(u64, Position)>,
+    account: (u64, Account),
 }
 
 impl Context {
     pub(crate) fn new(instruments: Vec<Instrument>) -> Self {
         Self {
             working_count: vec![0; instruments.len()],
-            positions: vec![None; instruments.len()],
+            positions: vec![(0, Position::default()); instruments.len()],
             instruments,
+            turn: 1,
             ..Self::default()
         }
     }
@@ -66,22 +69,23 @@ impl Context {
     #[inline]
     pub fn position(&mut self, instrument: InstrumentIx) -> Position {
         let index = usize::from(instrument.0);
-        if self.positions[index].is_none() {
+        if self.positions[index].0 != self.turn {
             self.ask_position(instrument);
         }
-        self.positions[index].unwrap_or_default()
+        self.positions[index].1
     }
 
-    /// Asks the host; kept out of the path that every trade takes.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn ask_position(&mut self, instrument: InstrumentIx) {
-        self.positions[usize::from(instrument.0)] = Some(host::position(instrument));
+        self.positions[usize::from(instrument.0)] = (self.turn, host::position(instrument));
     }
 
     /// The cash account.
     pub fn account(&mut self) -> Account {
-        *self.account.get_or_insert_with(host::account)
+        if self.account.0 != self.turn {
+            self.account = (self.turn, host::account());
+        }
+        self.account.1
     }
 
     /// Whether an order of this instrument is not done: sent in this callback or before.
@@ -205,8 +209,7 @@ impl Context {
     /// strategy of their orders.
     #[inline]
     pub(crate) fn forget(&mut self) {
-        self.account = None;
-        self.positions.fill(None);
+        self.turn = self.turn.wrapping_add(1);
     }
 }
 

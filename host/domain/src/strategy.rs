@@ -150,6 +150,12 @@ pub trait StrategyRuntime {
     /// Which optional imports it uses.
     fn capabilities(&self) -> Capabilities;
 
+    /// Trades that a strict replay may hand over at once, because each reaches the strategy as a window of its own
+    /// all the same; 1 by default.
+    fn batch_rows(&self) -> u32 {
+        1
+    }
+
     /// Hands over the configuration (a JSON object) and the instruments.
     ///
     /// # Errors

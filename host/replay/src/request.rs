@@ -12,7 +12,7 @@ use exchange::ExecutionModel;
 use results::output::{ComponentIdentity, FolderError, Manifest};
 use results::sink::{RunSink, Tee, TotalsOnly};
 use results::{RunFolder, RunStatus, RunTotals, WallClock};
-use sandbox::{CallPath, Limits, SandboxError, StrategyModule};
+use sandbox::{CallPath, Limits, SandboxError, StrategyInstance, StrategyModule};
 use serde_json::Value;
 
 use crate::data_set::{DataRequest, DataSet};
@@ -82,7 +82,8 @@ impl RunRequest {
     /// At which row of a window a strategy has failed nobody can tell, and what it may use is counted by the
     /// window. So a run with a larger window whose strategy fails is made again with window 1, where the driver
     /// can be rewound and no `live` sink has heard of the first one. That is the run then: what comes of it does
-    /// not depend on the window either.
+    /// not depend on the window either. The same holds for the batches in which trades may be handed over with
+    /// window 1.
     ///
     /// # Errors
     /// [`RequestError`]; a folder of an earlier run is as it was.
@@ -101,25 +102,39 @@ impl RunRequest {
         let watch = Stopwatch::start();
         let mut nothing = TotalsOnly;
         let is_watched = live.is_some();
+        let can_be_made_again = !is_watched && driver.rewind();
+        let in_batches =
+            can_be_made_again && options.window == 1 && module.call_path() == CallPath::Direct;
+        let first = if in_batches {
+            module.instantiate_for_batches(self.limits)
+        } else {
+            module.instantiate(self.limits)
+        }?;
         let mut totals = match live {
             None => {
                 let kept = kept(&mut folder, &mut nothing);
-                self.replay(&module, &data, &options, kept, driver, observer)?
+                self.replay(first, &data, &options, kept, driver, observer)?
             }
             Some(live) => {
                 let mut both = Tee { first: kept(&mut folder, &mut nothing), second: live };
-                self.replay(&module, &data, &options, &mut both, driver, observer)?
+                self.replay(first, &data, &options, &mut both, driver, observer)?
             }
         };
-        let has_failed = matches!(totals.status, RunStatus::Failed(_));
-        if has_failed && options.window > 1 && !is_watched && driver.rewind() {
-            observer.run_is_made_again(options.window);
-            options.window = 1;
+        // What it says to its parameters it says in any window.
+        let has_failed = matches!(&totals.status, RunStatus::Failed(fault)
+            if !matches!(fault.kind, FaultKind::Refused(_)));
+        let is_rough = options.window > 1 || in_batches;
+        if has_failed && is_rough && can_be_made_again && driver.rewind() {
+            if options.window > 1 {
+                observer.run_is_made_again(options.window);
+                options.window = 1;
+            }
             // What the first one has written goes before there is another one.
             drop(folder);
             folder = self.out.as_deref().map(|out| self.folder(out)).transpose()?;
             let kept = kept(&mut folder, &mut nothing);
-            totals = self.replay(&module, &data, &options, kept, driver, observer)?;
+            let again = module.instantiate(self.limits)?;
+            totals = self.replay(again, &data, &options, kept, driver, observer)?;
         }
         let running = watch.elapsed();
         if let RunStatus::Failed(fault) = &totals.status
@@ -187,14 +202,13 @@ impl RunRequest {
 
     pub(crate) fn replay(
         &self,
-        module: &StrategyModule,
+        mut instance: StrategyInstance,
         data: &DataSet,
         options: &ReplayOptions,
         sink: &mut dyn RunSink,
         driver: &mut dyn RunDriver,
         observer: &mut dyn RunObserver,
     ) -> Result<RunTotals, RequestError> {
-        let mut instance = module.instantiate(self.limits)?;
         observer.run_begins(data.total, data.bars_from.is_some());
         let mut since_progress = Stopwatch::start();
         let watch = |position: RunPosition| {

@@ -89,6 +89,8 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
     options.check()?;
     let instruments = &options.instruments;
     let window = options.window as usize;
+    // With window 1 the strategy gets one trade at a time, whoever gives it to it.
+    let batch = if window == 1 { strategy.batch_rows() as usize } else { window };
     let mut run = Run {
         strategy,
         exchange: Exchange::new(options.model, instruments, options.cash)
@@ -98,14 +100,14 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         events: Vec::new(),
         portfolio: PortfolioView::default(),
         driver,
-        window,
+        windows: Windows { trades: batch, bars: window },
         orders_max: options.model.orders_max,
         warnings_max: options.warnings_max,
         rejected_bytes_max: options.rejected_bytes_max,
         written: Written::new(options.folder_bytes_max, options.folder_bytes_per_day),
         warnings: 0,
         client_warnings: 0,
-        merge: Merge::new(window),
+        merge: Merge::new(batch),
         instruments: instruments.len(),
         now: TsNanos::default(),
         last_prices: LastPrices::new(instruments.len()),
@@ -133,6 +135,13 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
     failure.map_or(Ok(totals), |failure| Err(failure.into()))
 }
 
+/// Rows that are handed over at once.
+#[derive(Debug, Clone, Copy)]
+struct Windows {
+    trades: usize,
+    bars: usize,
+}
+
 struct Run<'s> {
     strategy: &'s mut dyn StrategyRuntime,
     exchange: Exchange,
@@ -144,7 +153,7 @@ struct Run<'s> {
     /// What portfolio queries answer; kept for the same reason.
     portfolio: PortfolioView,
     driver: &'s mut dyn RunDriver,
-    window: usize,
+    windows: Windows,
     orders_max: u32,
     warnings_max: u64,
     rejected_bytes_max: u64,

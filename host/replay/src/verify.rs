@@ -407,7 +407,9 @@ fn run_again(
 ) -> Result<(Manifest, Option<Box<Fault>>), VerifyError> {
     let mut folder = request.folder(out).map_err(RequestError::from)?;
     let stops = script.stops();
-    let totals = running.replay(module, data, options, &mut folder, &mut script, observer)?;
+    // Trade by trade from outside, whatever the run did.
+    let instance = module.instantiate(running.limits).map_err(RequestError::from)?;
+    let totals = running.replay(instance, data, options, &mut folder, &mut script, observer)?;
     if totals.status == RunStatus::Interrupted && (!stops || observer.is_cancelled()) {
         return Err(VerifyError::Stopped);
     }

@@ -18,6 +18,7 @@ use crate::config::{CallPath, Limits, SandboxConfig};
 use crate::contract::{self, Contract};
 use crate::dialect::{DialectModule, GatewayDialectModule};
 use crate::error::SandboxError;
+use crate::feeder::FeederModules;
 use crate::formula::FormulaModule;
 use crate::general::StrategyLinker;
 use crate::proof::{self, Plan};
@@ -30,6 +31,7 @@ pub struct Sandbox {
     engine: Engine,
     strategies: StrategyLinker,
     watchdogs: Arc<Watchdogs>,
+    feeders: Arc<FeederModules>,
     config: SandboxConfig,
     cache: Option<CompileCache>,
     shipped: Option<CompileCache>,
@@ -68,6 +70,7 @@ impl Sandbox {
             engine,
             strategies,
             watchdogs,
+            feeders: Arc::new(FeederModules::new()),
             config,
             cache,
             shipped,
@@ -254,6 +257,7 @@ impl Sandbox {
             engine: self.engine.clone(),
             watchdogs: Arc::clone(&self.watchdogs),
             artefact: Arc::new(artefact),
+            feeders: Arc::clone(&self.feeders),
             stack_bytes: self.config.stack_bytes,
         }
     }

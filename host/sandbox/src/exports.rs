@@ -5,7 +5,9 @@ use std::sync::Arc;
 use domain::fault::FaultKind;
 use domain::market::Window;
 use domain::{AccountEvent, Instrument, OrderEvent};
-use wasmtime::{AsContextMut, Error, Instance, Result, Store, TypedFunc, WasmParams, WasmResults};
+use wasmtime::{
+    AsContextMut, Error, Func, Instance, Memory, Result, Store, TypedFunc, WasmParams, WasmResults,
+};
 
 use crate::abi::{self, Lift, Lower, WindowArguments};
 use crate::calls::StrategyCalls;
@@ -38,6 +40,16 @@ impl Exports {
             on_account_events: Lifted::find(store, instance, plan, "on-account-events")?,
             stop: Lifted::find(store, instance, plan, "stop")?,
         })
+    }
+
+    /// `advance`, where nothing is to be called after it.
+    pub(crate) fn plain_advance(&self) -> Option<Func> {
+        self.advance.post_return.is_none().then(|| *self.advance.function.func())
+    }
+
+    /// The program's memory.
+    pub(crate) fn memory(&self) -> Memory {
+        self.guest.memory
     }
 }
 

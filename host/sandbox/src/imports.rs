@@ -9,6 +9,7 @@ use domain::strategy::{Capabilities, LogLevel};
 use wasmtime::{AsContextMut, Caller, Error, Linker, Result};
 
 use crate::abi::{self, Enumeration, Lift, Lower};
+use crate::feeder;
 use crate::proof::HostImport;
 use crate::state::{Guest, State};
 
@@ -90,7 +91,9 @@ fn take(
     let mut lift = Lift::new(memory, state.limits.result_bytes, state.bytes_left);
     let taken = take(&mut lift, state);
     state.bytes_left = lift.left();
-    taken.or_else(|kind| state.breach(kind))
+    taken.or_else(|kind| state.breach(kind))?;
+    feeder::end_batch(caller);
+    Ok(())
 }
 
 fn log_write(
@@ -136,13 +139,19 @@ fn get_account(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {
     answer(&mut caller, pointer, |state| Ok(abi::account(&state.portfolio.account)))
 }
 
-fn get_position(mut caller: Caller<'_, State>, instrument: u32, pointer: u32) -> Result<()> {
+pub(crate) fn get_position(
+    mut caller: Caller<'_, State>,
+    instrument: u32,
+    pointer: u32,
+) -> Result<()> {
     answer(&mut caller, pointer, |state| Ok(abi::position(&state.position_of(instrument)?)))
 }
 
 fn working_orders(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {
     let guest = of_guest(&mut caller, Arc::clone)?;
-    // Taken out for the time of the call: the strategy's allocator runs meanwhile.
+    // The strategy's allocator runs meanwhile, and is not to be answered anything.
+    feeder::forget_answers(&mut caller);
+    // Taken out for the time of the call.
     let orders = std::mem::take(&mut caller.data_mut().portfolio.working_orders);
     let mut context = caller.as_context_mut();
     let mut lower = Lower::new(&mut context, &guest);

@@ -14,6 +14,7 @@ use crate::artefact::Artefact;
 use crate::calls::{Either, StrategyCalls};
 use crate::exports::Exports;
 use crate::fault::Failure;
+use crate::feeder::{BATCH_ROWS_MAX, Feeder};
 use crate::general;
 use crate::running::Running;
 use crate::state::State;
@@ -30,11 +31,35 @@ pub struct StrategyInstance {
     /// Times of the rows of the present window, to name the event of a fault.
     window_start: Option<TsNanos>,
     ts_event: Option<TsNanos>,
+    /// What gives the strategy the trades of a window one by one, in a strict replay.
+    feeder: Option<Feeder>,
+    /// Whether it has the present window.
+    is_fed: bool,
+    /// Trades that it is told to hand over at a time.
+    feed_rows: u32,
 }
 
+/// Trades of the first batch.
+const FEED_ROWS_FIRST: u32 = 16;
+/// A batch is made so large that it is expected to use this part of its fuel.
+const FEED_FUEL_PART: u64 = 4;
+
 impl StrategyInstance {
-    pub(crate) fn new(running: Running<Calls>, capabilities: Capabilities) -> Self {
-        Self { running, capabilities, reached: 0, window_start: None, ts_event: None }
+    pub(crate) fn new(
+        running: Running<Calls>,
+        capabilities: Capabilities,
+        feeder: Option<Feeder>,
+    ) -> Self {
+        Self {
+            running,
+            capabilities,
+            reached: 0,
+            window_start: None,
+            ts_event: None,
+            feeder,
+            is_fed: false,
+            feed_rows: FEED_ROWS_FIRST,
+        }
     }
 
     /// Name and identity.
@@ -86,6 +111,40 @@ impl StrategyInstance {
         std::mem::take(&mut self.running.store.data_mut().actions)
     }
 
+    /// Lets the feeder hand over the rows of a batch below `limit`, and stops early where something was asked for.
+    fn feed(&mut self, limit: u32) -> Result<Outcome, Box<Fault>> {
+        let per_event = self.running.store.data().limits.fuel_per_event;
+        while self.reached < limit {
+            let row = self.reached;
+            let end = limit.min(row.saturating_add(self.feed_rows));
+            // What one event may do, all of them may.
+            self.running.store.data_mut().begin_rows(1);
+            let used_before = self.running.fuel_used();
+            let Self { running, feeder, .. } = &mut *self;
+            let fed = running.call(per_event, |_, store| match feeder {
+                Some(feeder) => feeder.feed(store, row, end),
+                None => Ok(None),
+            });
+            let reached = match fed.map_err(|failure| self.fault_of("advance", *failure))? {
+                Some(reached) => reached,
+                None => {
+                    let text = "it says that other than one row is handled".to_owned();
+                    return Err(self.breach("advance", FaultKind::Protocol(text)));
+                }
+            };
+            self.reached = reached;
+            let rows = u64::from(reached - row).max(1);
+            let each = ((self.running.fuel_used() - used_before) / rows).max(1);
+            let next = (per_event / FEED_FUEL_PART / each).clamp(1, BATCH_ROWS_MAX as u64);
+            // At most 2,048.
+            self.feed_rows = next as u32;
+            if !self.running.store.data().actions.is_empty() {
+                break;
+            }
+        }
+        Ok(Outcome { reached: self.reached, actions: self.take_actions() })
+    }
+
     fn lifecycle_fuel(&self) -> u64 {
         self.running.store.data().limits.fuel_per_lifecycle_call
     }
@@ -105,6 +164,11 @@ impl StrategyRuntime for StrategyInstance {
 
     fn capabilities(&self) -> Capabilities {
         self.capabilities
+    }
+
+    fn batch_rows(&self) -> u32 {
+        // 2,048 fit.
+        self.feeder.as_ref().map_or(1, |_| BATCH_ROWS_MAX as u32)
     }
 
     fn init(&mut self, config_json: &str, instruments: &[Instrument]) -> Result<(), Box<Fault>> {
@@ -143,6 +207,17 @@ impl StrategyRuntime for StrategyInstance {
         if first.is_some() {
             self.reached = 0;
             self.window_start = first;
+        }
+        match (window, &self.feeder) {
+            (Window::Trades(columns), Some(feeder)) => {
+                feeder.fill(&mut self.running.store, columns);
+                self.is_fed = true;
+            }
+            (Window::Resume, _) => {}
+            _ => self.is_fed = false,
+        }
+        if self.is_fed {
+            return self.feed(limit);
         }
         // Where inside a window a trap happens is known only to the strategy; the SDK tells it
         // with its message. Otherwise the window's first row stands for it.

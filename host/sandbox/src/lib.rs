@@ -24,6 +24,10 @@
 //! component's bytes that it is the same. *General*: the engine calls the component, whatever it is
 //! made of, through bindings that are generated from the contract's text.
 //!
+//! In a strict replay each trade is a call, and getting in and out of the engine costs more than the trade. There a
+//! module of the host's own keeps a batch of trades inside the engine and calls the strategy on the direct path for
+//! each (`feeder`).
+//!
 //! A contract needs the general path only: its text in `wit`, a value in `contract`, generated bindings
 //! and conversions in `general`, and a runtime trait in `domain`.
 //!
@@ -45,6 +49,7 @@ mod error;
 mod exports;
 mod extent;
 mod fault;
+mod feeder;
 mod formula;
 mod general;
 mod imports;

@@ -10,6 +10,7 @@ use crate::artefact::Artefact;
 use crate::config::Limits;
 use crate::error::SandboxError;
 use crate::fault::{self, Allowed, Failure};
+use crate::feeder::FeederModules;
 use crate::state::State;
 use crate::watchdog::{Watchdog, Watchdogs};
 
@@ -18,6 +19,7 @@ pub(crate) struct Origin {
     pub(crate) engine: Engine,
     pub(crate) watchdogs: Arc<Watchdogs>,
     pub(crate) artefact: Arc<Artefact>,
+    pub(crate) feeders: Arc<FeederModules>,
     /// Stack of one call in bytes.
     pub(crate) stack_bytes: usize,
 }

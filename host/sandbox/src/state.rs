@@ -67,6 +67,20 @@ pub(crate) struct State {
     memory_bytes: usize,
     /// Where records are laid out before they are copied in; kept, because every event needs it.
     pub(crate) buffer: Vec<u8>,
+    /// The memory of the feeder, where there is one.
+    pub(crate) batch: Option<Memory>,
+    /// What the host itself has in the store.
+    ours: Ours,
+    /// Whether something of the host's is being made.
+    making_ours: bool,
+}
+
+/// Instances, tables and memories in the store that are the host's and count for nobody.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ours {
+    pub(crate) instances: usize,
+    pub(crate) tables: usize,
+    pub(crate) memories: usize,
 }
 
 impl State {
@@ -86,7 +100,23 @@ impl State {
             bytes_left: limits.result_bytes,
             memory_bytes: 0,
             buffer: Vec::new(),
+            batch: None,
+            ours: Ours::default(),
+            making_ours: false,
         }
+    }
+
+    /// Something of the host's own is about to be made.
+    pub(crate) fn begin_ours(&mut self, more: Ours) {
+        self.ours.instances += more.instances;
+        self.ours.tables += more.tables;
+        self.ours.memories += more.memories;
+        self.making_ours = true;
+    }
+
+    /// It is made.
+    pub(crate) fn end_ours(&mut self) {
+        self.making_ours = false;
     }
 
     /// Ends the call with a fault of this kind.
@@ -233,6 +263,9 @@ impl ResourceLimiter for State {
         desired: usize,
         maximum: Option<usize>,
     ) -> Result<bool> {
+        if self.making_ours {
+            return Ok(true);
+        }
         if maximum.is_some_and(|maximum| desired > maximum) {
             // It comes to nothing: the memory itself says how large it may be.
             return Ok(true);
@@ -263,15 +296,15 @@ impl ResourceLimiter for State {
     }
 
     fn instances(&self) -> usize {
-        self.limits.instances
+        self.limits.instances.saturating_add(self.ours.instances)
     }
 
     fn tables(&self) -> usize {
-        self.limits.instances
+        self.limits.instances.saturating_add(self.ours.tables)
     }
 
     fn memories(&self) -> usize {
-        self.limits.instances
+        self.limits.instances.saturating_add(self.ours.memories)
     }
 }
 

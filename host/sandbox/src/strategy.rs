@@ -1,6 +1,8 @@
 //! A strategy that is compiled and checked.
 
 use domain::strategy::Capabilities;
+#[cfg(doc)]
+use domain::strategy::StrategyRuntime;
 use wasmtime::{InstancePre, Linker};
 
 use crate::artefact::Artefact;
@@ -10,6 +12,7 @@ use crate::config::{CallPath, Limits};
 use crate::contract::STRATEGY;
 use crate::error::SandboxError;
 use crate::exports::Exports;
+use crate::feeder::Feeder;
 use crate::general::{self, StrategyLinker};
 use crate::imports;
 use crate::instance::StrategyInstance;
@@ -23,11 +26,18 @@ const AGGRESSOR: &str = "aggressor";
 
 /// A strategy that is compiled and checked. Each [`StrategyModule::instantiate`] is a fresh one.
 pub struct StrategyModule {
-    ready: Either<(InstancePre<State>, Plan), general::StrategyReady>,
+    ready: Either<DirectReady, general::StrategyReady>,
     reason: String,
     origin: Origin,
     capabilities: Capabilities,
     cache_outcome: CacheOutcome,
+}
+
+/// A program with what it imports, ready to be made an instance.
+struct DirectReady {
+    program: InstancePre<State>,
+    linker: Linker<State>,
+    plan: Plan,
 }
 
 impl StrategyModule {
@@ -44,11 +54,11 @@ impl StrategyModule {
             (Code::Program(program), Some(plan)) => {
                 let mut linker = Linker::new(&origin.engine);
                 imports::define(&mut linker, &plan.imports).map_err(refuse)?;
-                let ready = linker.instantiate_pre(&program).map_err(refuse)?;
+                let program = linker.instantiate_pre(&program).map_err(refuse)?;
                 let capabilities = imports::capabilities(
                     plan.imports.iter().map(|one| (&one.interface[..], &one.function[..])),
                 );
-                (Either::Direct((ready, plan)), capabilities)
+                (Either::Direct(DirectReady { program, linker, plan }), capabilities)
             }
             (Code::Component(component), _) => {
                 let ready = linker.ready(&component).map_err(refuse)?;
@@ -82,7 +92,7 @@ impl StrategyModule {
     /// the import along calls that name their function. Where it is imported without that, it may ask.
     #[must_use]
     pub fn asks_aggressor(&self) -> bool {
-        let Either::Direct((_, plan)) = &self.ready else { return false };
+        let Either::Direct(DirectReady { plan, .. }) = &self.ready else { return false };
         let component = self.origin.artefact.component();
         let Some(program) = component.get(plan.program.clone()) else { return false };
         let mut imports = plan.imports.iter().filter(|one| one.interface == AGGRESSOR);
@@ -114,13 +124,41 @@ impl StrategyModule {
     /// When there is not enough memory or address space.
     pub fn instantiate(&self, limits: Limits) -> Result<StrategyInstance, SandboxError> {
         let running = Running::make(&self.origin, limits, |store| match &self.ready {
-            Either::Direct((ready, plan)) => {
+            Either::Direct(DirectReady { program, plan, .. }) => {
                 plan.allow_instances(store.data_mut())?;
-                let instance = ready.instantiate(&mut *store)?;
+                let instance = program.instantiate(&mut *store)?;
                 Exports::find(store, instance, plan).map(Either::Direct)
             }
             Either::General(ready) => ready.instantiate(store).map(Either::General),
         })?;
-        Ok(StrategyInstance::new(running, self.capabilities))
+        Ok(StrategyInstance::new(running, self.capabilities, None))
+    }
+
+    /// The same for a strict replay: where it can, the instance takes many trades at once and gives the
+    /// strategy one after the other ([`StrategyRuntime::batch_rows`]). Of a fault of it nothing holds but
+    /// that there may be one: the run is to be made again with an instance of [`Self::instantiate`].
+    ///
+    /// # Errors
+    /// As [`Self::instantiate`].
+    pub fn instantiate_for_batches(
+        &self,
+        limits: Limits,
+    ) -> Result<StrategyInstance, SandboxError> {
+        let Either::Direct(DirectReady { program, linker, plan }) = &self.ready else {
+            return self.instantiate(limits);
+        };
+        // The watchdog counts the time of one event.
+        if limits.watchdog.is_some() {
+            return self.instantiate(limits);
+        }
+        let mut feeder = None;
+        let running = Running::make(&self.origin, limits, |store| {
+            plan.allow_instances(store.data_mut())?;
+            let parts = (linker, program.module(), plan);
+            let (exports, made) = Feeder::make(&self.origin.feeders, parts, store)?;
+            feeder = made;
+            Ok(Either::Direct(exports))
+        })?;
+        Ok(StrategyInstance::new(running, self.capabilities, feeder))
     }
 }

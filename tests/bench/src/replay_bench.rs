@@ -194,7 +194,8 @@ fn run_once<'a>(
     totals
 }
 
-/// A strategy run over and over: what that took, and how it ended.
+/// A strategy run over and over, with window 1 in batches as `kumiki replay run` does it: what that took, and
+/// how it ended.
 pub(crate) fn sandboxed(
     series: &TradeSeries,
     module: &StrategyModule,
@@ -202,7 +203,12 @@ pub(crate) fn sandboxed(
 ) -> (Seconds, RunTotals) {
     let mut last = None;
     let taken = seconds(|| {
-        let mut instance = match module.instantiate(Limits::default()) {
+        let made = if options.window == 1 {
+            module.instantiate_for_batches(Limits::default())
+        } else {
+            module.instantiate(Limits::default())
+        };
+        let mut instance = match made {
             Ok(instance) => instance,
             Err(error) => panic!("{error}"),
         };
@@ -281,7 +287,11 @@ fn pacing(series: &TradeSeries) {
     let trades = series.len();
     let empty = module("empty");
     let options = sample::options("{}", 1, "1");
-    let (alone, _) = sandboxed(series, &empty, &options);
+    // Trade by trade from outside, as a session gets them.
+    let alone = seconds(|| {
+        let Ok(mut instance) = empty.instantiate(Limits::default()) else { return };
+        run_once(series.days(), &mut instance, &options);
+    });
     let paced = seconds(|| {
         let Ok(mut instance) = empty.instantiate(Limits::default()) else { return };
         let (_sender, commands) = channel();

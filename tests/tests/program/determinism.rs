@@ -234,3 +234,44 @@ fn a_strategy_that_fails_leaves_the_same_folder_with_every_window() {
         assert_eq!(user.said(&verify).code, 0, "{guest} {parameters}");
     }
 }
+
+/// A batch of trades has the fuel of one of them, and a run that wants more is made again without batches:
+/// nothing of it is seen, and what a trade may use by itself is the limit as it was, to the unit.
+#[test]
+fn the_fuel_of_a_trade_does_not_depend_on_batches() {
+    let user = UserFolder::with_sample(2, 20_000);
+    let run = |fuel: &str, out: &str| {
+        user.said(&format!(
+            "replay run sma-cross --param fast=5 --param slow=20 {fuel} --data data --instrument 7203.TSE \
+             --out {out}"
+        ))
+    };
+    let rows = |out: &str| {
+        let mut files = files_in(&user.path(out));
+        files.retain(|name, _| name.ends_with(".csv") || name.ends_with(".jsonl"));
+        assert!(files.len() > 5);
+        files
+    };
+    let plain = run("", "plain");
+    assert_eq!(plain.code, 0, "{}", plain.errors);
+    // The least fuel with which it comes to its end: its dearest trade has none left then.
+    let (mut too_little, mut enough) = (100, 100_000);
+    while enough - too_little > 1 {
+        let middle = (too_little + enough) / 2;
+        match run(&format!("--limit fuel={middle}"), "searched").code {
+            0 => enough = middle,
+            3 => too_little = middle,
+            code => panic!("{middle}: {code}"),
+        }
+    }
+    for fuel in [enough, enough + 1, enough * 2] {
+        let scarce = run(&format!("--limit fuel={fuel}"), "scarce");
+        assert_eq!((scarce.code, scarce.errors.as_str()), (0, plain.errors.as_str()), "{fuel}");
+        assert!(rows("scarce") == rows("plain"), "{fuel}");
+        assert_eq!(user.said("replay verify scarce --quiet").code, 0, "{fuel}");
+    }
+    let failed = run(&format!("--limit fuel={too_little}"), "failed");
+    let told = format!("used up its fuel of {too_little} units in one call");
+    assert!(failed.code == 3 && failed.errors.contains(&told), "{}", failed.errors);
+    assert_eq!(user.said("replay verify failed --quiet").code, 0);
+}

@@ -9,7 +9,9 @@ use domain::formula::FormulaRuntime;
 use domain::strategy::StrategyRuntime;
 use domain::{GuestLimit, InstrumentIx, JstDate};
 use results::{RunResult, RunStatus};
-use sandbox::{Artefact, CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
+use sandbox::{
+    Artefact, CallPath, Limits, Sandbox, SandboxConfig, StrategyInstance, StrategyModule,
+};
 use tests::{built, runs, sample, wat};
 use wit_component::StringEncoding;
 
@@ -66,6 +68,30 @@ fn run(
     window: u32,
     config: &str,
 ) -> RunResult {
+    let instance = |limits| module.instantiate(limits).unwrap();
+    run_of(instance, series, window, config)
+}
+
+/// A strict run whose trades are handed over in batches.
+fn run_in_batches(
+    module: &StrategyModule,
+    series: &replay::TradeSeries,
+    config: &str,
+) -> RunResult {
+    let instance = |limits| {
+        let instance = module.instantiate_for_batches(limits).unwrap();
+        assert!(instance.batch_rows() > 1);
+        instance
+    };
+    run_of(instance, series, 1, config)
+}
+
+fn run_of(
+    instantiate: impl FnOnce(Limits) -> StrategyInstance,
+    series: &replay::TradeSeries,
+    window: u32,
+    config: &str,
+) -> RunResult {
     let mut options = sample::options(config, window, "1");
     options.model.participation_percent = 30;
     // Everyone hears of a split on the second day.
@@ -74,7 +100,7 @@ fn run(
     options.ex_rights = vec![ExRights { date, instrument: InstrumentIx(0), adjustment }];
     // An endless loop may use the fuel of every row of its window.
     let limits = Limits { fuel_per_event: 200_000, ..Limits::default() };
-    let mut instance = module.instantiate(limits).unwrap();
+    let mut instance = instantiate(limits);
     runs::unpaced(series.days(), &mut instance, &options)
 }
 
@@ -120,6 +146,94 @@ fn all_strategies_agree_on_both_paths() {
         }
     }
     assert!(orders > 2_000, "agreement means something: {orders} orders");
+}
+
+/// Trades that are handed over in batches reach a strategy one by one all the same. What fails without
+/// batches fails with them, so that a run which fails can be made again without.
+#[test]
+fn batches_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // More than a batch a day.
+    sample::write(folder.path(), "72030", 2, 5_000, 23);
+    let series = sample::load(folder.path(), "72030", &folder.path().join("cache"));
+    let sandbox = sandbox(None);
+    let (mut orders, mut completed) = (0, 0);
+    for path in guests(false) {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let module = sandbox.load(&path).unwrap();
+        let strict = run(&module, &series, 1, config(&name));
+        let batches = run_in_batches(&module, &series, config(&name));
+        if matches!(batches.totals.status, RunStatus::Failed(_)) {
+            // With 200,000 units of fuel for a batch some fail that would not alone.
+            continue;
+        }
+        assert_eq!(strict.totals.status, batches.totals.status, "{name}");
+        assert_eq!(strict.totals.digest, batches.totals.digest, "{name}");
+        assert_eq!((&strict.fills, &strict.log), (&batches.fills, &batches.log), "{name}");
+        orders += strict.orders.len();
+        completed += 1;
+    }
+    assert!(orders > 2_000 && completed > 8, "{orders} orders of {completed} strategies");
+    // One that writes with every trade, and asks for its working orders.
+    let bytes = wat::component(&wat::noting_allocations(), StringEncoding::UTF8);
+    let module = sandbox.prepare(Artefact::from_bytes("notes", bytes).unwrap()).unwrap();
+    let (strict, batches) =
+        (run(&module, &series, 1, "{}"), run_in_batches(&module, &series, "{}"));
+    assert_eq!(batches.totals.status, RunStatus::Completed);
+    assert_eq!((strict.totals.digest, strict.log), (batches.totals.digest, batches.log));
+}
+
+/// In a batch as without: the allocator may not call the host, and the position goes where it can be.
+#[test]
+fn a_batch_answers_nothing_that_the_host_refuses() {
+    let portfolio = r#"(import "kumiki:strategy/portfolio@1.0.0" "get-position" (func $position (param i32 i32)))
+        (import "kumiki:strategy/portfolio@1.0.0" "working-orders" (func $orders (param i32)))
+        (memory (export "memory") 1)"#;
+    let with = |advance: &str, allocate: &str| {
+        let text = wat::with_memory(1).replace("(memory (export \"memory\") 1)", portfolio);
+        let text = text.replace("local.get 9)", &format!("{advance} local.get 9)"));
+        text.replace(
+            "global.get $free\n    (global.set $free (i32.add",
+            &format!("{allocate} global.get $free\n    (global.set $free (i32.add"),
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    sample::write(folder.path(), "72030", 2, 1_000, 23);
+    let series = sample::load(folder.path(), "72030", &folder.path().join("cache"));
+    let ask = |instrument: i64, place: i64| {
+        format!("(call $position (i32.const {instrument}) (i32.const {place}))")
+    };
+    let inside = format!("(if (global.get $asking) (then {}))", ask(0, 64));
+    let cases = [
+        (ask(0, 64), String::new(), None),
+        (ask(1, 64), String::new(), Some("there are 1")),
+        (ask(-1, 64), String::new(), Some("there are 1")),
+        (ask(0, 68), String::new(), Some("where it cannot be")),
+        (ask(0, 65_512), String::new(), Some("where it cannot be")),
+        (ask(0, -8), String::new(), Some("where it cannot be")),
+        (
+            "(global.set $asking (i32.const 1)) (call $orders (i32.const 64)) \
+             (global.set $asking (i32.const 0))"
+                .to_owned(),
+            inside,
+            Some("from inside its allocator"),
+        ),
+    ];
+    for (advance, allocate, refused) in cases {
+        let text = with(&advance, &allocate)
+            .replace("(global $free", "(global $asking (mut i32) (i32.const 0)) (global $free");
+        let bytes = wat::component(&text, StringEncoding::UTF8);
+        let module = sandbox(None).prepare(Artefact::from_bytes("asks", bytes).unwrap()).unwrap();
+        let statuses = [run(&module, &series, 1, "{}"), run_in_batches(&module, &series, "{}")]
+            .map(|run| run.totals.status);
+        match (refused, statuses) {
+            (None, [RunStatus::Completed, RunStatus::Completed]) => {}
+            (Some(words), [RunStatus::Failed(fault), RunStatus::Failed(_)]) => {
+                assert!(fault.kind.to_string().contains(words), "{}", fault.kind);
+            }
+            (_, statuses) => panic!("{advance} {allocate}: {statuses:?}"),
+        }
+    }
 }
 
 /// What a guest sees of its own memory is the same too: which blocks it is asked for, and in which order.

@@ -83,7 +83,7 @@ impl SmaCross {
     }
 
     /// One price.
-    #[inline]
+    #[inline(always)]
     fn on_price(&mut self, context: &mut Context, instrument: InstrumentIx, price: Price) {
         let stand = self.averages(instrument).push(price.units());
         if stand.is_some() && stand == awaited(context, instrument) {

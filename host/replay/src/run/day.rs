@@ -98,6 +98,7 @@ impl Run<'_> {
 
     /// Replays rows, window by window. A window ends where the driver is to be asked.
     fn rows<'w>(&mut self, rows: impl Rows<'w>) -> Seen {
+        let window = if rows.are_bars() { self.windows.bars } else { self.windows.trades };
         let (mut from, mut calm) = (0, 0);
         while from < rows.len() {
             if self.rows_until_poll == 0 {
@@ -107,7 +108,7 @@ impl Run<'_> {
                 }
             }
             // At most 16,384 rows.
-            let to = rows.len().min(from + self.window.min(self.rows_until_poll as usize));
+            let to = rows.len().min(from + window.min(self.rows_until_poll as usize));
             let mut reached = from;
             if let Err(fault) = self.window(rows, from..to, &mut reached, &mut calm) {
                 return (reached, Err(fault));

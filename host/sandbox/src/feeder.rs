@@ -1,0 +1,206 @@
+//! Batches for a strict replay. A strategy that gets one trade with each call spends more time on the way
+//! in and out than on the trade. So a module of the host's, inside the engine, keeps a batch of trades in a memory of
+//! its own and calls the strategy for each of them: the strategy sees the same calls with the same
+//! arguments, and none of the trades before its turn. That module also answers what strategies ask with every trade
+//! and what cannot change in between: their position.
+//!
+//! All of a batch has the fuel of one event, and what goes wrong in one is not looked at closely: whoever
+//! runs batches makes a run that failed again without them.
+
+use std::sync::OnceLock;
+
+use domain::market::TradeColumns;
+use wasmtime::{
+    AsContextMut, Engine, Extern, Func, Instance, Linker, Memory, Module, Ref, Result, Store,
+    Table, TypedFunc,
+};
+
+use crate::abi::{self, Words};
+use crate::exports::Exports;
+use crate::imports;
+use crate::proof::{HostImport, Plan};
+use crate::state::{Ours, State};
+
+/// Trades of a batch at most, as many as the module has room for.
+pub(crate) const BATCH_ROWS_MAX: usize = 2_048;
+
+/// The module, and the one that stands for it while the strategy is made.
+const FEEDER: &[u8] = include_bytes!("feeder/feeder.wasm");
+const QUESTIONS: &[u8] = include_bytes!("feeder/questions.wasm");
+
+/// Bytes of the module's memory, from 0: whether the host has to be told, and how many positions are known.
+const CONTROL: usize = 0;
+const KNOWN: usize = 4;
+const POSITIONS: usize = 64;
+/// Where its columns begin: times, prices, shares, instruments.
+const TIMES: usize = 1_024;
+const PRICES: usize = TIMES + 8 * BATCH_ROWS_MAX;
+const SHARES: usize = PRICES + 8 * BATCH_ROWS_MAX;
+const INSTRUMENTS: usize = SHARES + 8 * BATCH_ROWS_MAX;
+
+/// The question that is answered without the host.
+const GET_POSITION: &str = "get-position";
+
+/// The compiled modules of an engine, made when a strategy needs them first.
+pub(crate) struct FeederModules {
+    modules: OnceLock<(Module, Module)>,
+}
+
+impl FeederModules {
+    pub(crate) const fn new() -> Self {
+        Self { modules: OnceLock::new() }
+    }
+
+    /// The feeder and its stand-in.
+    fn get(&self, engine: &Engine) -> Result<&(Module, Module)> {
+        if let Some(modules) = self.modules.get() {
+            return Ok(modules);
+        }
+        let modules = (Module::new(engine, FEEDER)?, Module::new(engine, QUESTIONS)?);
+        Ok(self.modules.get_or_init(|| modules))
+    }
+}
+
+/// The feeder of one running strategy.
+pub(crate) struct Feeder {
+    batch: Memory,
+    feed: TypedFunc<(u32, u32), u32>,
+}
+
+impl Feeder {
+    /// Makes a program with its feeder; without one where the program frees its answers in a way of its own.
+    pub(crate) fn make(
+        modules: &FeederModules,
+        (linker, program, plan): (&Linker<State>, &Module, &Plan),
+        store: &mut Store<State>,
+    ) -> Result<(Exports, Option<Self>)> {
+        let (feeder, questions) = modules.get(program.engine())?;
+        let ask = Func::wrap(&mut *store, imports::get_position);
+        let stand_in = StandIn::make(questions, ask, store)?;
+        let mut linker = linker.clone();
+        for HostImport { module, name, interface, function } in &plan.imports {
+            if (interface.as_str(), function.as_str()) == ("portfolio", GET_POSITION) {
+                linker.define(&mut *store, module, name, stand_in.get_position)?;
+            }
+        }
+        let instance = linker.instantiate(&mut *store, program)?;
+        let exports = Exports::find(store, instance, plan)?;
+        let Some(advance) = exports.plain_advance() else { return Ok((exports, None)) };
+        let imports = [exports.memory().into(), advance.into(), ask.into()];
+        let ours = Ours { instances: 1, memories: 1, ..Ours::default() };
+        let instance = made(store, feeder, &imports, ours)?;
+        let batch = found(instance.get_memory(&mut *store, "batch"))?;
+        let feed = instance.get_typed_func(&mut *store, "feed")?;
+        let get_position = found(instance.get_func(&mut *store, GET_POSITION))?;
+        stand_in.answers.set(&mut *store, 0, Ref::Func(Some(get_position)))?;
+        store.data_mut().batch = Some(batch);
+        Ok((exports, Some(Self { batch, feed })))
+    }
+
+    /// Takes a batch: at most [`BATCH_ROWS_MAX`] trades, and the answers that hold until the next one.
+    pub(crate) fn fill(&self, store: &mut Store<State>, columns: TradeColumns<'_>) {
+        let memory = self.batch.data_mut(store);
+        let TradeColumns { ts_event, instrument, price, quantity } = columns;
+        put(memory, TIMES, bytemuck::cast_slice(ts_event));
+        put(memory, PRICES, bytemuck::cast_slice(price));
+        put(memory, SHARES, bytemuck::cast_slice(quantity));
+        put(memory, INSTRUMENTS, bytemuck::cast_slice(instrument));
+    }
+
+    /// Hands over the trades of the batch from `row` up to `limit`, and stops after one at which the strategy has
+    /// written or asked for something. Tells how many rows of the batch are handled; none when the
+    /// strategy says something that is no number of rows.
+    pub(crate) fn feed(
+        &self,
+        store: &mut Store<State>,
+        row: u32,
+        limit: u32,
+    ) -> Result<Option<u32>> {
+        let (memory, state) = self.batch.data_and_store_mut(&mut *store);
+        let positions = &state.portfolio.positions;
+        for (index, position) in positions.iter().enumerate() {
+            let words: Words = abi::position(position).map(u64::to_le);
+            put(memory, POSITIONS + size_of_val(&words) * index, bytemuck::bytes_of(&words));
+        }
+        put(memory, CONTROL, &0_u32.to_le_bytes());
+        // There are at most 4 instruments.
+        put(memory, KNOWN, &(positions.len() as u32).to_le_bytes());
+        let reached = self.feed.call(&mut *store, (row, limit))?;
+        put(self.batch.data_mut(store), KNOWN, &0_u32.to_le_bytes());
+        Ok((reached != u32::MAX).then_some(reached))
+    }
+}
+
+/// Ends the batch after the present trade: what the strategy did is the host's to see.
+#[inline]
+pub(crate) fn end_batch(mut store: impl AsContextMut<Data = State>) {
+    if let Some(batch) = store.as_context().data().batch {
+        put(batch.data_mut(&mut store), CONTROL, &1_u32.to_le_bytes());
+    }
+}
+
+/// The batch knows no answers any more: what asks now is to be answered by the host.
+pub(crate) fn forget_answers(mut store: impl AsContextMut<Data = State>) {
+    if let Some(batch) = store.as_context().data().batch {
+        put(batch.data_mut(&mut store), KNOWN, &0_u32.to_le_bytes());
+    }
+}
+
+#[inline(always)]
+fn put(memory: &mut [u8], at: usize, bytes: &[u8]) {
+    memory[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// Stands for the feeder's answers while the strategy is made: the feeder needs the strategy's memory.
+struct StandIn {
+    answers: Table,
+    get_position: Func,
+}
+
+impl StandIn {
+    fn make(module: &Module, ask: Func, store: &mut Store<State>) -> Result<Self> {
+        let ours = Ours { instances: 1, tables: 1, ..Ours::default() };
+        let instance = made(store, module, &[], ours)?;
+        let answers = found(instance.get_table(&mut *store, "answers"))?;
+        answers.set(&mut *store, 0, Ref::Func(Some(ask)))?;
+        let get_position = found(instance.get_func(&mut *store, GET_POSITION))?;
+        Ok(Self { answers, get_position })
+    }
+}
+
+/// Makes an instance of the host's own, which is none of the strategy's and takes nothing of its limits.
+fn made(
+    store: &mut Store<State>,
+    module: &Module,
+    imports: &[Extern],
+    ours: Ours,
+) -> Result<Instance> {
+    store.data_mut().begin_ours(ours);
+    // The limiter is asked for its numbers when it is set.
+    store.limiter(|state| state);
+    let instance = Instance::new(&mut *store, module, imports);
+    store.data_mut().end_ours();
+    instance
+}
+
+fn found<T>(part: Option<T>) -> Result<T> {
+    part.ok_or_else(|| wasmtime::Error::msg("the feeder lacks a part"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    /// With `KUMIKI_WRITE_FEEDER` set it writes them.
+    #[test]
+    fn the_modules_are_those_of_their_texts() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/feeder");
+        for (name, kept) in [("feeder", super::FEEDER), ("questions", super::QUESTIONS)] {
+            let made = wat::parse_file(folder.join(format!("{name}.wat"))).unwrap();
+            if std::env::var_os("KUMIKI_WRITE_FEEDER").is_some() {
+                std::fs::write(folder.join(format!("{name}.wasm")), &made).unwrap();
+            }
+            assert_eq!(kept, made, "{name}.wasm; KUMIKI_WRITE_FEEDER=1 makes it anew");
+        }
+    }
+}
