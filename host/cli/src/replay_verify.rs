@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use atomic_file::AtomicFolder;
+use domain::text::on_one_line;
 use replay::RequestError;
 use replay::strategies::Strategies;
 use replay::verify::{Difference, Verification, VerifyError, VerifyRequest};
@@ -81,6 +82,11 @@ fn print_table(found: &Verification) {
         }
         println!("again, {path} calls, window 1: NOT THE SAME");
         print_differences(&run.differences);
+    }
+    if !found.others.is_empty() {
+        let names: Vec<String> =
+            found.others.iter().map(|name| shown(&on_one_line(name))).collect();
+        println!("not written by the run, and not looked at: {}", names.join(", "));
     }
     if !found.is_same() && found.window > 1 {
         println!(

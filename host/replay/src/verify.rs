@@ -39,6 +39,9 @@ const WINDOW: u32 = 1;
 /// What may differ: how many trades were handed over at once, and the program that wrote it down.
 const NOT_COMPARED: [&str; 2] = ["window", "kumiki_version"];
 
+/// Names of the folder that are told which no run writes; the first ones.
+pub const OTHERS_MAX: usize = 100;
+
 /// Which run is made again, and from what.
 #[derive(Debug, Clone)]
 pub struct VerifyRequest {
@@ -126,6 +129,9 @@ pub struct Verification {
     pub window: u64,
     /// The runs that were made, one for each call path.
     pub runs: Vec<RunAgain>,
+    /// What is in the folder that no run writes, by name: nobody has looked at it. At most
+    /// [`OTHERS_MAX`].
+    pub others: Vec<String>,
 }
 
 impl Verification {
@@ -213,6 +219,7 @@ impl VerifyRequest {
             event_log_digest: recorded.event_log_digest.clone(),
             window: recorded.window,
             runs: Vec::new(),
+            others: Vec::new(),
         };
         // With another calendar or other instruments the data may be none for a run.
         if !found.inputs_changed.is_empty() {
@@ -244,6 +251,9 @@ impl VerifyRequest {
                 run_again(requests, module, &data, (&options, script), &out, observer)?;
             let changed =
                 files_changed(&self.folder, &out).map_err(|error| self.damaged(&error))?;
+            if !is_other {
+                found.others = others(&self.folder, &out).map_err(|error| self.damaged(&error))?;
+            }
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
             let mut manifest = manifest.clone();
             if is_other
@@ -472,6 +482,20 @@ fn files_changed(folder: &Path, again: &Path) -> std::io::Result<Vec<Difference>
         }
     }
     Ok(changed)
+}
+
+/// What is in the folder and not in that of the run made again.
+fn others(folder: &Path, again: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        if !again.join(&name).exists() {
+            names.push(name.to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    names.truncate(OTHERS_MAX);
+    Ok(names)
 }
 
 /// The strategy and the data files that are not those of the run.

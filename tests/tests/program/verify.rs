@@ -140,6 +140,24 @@ fn every_file_is_compared() {
 }
 
 #[test]
+fn what_no_run_writes_is_told() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let (said, value) = verified(&user, "run");
+    assert_eq!((said.code, &value["found"]["others"]), (0, &serde_json::json!([])), "{said:?}");
+    fs::write(user.path("run/more fills.csv"), "1\n").unwrap();
+    fs::create_dir(user.path("run/charts")).unwrap();
+    let (said, value) = verified(&user, "run");
+    assert_eq!(value["found"]["others"], serde_json::json!(["charts", "more fills.csv"]));
+    assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")));
+    let told = user.good("replay verify run --quiet");
+    assert!(
+        told.contains("not written by the run, and not looked at: charts, more fills.csv"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_the_folder_says_of_instruments_is_no_strategy_s_fault() {
     let user = UserFolder::with_sample(1, 500);
     user.good(&format!("{RUN} {SMALL} --out run"));
