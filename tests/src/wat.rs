@@ -42,6 +42,21 @@ pub fn with_loops(loops: usize, locals: usize) -> String {
     text("strategy").replace(PLACE, &function)
 }
 
+/// A strategy with so many more functions, which do nothing.
+#[must_use]
+pub fn with_functions(count: usize) -> String {
+    text("strategy").replace(PLACE, &"(func)".repeat(count))
+}
+
+/// The bytes of a module or component that is written as text.
+///
+/// # Panics
+/// When it is none.
+#[must_use]
+pub fn binary(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// The text of a formula module whose name is `hostile`, with the fields of a guest put in.
 ///
 /// # Panics

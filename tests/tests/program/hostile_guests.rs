@@ -78,6 +78,51 @@ fn a_function_that_costs_too_much_is_not_compiled() {
     assert!(said.code == STRATEGY_FAILED && said.errors == errors, "{said:?}");
 }
 
+/// A strategy that makes an instance of a component that makes two of another one, and so on: its sections with
+/// those of a component of that kind behind them.
+fn doubled_instances(levels: usize) -> Vec<u8> {
+    // In the place of the one component that there is in the strategy already.
+    let mut components = "(component) (component $c0)".to_owned();
+    for level in 1..levels {
+        components += &format!(
+            "(component $c{level} (alias outer 1 $c{} (component $below))
+               (instance (instantiate $below)) (instance (instantiate $below)))",
+            level - 1
+        );
+    }
+    let text = format!("(component {components} (instance (instantiate $c{})))", levels - 1);
+    const HEADER: usize = 8;
+    let more = wat::binary(&text);
+    // The header, and the section of an empty component.
+    let empty = HEADER + 2 + HEADER;
+    let mut bytes = wat::component(&wat::with_functions(0), StringEncoding::UTF8);
+    bytes.extend_from_slice(&more[empty..]);
+    bytes
+}
+
+/// Ten kilobytes that stand for a million instances, and functions that each cost a thousand times their bytes: both
+/// are counted, and nothing of them is put together or compiled.
+#[test]
+fn what_stands_for_too_much_is_not_compiled() {
+    let user = UserFolder::with_sample(1, 200);
+    let doubled = user.path("doubled.wasm");
+    fs::write(&doubled, doubled_instances(20)).unwrap();
+    let functions = usize::try_from(domain::limits::COMPONENT_ITEMS_MAX).unwrap();
+    let (many, _) = guest(&user, "many", &wat::with_functions(functions));
+    for (path, told) in [
+        (doubled, " or more instances of modules and components; 1024 are allowed"),
+        (many, " or more functions, types, imports, exports and the like; 65536 are allowed"),
+    ] {
+        for command in [run_of(&path, ""), format!("strategy check {}", path.display())] {
+            let (code, errors, peak) = watched(&user, &command);
+            assert_eq!(code, STRATEGY_FAILED, "{errors}");
+            assert!(errors.contains(", in `compile`, ") && errors.contains(told), "{errors}");
+            holds(peak, MEMORY_BYTES_REFUSED_MAX);
+        }
+        assert!(!user.path("run").exists(), "nothing was run");
+    }
+}
+
 #[test]
 fn compiling_what_is_allowed_takes_bounded_memory() {
     let user = UserFolder::with_sample(1, 200);

@@ -276,6 +276,8 @@ fn limits_are_the_users_and_the_manifest_has_them() {
         assert_eq!(listed["reason"], limit.reason());
         assert!(table.contains(limit.name()), "{table}");
     }
+    let fuel = domain::limits::FORMULA_FUEL_PER_DAY;
+    assert!(table.contains(&format!("{fuel} of a formula module")), "{table}");
 }
 
 #[test]

@@ -264,3 +264,36 @@ fn the_base_price_of_the_first_day_is_found_in_daily_files_of_the_days_before() 
     let text = run("2025-01-08");
     assert!(text.contains("of 2025-01-07 in equities_trades_202501.csv.gz"), "{text}");
 }
+
+/// The month that the run begins in may have nothing before it; the file of an earlier month is read then, however
+/// old, and counts as data of the run.
+#[test]
+fn the_base_price_may_be_that_of_an_old_file() {
+    let user = UserFolder::empty();
+    for start in ["2025-01-06", "2025-06-02"] {
+        user.good(&format!(
+            "data sample --out data --instrument 7203.TSE --days 2 --seed 5 --trades-per-day 300 --start {start}"
+        ));
+    }
+    let run = "replay run buy-and-hold --data data --instrument 7203.TSE --quiet --out run";
+    let text = user.good(&format!("{run} --start 2025-06-02"));
+    let base = |text: &str| {
+        let at = text.find("base price of 2025-06-02: ").unwrap_or_else(|| panic!("{text}"));
+        text[at..].lines().next().unwrap().to_owned()
+    };
+    let told = base(&text);
+    assert!(told.ends_with(", of 2025-01-07 in equities_trades_202501.csv.gz"), "{told}");
+    let manifest = std::fs::read_to_string(user.path("run/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let inputs: Vec<&str> = manifest["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["file"].as_str())
+        .collect();
+    assert_eq!(inputs, ["equities_trades_202506.csv.gz", TRADES]);
+    assert_eq!(user.said("replay verify run --quiet").code, 0);
+    // A day later the month itself knows a close, and the old file is left alone.
+    let text = user.good(&format!("{run} --start 2025-06-03"));
+    assert!(text.contains("of 2025-06-02 in equities_trades_202506.csv.gz"), "{text}");
+}

@@ -278,6 +278,33 @@ fn a_hostile_name_costs_itself_only() {
     assert!(csv.contains(",\"Good, \"\"quoted\"\"\\\","), "{csv}");
 }
 
+/// An issue that comes twice with the same row, as where pages overlap, is one, and a name may be null. With two
+/// different rows nobody knows which is right.
+#[test]
+fn the_same_row_twice_and_a_null_name_cost_no_list() {
+    let toyota = || issue("72030", "トヨタ自動車", "TOYOTA MOTOR", "プライム");
+    let mut nameless = issue("99840", "", "SoftBank Group Corp.", "プライム");
+    nameless["CoName"] = Value::Null;
+    let veritas = || issue("130A0", "ベリタス・イン・シリコ", "", "グロース");
+    let list = vec![toyota(), nameless, veritas(), toyota()];
+    let fixture = Fixture::new([("20251215".to_owned(), list)].into());
+    let (code, report) = fixture.update("--as-of 2025-12-15 --days 1");
+    assert_eq!((code, &report["listed"]["published"]), (0, &json!(true)), "{report}");
+    assert_eq!(
+        fixture.names("2025-12-15"),
+        [
+            "7203 トヨタ自動車 プライム",
+            "9984 null プライム",
+            "130A ベリタス・イン・シリコ グロース"
+        ]
+    );
+    let other = issue("72030", "新トヨタ", "TOYOTA MOTOR", "プライム");
+    fixture.set("20251216", vec![toyota(), veritas(), other]);
+    let (_, report) = fixture.update("--as-of 2025-12-16 --days 1");
+    assert!(report.to_string().contains("the issue 72030 comes twice"), "{report}");
+    assert_eq!(fixture.published().unwrap().lists().len(), 1);
+}
+
 #[test]
 fn a_file_of_others_is_left_alone() {
     let fixture = Fixture::new(three_days());

@@ -199,9 +199,11 @@ impl DataRequest {
             Err(error) => return Err(error),
         }
         all.retain(|candidate: &Candidate| candidate.period().first() < first);
+        // The file that the run itself begins in may know nothing before it.
         let earliest = |is_daily, days| {
             let of_kind = all.iter().filter(|candidate| candidate.is_daily() == is_daily);
-            let last = of_kind.map(|candidate| candidate.period().last()).max();
+            let ends = of_kind.map(|candidate| candidate.period().last());
+            let last = ends.filter(|last| *last < first).max();
             last.unwrap_or(first).min(back(days))
         };
         let (daily, others) = (earliest(true, DAILY_SEARCH_DAYS), earliest(false, SEARCH_DAYS));
