@@ -42,10 +42,16 @@ pub fn with_loops(loops: usize, locals: usize) -> String {
     text("strategy").replace(PLACE, &function)
 }
 
-/// A strategy with so many more functions, which do nothing.
+/// The strategy with further fields.
+#[must_use]
+pub fn with_fields(fields: &str) -> String {
+    text("strategy").replace(PLACE, fields)
+}
+
+/// The strategy with so many more functions, which do nothing.
 #[must_use]
 pub fn with_functions(count: usize) -> String {
-    text("strategy").replace(PLACE, &"(func)".repeat(count))
+    with_fields(&"(func)".repeat(count))
 }
 
 /// The bytes of a module or component that is written as text.

@@ -495,6 +495,8 @@ Examples:
   kumiki replay verify runs/5-50 --data data
   kumiki replay verify runs/mine --data data --strategy ./my_strategy.wasm --format json
 
+Files in the folder that the run does not write are named, not looked at, and change no exit code.
+
 Exit codes:
   0  the same came out
   4  something else came out with window 1: the strategy saw the future, or a file of the run,

@@ -1,5 +1,6 @@
 //! `kumiki replay run`: ask for a replay, show how far it is and what came out.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::mpsc::channel;
 
@@ -182,10 +183,18 @@ impl RunObserver for Screen<'_> {
     }
 
     fn run_is_made_again(&mut self, window: u32) {
-        if !self.quiet {
+        if self.quiet {
+            return;
+        }
+        if window > 1 {
             eprintln!(
                 "the strategy failed somewhere in a window of {window}; the run is made again with window 1, \
                  which tells where"
+            );
+        } else if io::stderr().is_terminal() {
+            // Only who sees the progress begin anew needs to know.
+            eprintln!(
+                "the strategy failed; the run is made again trade by trade, which tells where"
             );
         }
     }

@@ -2,10 +2,9 @@
 
 use anyhow::{Context, Result};
 use atomic_file::AtomicFolder;
-use domain::text::on_one_line;
 use replay::RequestError;
 use replay::strategies::Strategies;
-use replay::verify::{Difference, Verification, VerifyError, VerifyRequest};
+use replay::verify::{Difference, OtherFiles, Verification, VerifyError, VerifyRequest};
 use serde_json::json;
 
 use crate::Ending;
@@ -83,10 +82,12 @@ fn print_table(found: &Verification) {
         println!("again, {path} calls, window 1: NOT THE SAME");
         print_differences(&run.differences);
     }
-    if !found.others.is_empty() {
-        let names: Vec<String> =
-            found.others.iter().map(|name| shown(&on_one_line(name))).collect();
-        println!("not written by the run, and not looked at: {}", names.join(", "));
+    if let Some(OtherFiles { names, more }) = &found.others
+        && !names.is_empty()
+    {
+        let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+        let more = if *more == 0 { String::new() } else { format!(" and {more} more") };
+        println!("not written by the run, and not looked at: {}{more}", quoted.join(", "));
     }
     if !found.is_same() && found.window > 1 {
         println!(

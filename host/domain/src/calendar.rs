@@ -88,18 +88,30 @@ impl ExchangeCalendar {
         }
     }
 
-    /// The first business day after `date`; none within a year of it.
+    /// The first business day that is `date` or after it; none within a year.
     #[must_use]
-    pub fn business_day_after(&self, date: JstDate) -> Option<JstDate> {
-        let days = date.iter_days().skip(1).take(DAYS_LOOKED_AT_MAX);
-        days.into_iter().find(|date| self.is_business_day(*date))
+    pub fn business_day_from(&self, date: JstDate) -> Option<JstDate> {
+        let mut days = date.iter_days().take(DAYS_LOOKED_AT_MAX);
+        days.find(|date| self.is_business_day(*date))
     }
 
-    /// The last business day before `date`; none within a year of it.
+    /// The last business day that is `date` or before it; none within a year.
+    #[must_use]
+    pub fn business_day_until(&self, date: JstDate) -> Option<JstDate> {
+        let days = std::iter::successors(Some(date), JstDate::pred_opt);
+        days.take(DAYS_LOOKED_AT_MAX).find(|date| self.is_business_day(*date))
+    }
+
+    /// The first business day after `date`; none within a year.
+    #[must_use]
+    pub fn business_day_after(&self, date: JstDate) -> Option<JstDate> {
+        self.business_day_from(date.succ_opt()?)
+    }
+
+    /// The last business day before `date`; none within a year.
     #[must_use]
     pub fn business_day_before(&self, date: JstDate) -> Option<JstDate> {
-        let days = std::iter::successors(date.pred_opt(), JstDate::pred_opt);
-        days.take(DAYS_LOOKED_AT_MAX).find(|date| self.is_business_day(*date))
+        self.business_day_until(date.pred_opt()?)
     }
 
     /// Business days after `from` up to and including `to`, counted up to one more than `most`.
@@ -207,6 +219,8 @@ mod tests {
         assert_eq!(by_rule.business_day_after(date("2025-01-10")), Some(date("2025-01-14")));
         assert_eq!(by_rule.business_day_before(date("2025-01-14")), Some(date("2025-01-10")));
         assert_eq!(by_rule.business_day_before(date("2025-01-06")), Some(date("2024-12-30")));
+        assert_eq!(by_rule.business_day_from(date("2025-01-11")), Some(date("2025-01-14")));
+        assert_eq!(by_rule.business_day_until(date("2025-01-10")), Some(date("2025-01-10")));
         assert_eq!(by_rule.business_day_before(JstDate::MIN), None);
         assert_eq!(by_rule.business_day_after(JstDate::MAX), None);
         assert_eq!(by_rule.business_days_between(date("2025-01-06"), date("2026-01-06"), 10), 11);
@@ -217,6 +231,11 @@ mod tests {
         };
         let listed = calendar(&rows).unwrap();
         assert_eq!(listed.listed_range(), Some((date("2025-01-12"), date("2025-01-14"))));
+        let closed = date("2025-01-07").iter_days().take(DAYS_LOOKED_AT_MAX + 1);
+        let long = ExchangeCalendar::listed(closed.map(|day| (day, false))).unwrap();
+        assert_eq!(long.business_day_from(date("2025-01-07")), None);
+        assert_eq!(long.business_day_from(date("2025-01-08")), None, "a year and no more");
+        assert!(long.business_day_from(date("2025-01-09")).is_some());
         assert!(listed.is_business_day(date("2025-01-13")));
         assert!(!listed.is_business_day(date("2025-01-14")));
         assert!(listed.is_business_day(date("2025-01-15")), "after its end, by rule");

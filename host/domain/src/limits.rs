@@ -22,6 +22,8 @@ pub const COMMISSION_TIERS_MAX: usize = 16;
 pub const FUEL_EVENTS_MAX: usize = 16;
 /// Rows of one window handed to a strategy.
 pub const WINDOW_ROWS_MAX: u32 = 65_536;
+/// Names that the verification of a run tells of files in its folder that the run does not write.
+pub const VERIFY_OTHERS_MAX: usize = 100;
 /// Stack of a strategy in bytes.
 pub const GUEST_STACK_MAX: usize = 1 << 20;
 /// Functions, types, imports, exports and the like of all modules and components of a component. The

@@ -103,14 +103,13 @@ impl RunRequest {
         let mut nothing = TotalsOnly;
         let is_watched = live.is_some();
         let can_be_made_again = !is_watched && driver.rewind();
-        let in_batches =
-            can_be_made_again && options.window == 1 && module.call_path() == CallPath::Direct;
-        let first = if in_batches {
+        let are_trades = self.data.granularity.bars().is_none();
+        let first = if can_be_made_again && are_trades && options.window == 1 {
             module.instantiate_for_batches(self.limits)
         } else {
             module.instantiate(self.limits)
         }?;
-        let mut totals = match live {
+        let (mut totals, mut is_rough) = match live {
             None => {
                 let kept = kept(&mut folder, &mut nothing);
                 self.replay(first, &data, &options, kept, driver, observer)?
@@ -120,21 +119,24 @@ impl RunRequest {
                 self.replay(first, &data, &options, &mut both, driver, observer)?
             }
         };
-        // What it says to its parameters it says in any window.
+        is_rough |= options.window > 1;
+        // What a strategy refuses in its init it refuses in any window.
         let has_failed = matches!(&totals.status, RunStatus::Failed(fault)
             if !matches!(fault.kind, FaultKind::Refused(_)));
-        let is_rough = options.window > 1 || in_batches;
-        if has_failed && is_rough && can_be_made_again && driver.rewind() {
-            if options.window > 1 {
+        if has_failed && is_rough && can_be_made_again {
+            if observer.is_cancelled() {
+                // What was replayed is kept; where the strategy fails nobody waits for.
+                totals.status = RunStatus::Interrupted;
+            } else if driver.rewind() {
                 observer.run_is_made_again(options.window);
                 options.window = 1;
+                // What the first one has written goes before there is another one.
+                drop(folder);
+                folder = self.out.as_deref().map(|out| self.folder(out)).transpose()?;
+                let kept = kept(&mut folder, &mut nothing);
+                let again = module.instantiate(self.limits)?;
+                (totals, _) = self.replay(again, &data, &options, kept, driver, observer)?;
             }
-            // What the first one has written goes before there is another one.
-            drop(folder);
-            folder = self.out.as_deref().map(|out| self.folder(out)).transpose()?;
-            let kept = kept(&mut folder, &mut nothing);
-            let again = module.instantiate(self.limits)?;
-            totals = self.replay(again, &data, &options, kept, driver, observer)?;
         }
         let running = watch.elapsed();
         if let RunStatus::Failed(fault) = &totals.status
@@ -200,6 +202,8 @@ impl RunRequest {
         }
     }
 
+    /// Replays through a fresh instance. Tells besides whether the strategy failed in a way that does not tell
+    /// exactly where.
     pub(crate) fn replay(
         &self,
         mut instance: StrategyInstance,
@@ -208,7 +212,7 @@ impl RunRequest {
         sink: &mut dyn RunSink,
         driver: &mut dyn RunDriver,
         observer: &mut dyn RunObserver,
-    ) -> Result<RunTotals, RequestError> {
+    ) -> Result<(RunTotals, bool), RequestError> {
         observer.run_begins(data.total, data.bars_from.is_some());
         let mut since_progress = Stopwatch::start();
         let watch = |position: RunPosition| {
@@ -221,7 +225,12 @@ impl RunRequest {
         let mut driver = Watched::new(driver, watch);
         let totals = replay(data.series.days(), &mut instance, options, sink, &mut driver);
         observer.run_ends();
-        Ok(totals?)
+        let totals = totals?;
+        let is_rough = match &totals.status {
+            RunStatus::Failed(fault) => instance.is_rough(fault),
+            RunStatus::Completed | RunStatus::Interrupted => false,
+        };
+        Ok((totals, is_rough))
     }
 
     pub(crate) fn manifest(

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use domain::fault::Fault;
 use domain::guest_limit::LimitChange;
-use domain::limits::WINDOW_ROWS_MAX;
+use domain::limits::{VERIFY_OTHERS_MAX, WINDOW_ROWS_MAX};
 use domain::{GuestLimit, InstrumentId, Money, TsNanos};
 use exchange::ExecutionModel;
 use results::output::{
@@ -38,9 +38,6 @@ const OUT_OF_FUEL: &str = " used up its fuel of ";
 const WINDOW: u32 = 1;
 /// What may differ: how many trades were handed over at once, and the program that wrote it down.
 const NOT_COMPARED: [&str; 2] = ["window", "kumiki_version"];
-
-/// Names of the folder that are told which no run writes; the first ones.
-pub const OTHERS_MAX: usize = 100;
 
 /// Which run is made again, and from what.
 #[derive(Debug, Clone)]
@@ -129,9 +126,17 @@ pub struct Verification {
     pub window: u64,
     /// The runs that were made, one for each call path.
     pub runs: Vec<RunAgain>,
-    /// What is in the folder that no run writes, by name: nobody has looked at it. At most
-    /// [`OTHERS_MAX`].
-    pub others: Vec<String>,
+    /// What is in the folder that the run does not write; none where nothing was run.
+    pub others: Option<OtherFiles>,
+}
+
+/// What is in a run's folder that the run does not write. Nobody has looked at it, and it changes no verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OtherFiles {
+    /// The first [`VERIFY_OTHERS_MAX`] names, in order.
+    pub names: Vec<String>,
+    /// How many there are besides.
+    pub more: usize,
 }
 
 impl Verification {
@@ -219,7 +224,7 @@ impl VerifyRequest {
             event_log_digest: recorded.event_log_digest.clone(),
             window: recorded.window,
             runs: Vec::new(),
-            others: Vec::new(),
+            others: None,
         };
         // With another calendar or other instruments the data may be none for a run.
         if !found.inputs_changed.is_empty() {
@@ -252,7 +257,8 @@ impl VerifyRequest {
             let changed =
                 files_changed(&self.folder, &out).map_err(|error| self.damaged(&error))?;
             if !is_other {
-                found.others = others(&self.folder, &out).map_err(|error| self.damaged(&error))?;
+                let others = others(&self.folder, &out);
+                found.others = Some(others.map_err(|error| self.damaged(&error))?);
             }
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
             let mut manifest = manifest.clone();
@@ -419,7 +425,8 @@ fn run_again(
     let stops = script.stops();
     // Trade by trade from outside, whatever the run did.
     let instance = module.instantiate(running.limits).map_err(RequestError::from)?;
-    let totals = running.replay(instance, data, options, &mut folder, &mut script, observer)?;
+    let (totals, _) =
+        running.replay(instance, data, options, &mut folder, &mut script, observer)?;
     if totals.status == RunStatus::Interrupted && (!stops || observer.is_cancelled()) {
         return Err(VerifyError::Stopped);
     }
@@ -485,7 +492,7 @@ fn files_changed(folder: &Path, again: &Path) -> std::io::Result<Vec<Difference>
 }
 
 /// What is in the folder and not in that of the run made again.
-fn others(folder: &Path, again: &Path) -> std::io::Result<Vec<String>> {
+fn others(folder: &Path, again: &Path) -> std::io::Result<OtherFiles> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let name = entry?.file_name();
@@ -494,8 +501,9 @@ fn others(folder: &Path, again: &Path) -> std::io::Result<Vec<String>> {
         }
     }
     names.sort();
-    names.truncate(OTHERS_MAX);
-    Ok(names)
+    let more = names.len().saturating_sub(VERIFY_OTHERS_MAX);
+    names.truncate(VERIFY_OTHERS_MAX);
+    Ok(OtherFiles { names, more })
 }
 
 /// The strategy and the data files that are not those of the run.

@@ -6,6 +6,7 @@ use domain::fault::FaultKind;
 use domain::{GuestLimit, TsNanos, text};
 use wasmtime::{Error, ExternType, Module, Trap, WasmBacktrace};
 
+use crate::feeder;
 use crate::state::State;
 
 /// The limits of a call that failed.
@@ -126,7 +127,7 @@ fn backtrace(error: &Error) -> Vec<String> {
     trace
         .frames()
         .iter()
-        .filter(|frame| !is_adapter(frame.module()))
+        .filter(|frame| !is_adapter(frame.module()) && !feeder::is_part(frame.module()))
         .map(|frame| match frame.func_name() {
             Some(name) => Frame::of(name),
             None => format!("function {}", frame.func_index()),

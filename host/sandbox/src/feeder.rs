@@ -9,6 +9,7 @@
 
 use std::sync::OnceLock;
 
+use domain::limits::INSTRUMENTS_MAX;
 use domain::market::TradeColumns;
 use wasmtime::{
     AsContextMut, Engine, Extern, Func, Instance, Linker, Memory, Module, Ref, Result, Store,
@@ -37,6 +38,10 @@ const TIMES: usize = 1_024;
 const PRICES: usize = TIMES + 8 * BATCH_ROWS_MAX;
 const SHARES: usize = PRICES + 8 * BATCH_ROWS_MAX;
 const INSTRUMENTS: usize = SHARES + 8 * BATCH_ROWS_MAX;
+
+// What the modules' text says, too.
+const _: () = assert!(POSITIONS + size_of::<Words>() * INSTRUMENTS_MAX <= TIMES);
+const _: () = assert!(INSTRUMENTS + 2 * BATCH_ROWS_MAX <= 65_536);
 
 /// The question that is answered without the host.
 const GET_POSITION: &str = "get-position";
@@ -108,7 +113,7 @@ impl Feeder {
     }
 
     /// Hands over the trades of the batch from `row` up to `limit`, and stops after one at which the strategy has
-    /// written or asked for something. Tells how many rows of the batch are handled; none when the
+    /// written into its log or asked for something with `act`. Tells how many rows of the batch are handled; none when the
     /// strategy says something that is no number of rows.
     pub(crate) fn feed(
         &self,
@@ -129,6 +134,12 @@ impl Feeder {
         put(self.batch.data_mut(store), KNOWN, &0_u32.to_le_bytes());
         Ok((reached != u32::MAX).then_some(reached))
     }
+}
+
+/// Whether a module is one of these: a strategy's program gives what its contract wants, and so is none.
+pub(crate) fn is_part(module: &Module) -> bool {
+    let names: Vec<&str> = module.exports().map(|export| export.name()).collect();
+    names == ["batch", "feed", GET_POSITION] || names == ["answers", GET_POSITION]
 }
 
 /// Ends the batch after the present trade: what the strategy did is the host's to see.
@@ -190,6 +201,24 @@ fn found<T>(part: Option<T>) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    #[test]
+    fn the_text_has_the_same_places() {
+        let text = include_str!("feeder/feeder.wat");
+        for place in [super::TIMES, super::PRICES, super::SHARES, super::INSTRUMENTS] {
+            assert!(text.contains(&format!("$batch offset={place} ")), "{place}");
+        }
+        for word in 0..4 {
+            let place = format!("(i64.load $batch offset={} ", super::POSITIONS + 8 * word);
+            assert!(text.contains(&place), "{place}");
+        }
+        for control in [super::CONTROL, super::KNOWN] {
+            assert!(
+                text.contains(&format!("(i32.load $batch (i32.const {control}))")),
+                "{control}"
+            );
+        }
+    }
 
     /// With `KUMIKI_WRITE_FEEDER` set it writes them.
     #[test]

@@ -139,11 +139,13 @@ fn get_account(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {
     answer(&mut caller, pointer, |state| Ok(abi::account(&state.portfolio.account)))
 }
 
+/// The instrument is a number of 16 bits in one of 32, of which the others do not count.
 pub(crate) fn get_position(
     mut caller: Caller<'_, State>,
     instrument: u32,
     pointer: u32,
 ) -> Result<()> {
+    let instrument = instrument & u32::from(u16::MAX);
     answer(&mut caller, pointer, |state| Ok(abi::position(&state.position_of(instrument)?)))
 }
 

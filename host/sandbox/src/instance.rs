@@ -33,16 +33,21 @@ pub struct StrategyInstance {
     ts_event: Option<TsNanos>,
     /// What gives the strategy the trades of a window one by one, in a strict replay.
     feeder: Option<Feeder>,
-    /// Whether it has the present window.
+    /// Whether it has the present window, and whether it ever had one.
     is_fed: bool,
+    has_fed: bool,
     /// Trades that it is told to hand over at a time.
     feed_rows: u32,
 }
 
-/// Trades of the first batch.
+/// Trades that are handed over at a time at first, and at most. With so many the way in and out costs next to
+/// nothing, and a strategy that suddenly needs a thousand times more has the fuel for it.
 const FEED_ROWS_FIRST: u32 = 16;
-/// A batch is made so large that it is expected to use this part of its fuel.
-const FEED_FUEL_PART: u64 = 4;
+const FEED_ROWS_MAX: u64 = 256;
+/// So many trades are handed over at a time that this part of the fuel of one is expected to do for all.
+const FEED_FUEL_PART: u64 = 16;
+/// At most so many times more than the last time.
+const FEED_GROWTH: u64 = 4;
 
 impl StrategyInstance {
     pub(crate) fn new(
@@ -58,6 +63,7 @@ impl StrategyInstance {
             ts_event: None,
             feeder,
             is_fed: false,
+            has_fed: false,
             feed_rows: FEED_ROWS_FIRST,
         }
     }
@@ -68,10 +74,18 @@ impl StrategyInstance {
         self.running.artefact()
     }
 
-    /// Fuel used so far by all calls; the same on every machine and every run.
+    /// Fuel used so far by all calls, the feeder's own too; the same on every machine and every run.
     #[must_use]
     pub const fn fuel_used(&self) -> u64 {
         self.running.fuel_used()
+    }
+
+    /// Whether a fault of this instance may be another one without batches: trades were handed over in some, or
+    /// what ran out was used by the feeder too.
+    #[must_use]
+    pub fn is_rough(&self, fault: &Fault) -> bool {
+        let is_used = matches!(fault.kind, FaultKind::Fuel { .. } | FaultKind::Stack { .. });
+        self.feeder.is_some() && (self.has_fed || (self.capabilities.portfolio && is_used))
     }
 
     /// Makes one call, and turns its errors into faults.
@@ -111,7 +125,8 @@ impl StrategyInstance {
         std::mem::take(&mut self.running.store.data_mut().actions)
     }
 
-    /// Lets the feeder hand over the rows of a batch below `limit`, and stops early where something was asked for.
+    /// Lets the feeder hand over the rows of a batch below `limit`, and stops early where something was asked for
+    /// with `act`.
     fn feed(&mut self, limit: u32) -> Result<Outcome, Box<Fault>> {
         let per_event = self.running.store.data().limits.fuel_per_event;
         while self.reached < limit {
@@ -135,9 +150,9 @@ impl StrategyInstance {
             self.reached = reached;
             let rows = u64::from(reached - row).max(1);
             let each = ((self.running.fuel_used() - used_before) / rows).max(1);
-            let next = (per_event / FEED_FUEL_PART / each).clamp(1, BATCH_ROWS_MAX as u64);
-            // At most 2,048.
-            self.feed_rows = next as u32;
+            let most = (u64::from(self.feed_rows) * FEED_GROWTH).min(FEED_ROWS_MAX);
+            // At most 256.
+            self.feed_rows = (per_event / FEED_FUEL_PART / each).clamp(1, most) as u32;
             if !self.running.store.data().actions.is_empty() {
                 break;
             }
@@ -211,7 +226,7 @@ impl StrategyRuntime for StrategyInstance {
         match (window, &self.feeder) {
             (Window::Trades(columns), Some(feeder)) => {
                 feeder.fill(&mut self.running.store, columns);
-                self.is_fed = true;
+                (self.is_fed, self.has_fed) = (true, true);
             }
             (Window::Resume, _) => {}
             _ => self.is_fed = false,

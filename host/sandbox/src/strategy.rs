@@ -135,8 +135,9 @@ impl StrategyModule {
     }
 
     /// The same for a strict replay: where it can, the instance takes many trades at once and gives the
-    /// strategy one after the other ([`StrategyRuntime::batch_rows`]). Of a fault of it nothing holds but
-    /// that there may be one: the run is to be made again with an instance of [`Self::instantiate`].
+    /// strategy one after the other ([`StrategyRuntime::batch_rows`] tells whether it does). Of a fault of such
+    /// an instance nothing holds but that there may be one: the run is to be made again with an instance of
+    /// [`Self::instantiate`], which this is where a batch has no room or its strategy cannot be made.
     ///
     /// # Errors
     /// As [`Self::instantiate`].
@@ -158,7 +159,13 @@ impl StrategyModule {
             let (exports, made) = Feeder::make(&self.origin.feeders, parts, store)?;
             feeder = made;
             Ok(Either::Direct(exports))
-        })?;
-        Ok(StrategyInstance::new(running, self.capabilities, feeder))
+        });
+        match (running, feeder) {
+            (Ok(running), Some(feeder)) => {
+                Ok(StrategyInstance::new(running, self.capabilities, Some(feeder)))
+            }
+            // A second memory wants address space, of which there may not be enough.
+            _ => self.instantiate(limits),
+        }
     }
 }

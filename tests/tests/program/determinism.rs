@@ -275,3 +275,55 @@ fn the_fuel_of_a_trade_does_not_depend_on_batches() {
     assert!(failed.code == 3 && failed.errors.contains(&told), "{}", failed.errors);
     assert_eq!(user.said("replay verify failed --quiet").code, 0);
 }
+
+/// Positions and trades of each instrument are its own in a batch too.
+#[test]
+fn a_strict_run_of_several_instruments_is_that_of_every_window() {
+    let user = UserFolder::empty();
+    let instruments = ["7203.TSE", "9984.TSE", "8306.TSE"];
+    let listed: Vec<String> = instruments.iter().map(|id| format!("--instrument {id}")).collect();
+    let listed = listed.join(" ");
+    user.good(&format!("data sample --out data {listed} --days 2 --seed 3 --trades-per-day 3000"));
+    let guest = built::test_guest("trades-at-random").display().to_string();
+    let run = |more: &str, out: &str| {
+        user.good(&format!(
+            "replay run {guest} --param every=20 --data data {listed} --quiet --cash 1000000000 {more} --out {out}"
+        ));
+        let mut files = files_in(&user.path(out));
+        files.retain(|name, _| name.ends_with(".csv") || name.ends_with(".jsonl"));
+        files
+    };
+    let strict = run("", "strict");
+    assert!(strict["orders.csv"].iter().filter(|byte| **byte == b'\n').count() > 500);
+    assert!(strict == run("--window 64", "wide"));
+    assert_eq!(user.said(&format!("replay verify strict --strategy {guest} --quiet")).code, 0);
+}
+
+/// The memory of a batch wants address space of its own; where there is none left the run needs none.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_strict_run_needs_no_more_address_space_than_another() {
+    use std::process::Command;
+    let user = UserFolder::with_sample(1, 2_000);
+    let run = |kilobytes: u64, window: u32, out: &str| {
+        let line = format!(
+            "ulimit -v {kilobytes} && exec \"$0\" replay run sma-cross --param fast=3 --param slow=9 --data data \
+             --instrument 7203.TSE --quiet --window {window} --out {out}"
+        );
+        let program = user.command("");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(line).arg(program.get_program()).current_dir(user.folder());
+        for (name, value) in program.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        command.output().unwrap().status.code()
+    };
+    // The least with which a larger window runs, to half a gigabyte.
+    let least = (4..40).map(|half| half * 500_000).find(|most| run(*most, 64, "wide") == Some(0));
+    let least = least.expect("it runs in 20 GB");
+    assert_eq!(run(least, 1, "strict"), Some(0), "with {least} kB of address space");
+    let rows = |out: &str| files_in(&user.path(out)).remove("fills.csv").unwrap();
+    assert!(rows("strict") == rows("wide"));
+}

@@ -3,7 +3,8 @@
 
 use std::fs;
 
-use serde_json::Value;
+use domain::limits::VERIFY_OTHERS_MAX;
+use serde_json::{Value, json};
 use tests::user_folder::{Said, UserFolder};
 use tests::{built, sample};
 
@@ -143,18 +144,29 @@ fn every_file_is_compared() {
 fn what_no_run_writes_is_told() {
     let user = UserFolder::with_sample(1, 500);
     user.good(&format!("{RUN} {SMALL} --out run"));
+    let others = |value: &Value| value["found"]["others"].clone();
     let (said, value) = verified(&user, "run");
-    assert_eq!((said.code, &value["found"]["others"]), (0, &serde_json::json!([])), "{said:?}");
-    fs::write(user.path("run/more fills.csv"), "1\n").unwrap();
+    assert_eq!((said.code, others(&value)), (0, json!({ "names": [], "more": 0 })), "{said:?}");
+    fs::write(user.path("run/more, and \u{1b}[31m fills.csv"), "1\n").unwrap();
     fs::create_dir(user.path("run/charts")).unwrap();
     let (said, value) = verified(&user, "run");
-    assert_eq!(value["found"]["others"], serde_json::json!(["charts", "more fills.csv"]));
+    let names = ["charts", "more, and \u{1b}[31m fills.csv"];
+    assert_eq!(others(&value), json!({ "names": names, "more": 0 }));
     assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")));
     let told = user.good("replay verify run --quiet");
-    assert!(
-        told.contains("not written by the run, and not looked at: charts, more fills.csv"),
-        "{told}"
-    );
+    let line = "not written by the run, and not looked at: \"charts\", \"more, and \\u{1b}[31m fills.csv\"\n";
+    assert!(told.contains(line), "{told}");
+    for number in 0..VERIFY_OTHERS_MAX + 3 {
+        fs::write(user.path(&format!("run/a{number:03}")), "").unwrap();
+    }
+    let (_, value) = verified(&user, "run");
+    assert_eq!(others(&value)["names"].as_array().unwrap().len(), VERIFY_OTHERS_MAX);
+    assert_eq!(others(&value)["more"], 5);
+    assert!(user.good("replay verify run --quiet").contains(", \"a099\" and 5 more\n"));
+    // Nothing was run, so nothing is said of them.
+    fs::write(user.path("data/markets_calendar.csv"), "Date,HolDiv\n2025-01-06,1\n").unwrap();
+    let (said, value) = verified(&user, "run");
+    assert_eq!((said.code, others(&value)), (5, Value::Null), "{said:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! path knows by hand.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use domain::adjustment::{Adjustment, ExRights};
 use domain::fault::FaultKind;
@@ -183,6 +184,30 @@ fn batches_change_nothing() {
     assert_eq!((strict.totals.digest, strict.log), (batches.totals.digest, batches.log));
 }
 
+/// Batches are for directly called strategies in a replay: a watchdog counts the time of one event, and what is to
+/// be called after an answer is called by the host.
+#[test]
+fn batches_are_handed_over_where_nothing_is_lost_by_it() {
+    let rows = |module: &StrategyModule, limits| {
+        module.instantiate_for_batches(limits).unwrap().batch_rows()
+    };
+    let of = |text: &str, path| {
+        let artefact = Artefact::from_bytes("one", wat::component(text, StringEncoding::UTF8));
+        sandbox(path).prepare(artefact.unwrap()).unwrap()
+    };
+    let (plain, limits) = (wat::with_fields(""), Limits::default());
+    assert!(rows(&of(&plain, None), limits) > 1);
+    let watched = Limits { watchdog: Some(Duration::from_secs(5)), ..limits };
+    assert_eq!(rows(&of(&plain, None), watched), 1);
+    assert_eq!(rows(&of(&plain, Some(CallPath::General)), limits), 1);
+    let freed = r#"(func (export "cabi_post_kumiki:strategy/guest@1.0.0#advance") (param i32))"#;
+    assert_eq!(rows(&of(&wat::with_fields(freed), None), limits), 1);
+    // The limits are the guest's: the host's own instances and memory take nothing of them. Its component makes
+    // three instances.
+    let tight = Limits { instances: 3, memory_bytes: 65_536, ..limits };
+    assert!(rows(&of(&plain, None), tight) > 1);
+}
+
 /// In a batch as without: the allocator may not call the host, and the position goes where it can be.
 #[test]
 fn a_batch_answers_nothing_that_the_host_refuses() {
@@ -204,10 +229,31 @@ fn a_batch_answers_nothing_that_the_host_refuses() {
         format!("(call $position (i32.const {instrument}) (i32.const {place}))")
     };
     let inside = format!("(if (global.get $asking) (then {}))", ask(0, 64));
+    let early = format!("(func $early {}) (start $early)", ask(0, 64));
+    let stop = |text: &str, more: &str| {
+        text.replace("#stop\") (param i64))", &format!("#stop\") (param i64) {more})"))
+    };
+    for (more, refused) in [(ask(0, 64), None), (ask(3, 64), Some("there are 1"))] {
+        let text = stop(&with("", ""), &more);
+        let bytes = wat::component(&text, StringEncoding::UTF8);
+        let module = sandbox(None).prepare(Artefact::from_bytes("asks", bytes).unwrap()).unwrap();
+        let ends = [run(&module, &series, 1, "{}"), run_in_batches(&module, &series, "{}")]
+            .map(|run| ending(&run.totals.status));
+        assert_eq!(ends[0], ends[1], "a question between batches");
+        assert_eq!(ends[0].is_some(), refused.is_some(), "{ends:?}");
+    }
+    let text = with("", "").replace(";; MORE", &early);
+    let bytes = wat::component(&text, StringEncoding::UTF8);
+    let module = sandbox(None).prepare(Artefact::from_bytes("asks", bytes).unwrap()).unwrap();
+    let born = module.instantiate_for_batches(Limits::default()).unwrap();
+    assert_eq!(born.batch_rows(), 1, "what cannot be made is made as without batches");
+    let whole = ending(&run(&module, &series, 1, "{}").totals.status);
+    assert!(whole.unwrap().2.contains("while it was made"));
     let cases = [
         (ask(0, 64), String::new(), None),
         (ask(1, 64), String::new(), Some("there are 1")),
         (ask(-1, 64), String::new(), Some("there are 1")),
+        (ask(65_536, 64), String::new(), None),
         (ask(0, 68), String::new(), Some("where it cannot be")),
         (ask(0, 65_512), String::new(), Some("where it cannot be")),
         (ask(0, -8), String::new(), Some("where it cannot be")),

@@ -82,7 +82,7 @@ impl SmaCross {
         self.averages.resize_with(instruments, || Averages::new(fast, slow));
     }
 
-    /// One price.
+    /// One price. Inlined, because a strict replay comes here with every trade.
     #[inline(always)]
     fn on_price(&mut self, context: &mut Context, instrument: InstrumentIx, price: Price) {
         let stand = self.averages(instrument).push(price.units());

@@ -165,10 +165,7 @@ impl DataRequest {
             }
             let last = candidate.period().last().min(first.pred_opt().unwrap_or(first));
             // The latest day that the file can know.
-            let latest = match calendar.is_business_day(last) {
-                true => last,
-                false => calendar.business_day_before(last).unwrap_or(last),
-            };
+            let latest = calendar.business_day_until(last).unwrap_or(last);
             if found.iter().all(|before| before.is_complete(latest)) {
                 continue;
             }

@@ -63,6 +63,7 @@ impl<'p> Way<'p> {
             engine,
             strategies,
             watchdogs,
+            feeders: Arc::new(FeederModules::new()),
             config,
             cache: None,
             shipped: None,

@@ -9,7 +9,8 @@
   ;; What the host answers itself: an instrument, and where the strategy wants the record.
   (import "host" "get-position" (func $ask-host (param i32 i32)))
 
-  ;; 0: not 0 once the strategy has written or asked for something, so that the host has to be told.
+  ;; 0: not 0 once the strategy has written into its log or asked for something with `act`, so that the host has to
+  ;; be told.
   ;; 4: how many positions are answered here; 0 between the batches.
   ;; 64: those positions as the contract lays them out, 32 bytes each.
   ;; From 1,024 on four columns for 2,048 trades: times, prices, shares, and instruments.
@@ -41,6 +42,8 @@
   ;; Answers what is known here, and asks the host for everything else, also what is to be refused.
   (func (export "get-position") (param $instrument i32) (param $to i32)
     (local $from i32)
+    ;; A number of 16 bits in one of 32.
+    (local.set $instrument (i32.and (local.get $instrument) (i32.const 0xffff)))
     (if (i32.and
           (i32.lt_u (local.get $instrument) (i32.load $batch (i32.const 4)))
           (i32.eqz (i32.and (local.get $to) (i32.const 7))))

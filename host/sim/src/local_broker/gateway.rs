@@ -398,10 +398,7 @@ pub(crate) fn check_day(date: JstDate) -> Result<(), String> {
 
 /// The first business day that is not before a date.
 fn business_day_from(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
-    if calendar.is_business_day(date) {
-        return date;
-    }
-    calendar.business_day_after(date).unwrap_or(date)
+    calendar.business_day_from(date).unwrap_or(date)
 }
 
 pub(crate) fn business_day_before(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use super::ServerError;
 use super::config::{Config, Issue};
-use super::days::{STANDING_TIME, moved_hours, next_day};
+use super::days::{STANDING_TIME, moved_hours};
 use super::event_log::EventLog;
 use super::faults::Faults;
 use super::ledger::{Ledger, value};
@@ -161,9 +161,9 @@ impl Broker {
         let exchange =
             Exchange::new(model, &instruments, HOUSE_CASH).with_calendar(calendar.clone());
         let today = clock::wall_now().jst_date();
-        let day = config.business_day.unwrap_or_else(|| {
-            if calendar.is_business_day(today) { today } else { next_day(&calendar, today) }
-        });
+        let day = config
+            .business_day
+            .unwrap_or_else(|| calendar.business_day_from(today).unwrap_or(today));
         let mut ledger = Ledger::new(config.cash, config.margin_capacity);
         for (symbol, shares) in &config.holdings {
             let found = issues.iter().position(|issue| issue.symbol == *symbol);
