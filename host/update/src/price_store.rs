@@ -49,6 +49,17 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, StoreError>;
 
+    /// The rows of the days from `first` to `last`, by day and code: what several days cost to look up is hardly
+    /// more than what one does.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn rows_between(
+        &mut self,
+        first: JstDate,
+        last: JstDate,
+    ) -> Result<BTreeMap<JstDate, Vec<DailyRow>>, StoreError>;
+
     /// Whether any row of a day has a price.
     ///
     /// # Errors

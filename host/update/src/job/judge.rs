@@ -78,7 +78,7 @@ impl Job<'_> {
             return Ok(Verdict::Refused(why));
         }
         if self.state.complete.contains(&date) {
-            self.tell_strange(date, rows)?;
+            self.tell_strange(date, rows, &BTreeMap::new())?;
             return Ok(Verdict::Complete);
         }
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
@@ -96,7 +96,7 @@ impl Job<'_> {
                 self.note_first_day(date);
             }
             self.complete_rows.insert(date, codes.len() as u64);
-            self.tell_strange(date, rows)?;
+            self.tell_strange(date, rows, &BTreeMap::new())?;
             self.judged = Some((date, rows.to_vec()));
             self.tell_unlisted(date, &codes);
         } else {
@@ -143,7 +143,7 @@ impl Job<'_> {
             }
             if is_enough && self.store.has_prices(date)? {
                 let rows = self.store.rows_of(date)?;
-                self.tell_strange(date, &rows)?;
+                self.tell_strange(date, &rows, &BTreeMap::new())?;
                 self.tell_unlisted(date, &codes);
                 self.complete_rows.insert(date, codes.len() as u64);
                 self.state.complete.insert(date);

@@ -1,6 +1,7 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
 //! to E5 of the job). Strange ones are taken and told (rules Z1 and Z2).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
@@ -20,6 +21,10 @@ use crate::row::{DailyRow, IssueCode};
 /// What happens next to a day that is odd, and what the user can do.
 pub(super) const ADVICE: &str = "the next run asks for it again; look at what the vendor says of it, and take it \
                                  as it is with --accept and the date";
+
+/// Dates between the first and the last of days that are looked up together: those of ten business days and of long
+/// holidays between them.
+const TOGETHER_DAYS_MAX: usize = 45;
 
 /// What the user can do about a day that is strange.
 const STRANGE: &str = "it is published as it came; look at what the vendor says of it, and ask again with --days and \
@@ -247,6 +252,7 @@ impl Job<'_> {
         let after = self.complete_rows.range(date..).find(|(day, _)| **day != date);
         let before: Vec<JstDate> = before.map(|(day, _)| *day).collect();
         let after = after.map(|(day, _)| *day);
+        self.look_up_traded(&before)?;
         let found = traded_of(rows);
         for day in before.iter().copied().chain(after) {
             if !self.traded_days.0.contains_key(&day) {
@@ -261,12 +267,34 @@ impl Job<'_> {
         Ok(None)
     }
 
+    /// Looks several of these days up together, where several are not known yet and all are in the store.
+    fn look_up_traded(&mut self, days: &[JstDate]) -> Result<(), UpdateError> {
+        let is_wanted =
+            |day: &&JstDate| !self.traded_days.0.contains_key(*day) && !self.is_on_its_way(**day);
+        let wanted: Vec<JstDate> = days.iter().filter(is_wanted).copied().collect();
+        let (Some(first), Some(last)) = (wanted.iter().min(), wanted.iter().max()) else {
+            return Ok(());
+        };
+        // A few days that are far apart are looked up one by one.
+        let span = usize::try_from(days_between(*first, *last)).unwrap_or(usize::MAX);
+        if wanted.len() < 2 || span > TOGETHER_DAYS_MAX {
+            return Ok(());
+        }
+        let stored = self.store.rows_between(*first, *last)?;
+        for day in wanted {
+            let rows = stored.get(&day).map(Vec::as_slice).unwrap_or_default();
+            self.traded_days.keep(day, traded_of(rows));
+        }
+        Ok(())
+    }
+
     /// Tells what is strange about a day with these rows that is complete (rules Z1 and Z2), beside the complete
-    /// business day before it.
+    /// business day before it. `stored` has rows of days that were looked up together.
     pub(super) fn tell_strange(
         &mut self,
         date: JstDate,
         rows: &[DailyRow],
+        stored: &BTreeMap<JstDate, Vec<DailyRow>>,
     ) -> Result<(), UpdateError> {
         let before = self.complete_rows.range(..date).next_back().map(|(day, _)| *day);
         let Some(day) = before.filter(|day| self.is_next_business_day(*day, date)) else {
@@ -279,7 +307,10 @@ impl Job<'_> {
         if is_out {
             return Ok(());
         }
-        let others = self.rows_of(day)?;
+        let others = match stored.get(&day) {
+            Some(rows) if !self.is_on_its_way(day) => Cow::Borrowed(rows),
+            _ => Cow::Owned(self.rows_of(day)?),
+        };
         let beside = (day, &others[..]);
         let Some(strange) = priceless(rows, beside).or_else(|| jump(rows, beside)) else {
             return Ok(());
@@ -292,13 +323,25 @@ impl Job<'_> {
 
     /// The same of all complete days of the last weeks, so that each run tells of them.
     pub(super) fn tell_strange_days(&mut self) -> Result<(), UpdateError> {
-        for date in last_weekdays(self.options.to, BETTER_DAYS_MAX) {
-            if self.state.complete.contains(&date) {
-                let rows = self.store.rows_of(date)?;
-                self.tell_strange(date, &rows)?;
-            }
+        let mut days = last_weekdays(self.options.to, BETTER_DAYS_MAX);
+        days.retain(|date| self.state.complete.contains(date));
+        let (Some(first), Some(last)) = (days.iter().min(), days.iter().max()) else {
+            return Ok(());
+        };
+        let before = self.complete_rows.range(..*first).next_back().map(|(day, _)| *day);
+        let before = before.filter(|day| days_between(*day, *first) <= BESIDE_DAYS_MAX);
+        let stored = self.store.rows_between(before.unwrap_or(*first), *last)?;
+        for date in days {
+            let rows = stored.get(&date).map(Vec::as_slice).unwrap_or_default();
+            self.tell_strange(date, rows, &stored)?;
         }
         Ok(())
+    }
+
+    /// Whether rows of a day may not be in the store yet.
+    fn is_on_its_way(&self, date: JstDate) -> bool {
+        self.judged.as_ref().is_some_and(|(judged, _)| *judged == date)
+            || self.batch.rows.values().flatten().any(|row| row.date == date)
     }
 
     /// Whether no business day lies between two dates.

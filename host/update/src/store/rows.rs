@@ -11,9 +11,18 @@ const UNITS: f64 = domain::price::UNITS_PER_YEN as f64;
 
 /// The rows of a day, by code.
 pub(super) fn of_day(connection: &Connection, date: JstDate) -> duckdb::Result<Vec<DailyRow>> {
+    between(connection, date, date)
+}
+
+/// The rows of the days from `first` to `last`, by code and day.
+pub(super) fn between(
+    connection: &Connection,
+    first: JstDate,
+    last: JstDate,
+) -> duckdb::Result<Vec<DailyRow>> {
     let rows = format!(
         "SELECT * REPLACE (date::VARCHAR AS date) FROM (SELECT {} FROM work.daily
-           WHERE date = DATE '{date}') ORDER BY code",
+           WHERE date BETWEEN DATE '{first}' AND DATE '{last}') ORDER BY code, date",
         names()
     );
     connection.prepare(&rows)?.query_map([], row)?.collect()

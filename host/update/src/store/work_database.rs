@@ -183,6 +183,19 @@ impl PriceStore for WorkDatabase {
         rows::of_day(&self.connection, date).map_err(StoreError::database("read the rows of a day"))
     }
 
+    fn rows_between(
+        &mut self,
+        first: JstDate,
+        last: JstDate,
+    ) -> Result<BTreeMap<JstDate, Vec<DailyRow>>, StoreError> {
+        let rows = rows::between(&self.connection, first, last);
+        let mut days: BTreeMap<JstDate, Vec<DailyRow>> = BTreeMap::new();
+        for row in rows.map_err(StoreError::database("read the rows of days"))? {
+            days.entry(row.date).or_default().push(row);
+        }
+        Ok(days)
+    }
+
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
         let prices = format!(
             "SELECT count(*) > 0 FROM work.daily WHERE date = DATE '{date}' AND close IS NOT NULL"

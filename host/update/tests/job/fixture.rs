@@ -133,6 +133,18 @@ impl PriceStore for MemoryStore {
         Ok(self.rows.values().filter(|row| row.date == date).copied().collect())
     }
 
+    fn rows_between(
+        &mut self,
+        first: JstDate,
+        last: JstDate,
+    ) -> Result<BTreeMap<JstDate, Vec<DailyRow>>, StoreError> {
+        let mut days: BTreeMap<JstDate, Vec<DailyRow>> = BTreeMap::new();
+        for row in self.rows.values().filter(|row| (first..=last).contains(&row.date)) {
+            days.entry(row.date).or_default().push(*row);
+        }
+        Ok(days)
+    }
+
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
         Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
     }
