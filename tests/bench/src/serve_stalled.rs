@@ -23,7 +23,7 @@ const ALIASES: u32 = 4;
 /// Rows of a day in each, the most that may be asked for.
 const ROWS: u32 = 500;
 /// The days of each: all rankings of a request take no more than one request may.
-const DAYS: [&str; 2] = ["2016-01-01", "2018-06-30"];
+const DAYS: [&str; 2] = ["2016-01-01", "2017-12-31"];
 /// Below this an answer is one that says why there is none.
 const LARGE_BYTES: u64 = 10_000_000;
 /// Megabytes that the service may use above those of the idle one.
