@@ -88,9 +88,6 @@ pub(crate) trait Rows<'w>: Copy {
     /// Nanoseconds since 1970 in UTC.
     fn timestamp(self, row: usize) -> u64;
 
-    /// Whether they are bars and no trades.
-    fn are_bars(self) -> bool;
-
     fn part(self, rows: Range<usize>) -> Self;
 
     /// As the strategy gets them; `one` where there is only one row.
@@ -118,11 +115,6 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
     #[inline(always)]
     fn timestamp(self, row: usize) -> u64 {
         self.ts_event[row]
-    }
-
-    #[inline(always)]
-    fn are_bars(self) -> bool {
-        false
     }
 
     #[inline(always)]
@@ -182,10 +174,6 @@ impl<'w> Rows<'w> for BarRows<'w> {
 
     fn timestamp(self, row: usize) -> u64 {
         self.bars[row].ts_event.nanos()
-    }
-
-    fn are_bars(self) -> bool {
-        true
     }
 
     fn part(self, rows: Range<usize>) -> Self {

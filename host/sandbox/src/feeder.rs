@@ -102,7 +102,7 @@ impl Feeder {
         Ok((exports, Some(Self { batch, feed })))
     }
 
-    /// Takes a batch: at most [`BATCH_ROWS_MAX`] trades, and the answers that hold until the next one.
+    /// Takes a batch: at most [`BATCH_ROWS_MAX`] trades.
     pub(crate) fn fill(&self, store: &mut Store<State>, columns: TradeColumns<'_>) {
         let memory = self.batch.data_mut(store);
         let TradeColumns { ts_event, instrument, price, quantity } = columns;
@@ -112,7 +112,7 @@ impl Feeder {
         put(memory, INSTRUMENTS, bytemuck::cast_slice(instrument));
     }
 
-    /// Hands over the trades of the batch from `row` up to `limit`, and stops after one at which the strategy has
+    /// Takes the answers of the host, and hands over the trades of the batch from `row` up to `limit`, and stops after one at which the strategy has
     /// written into its log or asked for something with `act`. Tells how many rows of the batch are handled; none when the
     /// strategy says something that is no number of rows.
     pub(crate) fn feed(
@@ -144,16 +144,20 @@ pub(crate) fn is_part(module: &Module) -> bool {
 
 /// Ends the batch after the present trade: what the strategy did is the host's to see.
 #[inline]
-pub(crate) fn end_batch(mut store: impl AsContextMut<Data = State>) {
-    if let Some(batch) = store.as_context().data().batch {
-        put(batch.data_mut(&mut store), CONTROL, &1_u32.to_le_bytes());
-    }
+pub(crate) fn end_batch(store: impl AsContextMut<Data = State>) {
+    set(store, CONTROL, 1);
 }
 
 /// The batch knows no answers any more: what asks now is to be answered by the host.
-pub(crate) fn forget_answers(mut store: impl AsContextMut<Data = State>) {
+pub(crate) fn forget_answers(store: impl AsContextMut<Data = State>) {
+    set(store, KNOWN, 0);
+}
+
+/// Writes a number of the batch, where there is one.
+#[inline]
+fn set(mut store: impl AsContextMut<Data = State>, at: usize, value: u32) {
     if let Some(batch) = store.as_context().data().batch {
-        put(batch.data_mut(&mut store), KNOWN, &0_u32.to_le_bytes());
+        put(batch.data_mut(&mut store), at, &value.to_le_bytes());
     }
 }
 

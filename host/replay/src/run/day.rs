@@ -23,7 +23,7 @@ impl Run<'_> {
                 if day.is_of_daily_bars() {
                     return self.daily_bars(bars);
                 }
-                return self.rows(BarRows { bars, matched: false });
+                return self.rows(BarRows { bars, matched: false }, self.windows.bars);
             }
             MarketDay::Trades(parts) => parts.as_slice(),
         };
@@ -37,7 +37,7 @@ impl Run<'_> {
         let mut seen = 0;
         let mut ended = Ok(Control::Continue);
         while let (Ok(Control::Continue), Some(rows)) = (&ended, merge.block(parts)) {
-            let (rows_seen, block_ended) = self.rows(rows);
+            let (rows_seen, block_ended) = self.rows(rows, self.windows.trades);
             seen += rows_seen;
             ended = block_ended;
         }
@@ -61,7 +61,7 @@ impl Run<'_> {
         if let Err(fault) = self.match_daily_bars(bars, end) {
             return (0, Err(fault));
         }
-        self.rows(BarRows { bars, matched: true })
+        self.rows(BarRows { bars, matched: true }, self.windows.bars)
     }
 
     fn match_daily_bars(&mut self, bars: &[Bar], end: TsNanos) -> Result<(), Box<Fault>> {
@@ -82,12 +82,13 @@ impl Run<'_> {
         let mut from = 0;
         while from < ts_event.len() {
             let to = ts_event.len().min(from + ONLY_COLUMN.len());
-            let (seen, ended) = self.rows(TradeColumns {
+            let rows = TradeColumns {
                 ts_event: &ts_event[from..to],
                 instrument: &ONLY_COLUMN[..to - from],
                 price: &price[from..to],
                 quantity: &quantity[from..to],
-            });
+            };
+            let (seen, ended) = self.rows(rows, self.windows.trades);
             from += seen;
             if !matches!(ended, Ok(Control::Continue)) {
                 return (from, ended);
@@ -97,8 +98,7 @@ impl Run<'_> {
     }
 
     /// Replays rows, window by window. A window ends where the driver is to be asked.
-    fn rows<'w>(&mut self, rows: impl Rows<'w>) -> Seen {
-        let window = if rows.are_bars() { self.windows.bars } else { self.windows.trades };
+    fn rows<'w>(&mut self, rows: impl Rows<'w>, window: usize) -> Seen {
         let (mut from, mut calm) = (0, 0);
         while from < rows.len() {
             if self.rows_until_poll == 0 {

@@ -9,11 +9,6 @@ use crate::row::{DailyRow, SourceKind};
 /// Units of a price or an amount in one yen, as a number of the database.
 const UNITS: f64 = domain::price::UNITS_PER_YEN as f64;
 
-/// The rows of a day, by code.
-pub(super) fn of_day(connection: &Connection, date: JstDate) -> duckdb::Result<Vec<DailyRow>> {
-    between(connection, date, date)
-}
-
 /// The rows of the days from `first` to `last`, by code and day.
 pub(super) fn between(
     connection: &Connection,

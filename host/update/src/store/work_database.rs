@@ -180,7 +180,8 @@ impl PriceStore for WorkDatabase {
     }
 
     fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, StoreError> {
-        rows::of_day(&self.connection, date).map_err(StoreError::database("read the rows of a day"))
+        rows::between(&self.connection, date, date)
+            .map_err(StoreError::database("read the rows of a day"))
     }
 
     fn rows_between(
