@@ -9,6 +9,7 @@ mod apply;
 mod board;
 mod calendar;
 mod columns;
+mod combined;
 mod durable;
 mod error;
 mod fetch_tables;

@@ -7,6 +7,9 @@ pub const ROWS_AT_ONCE_MAX: usize = 1_000_000;
 pub const LOAD_THREADS: usize = 2;
 /// Rows that are worth a thread.
 pub const LOAD_ROWS_MIN: usize = 50_000;
+/// Rows that stand behind those by issue and date in the combined database, before it is written whole again:
+/// a block of the engine's, 30 days of 4,000 issues, which is read for each issue beside its own blocks.
+pub const COMBINED_LATER_ROWS_MAX: u64 = 122_880;
 /// Threads that write per-issue databases. More than cores, because each waits for the disk.
 pub const SPLIT_THREADS_MAX: usize = 8;
 /// Issues whose rows a thread reads at once for their files; it finds one issue's rows in as much time

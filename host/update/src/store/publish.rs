@@ -7,24 +7,21 @@ use std::time::UNIX_EPOCH;
 
 use duckdb::Connection;
 use pricestore::Published;
-use pricestore::STORAGE_VERSION;
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::quoted_path;
 
-use super::calendar;
+use super::combined;
 use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
 use super::fetch_tables;
 use super::issue_file::open_published;
 use super::lock::wait_for_publication;
 use super::paths::{StorePaths, unfinished};
-use super::schema::{ADJUSTED, published_values, unknown_before};
 use super::split::{Found, found_in, is_there};
 use super::written;
 use crate::price_store::StoreProgress;
 
 /// Form of the combined database: what a version with another one has published is published anew.
-const FORM: &str = "4";
+const FORM: &str = "5";
 /// Notes that what is published is not what it has to be. Generations count from 1.
 pub(super) const AGAIN: &str = "UPDATE work.state SET published = 0";
 /// Steps of a publication, for its progress.
@@ -45,7 +42,7 @@ pub(super) fn publish(
     }
     step(progress, 0, "combined database")?;
     let (path, aside) = (paths.data().mother(), unfinished(&paths.data().mother()));
-    let generation = write(connection, &aside, paths)?;
+    let generation = combined::write(connection, &aside, paths)?;
     if let Err(cancelled) = step(progress, 1, "snapshot for rankings") {
         clear(&aside)?;
         return Err(cancelled);
@@ -76,43 +73,6 @@ fn step(progress: &mut StoreProgress<'_>, done: u64, what: &'static str) -> Resu
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(StoreError::Cancelled),
     }
-}
-
-/// Writes all rows, ordered by issue and date, so that one issue is read from few blocks.
-fn write(connection: &Connection, aside: &Path, paths: &StorePaths) -> Result<u64, StoreError> {
-    let failed = |error| StoreError::database("write the combined database")(error);
-    clear(aside)?;
-    let visible = fetch_tables::visible(connection).map_err(failed)?;
-    let state = format!("SELECT generation, (SELECT count(*) FROM {visible}) FROM work.state");
-    let (generation, rows): (u64, u64) =
-        connection.query_row(&state, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
-    if rows == 0 {
-        return Err(StoreError::Empty(paths.data().path().to_owned()));
-    }
-    let calendar = match calendar::is_known(connection).map_err(failed)? {
-        true => "CREATE TABLE aside.calendar AS FROM work.calendar ORDER BY date;",
-        false => "",
-    };
-    let write = format!(
-        "CHECKPOINT work;
-         ATTACH {} AS aside (STORAGE_VERSION '{STORAGE_VERSION}', RECOVERY_MODE no_wal_writes);
-         CREATE TABLE aside.daily AS SELECT {} FROM {visible} ORDER BY code, date;
-         {calendar} {} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
-        quoted_path(aside),
-        published_values(),
-        unknown_before()
-    );
-    let outcome = connection.execute_batch(&write).and_then(|()| {
-        connection.query_row("SELECT count(*) FROM aside.daily", [], |row| row.get::<_, u64>(0))
-    });
-    // Whatever happened, the name is free for the next time.
-    let detached = connection.execute_batch("USE memory; DETACH DATABASE IF EXISTS aside");
-    let written = outcome.and_then(|written| detached.map(|()| written)).map_err(failed)?;
-    if written != rows {
-        let what = format!("{written} of {rows} rows were written; check the disk and try again");
-        return Err(StoreError::Unusable { path: aside.to_owned(), what });
-    }
-    Ok(generation)
 }
 
 /// Refuses to replace what others wrote by what does not have all of it.

@@ -96,20 +96,19 @@ pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
 /// The same of a database of one issue, which is shorter: it stands in each of thousands of files.
 pub(super) const ADJUSTED_ISSUE: &str = "CREATE VIEW adjusted AS
     WITH span AS (
-      SELECT date AS before, coalesce(lag(date) OVER (ORDER BY date), '-infinity'::DATE) AS since,
+      SELECT date AS before,
           list_aggregate(list(adjustment_factor) OVER (ORDER BY date DESC), 'product') AS factor
-        FROM daily WHERE adjustment_factor <> 1 AND NOT adjusted),
-    priced AS (
-      SELECT daily.*, CASE WHEN date < known OR date <= lost OR adjusted AND date < last THEN NULL
-          ELSE coalesce(factor, 1) END AS factor
-        FROM daily CROSS JOIN (SELECT max(date) AS last,
-            max(date) FILTER (adjustment_factor IS NULL OR adjusted) AS known FROM daily)
-          CROSS JOIN (SELECT DATE '2000-01-01' + max(day)::INTEGER AS lost
-            FROM packed_daily WHERE NOT comparable)
-          LEFT JOIN span ON date >= since AND date < before)
+        FROM daily WHERE adjustment_factor <> 1 AND NOT adjusted)
     SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
         close * factor AS close, volume / factor AS volume, turnover, factor, source, adjusted
-      FROM priced ORDER BY date";
+      FROM (SELECT daily.*, CASE WHEN date < known OR date <= lost OR adjusted AND date < last
+              THEN NULL ELSE coalesce(span.factor, 1) END AS factor
+          FROM daily CROSS JOIN (SELECT max(date) AS last,
+              max(date) FILTER (adjustment_factor IS NULL OR adjusted) AS known FROM daily)
+            CROSS JOIN (SELECT DATE '2000-01-01' + max(date)::INTEGER AS lost
+              FROM packed_daily WHERE NOT comparable)
+            ASOF LEFT JOIN span ON date < before)
+      ORDER BY date";
 
 /// Makes `aside.unknown_before`: of each issue the day before which nobody knows what compares with the later
 /// rows, because between two of them a business day is missing, or a row of its own was lost (rule A5). The

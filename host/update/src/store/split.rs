@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -15,9 +15,10 @@ use duckdb::{Connection, params};
 use pricestore::generation::{GenerationFileName, PublishedFile};
 use pricestore::sql::{quoted, quoted_path, view_among};
 
+use super::combined;
 use super::durable::{give_name, remove, sync_folder};
 use super::error::StoreError;
-use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, open_published};
+use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, LATER, open_published};
 use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_READ_ISSUES, SPLIT_THREADS_MAX};
 use super::packed;
 use super::paths::{StorePaths, unfinished};
@@ -28,7 +29,7 @@ use crate::price_store::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
-const FORM: &str = "7";
+const FORM: &str = "8";
 /// Notes of a file that it is not what it has to be. None has no bytes.
 pub(super) const AGAIN: &str = "UPDATE work.issue_file SET bytes = 0 WHERE code = ?";
 /// What is being done, for the progress.
@@ -66,7 +67,7 @@ pub(super) fn split(
     }
     let published = open_published(paths, &mother)?;
     let failed = |error| StoreError::database("compare the per-issue databases")(error);
-    let issues = issues(&published).map_err(failed)?;
+    let issues = issues(&published, &mother)?;
     let noted = noted(connection).map_err(failed)?;
     let mut split = Split::default();
     let removed = to_remove(paths, &issues, &noted, removals)?;
@@ -202,38 +203,61 @@ fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
     }
 }
 
-/// Every issue of the published database.
-fn issues(connection: &Connection) -> duckdb::Result<Vec<Issue>> {
-    // What an earlier version has published does not have the table.
-    let table = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'published'
-        AND table_name = 'unknown_before'";
-    let unknown = match connection.query_row(table, [], |row| row.get::<_, i64>(0))? {
-        0 => "(SELECT NULL::VARCHAR AS code, NULL::DATE AS date WHERE false)",
-        _ => "published.unknown_before",
-    };
+/// Every issue of the published database; its later rows are put into [`LATER`].
+fn issues(connection: &Connection, mother: &Path) -> Result<Vec<Issue>, StoreError> {
+    let failed = |error| StoreError::database("compare the per-issue databases")(error);
+    let in_order = combined::rows_in_order(connection, "published").map_err(failed)?;
+    let later = format!(
+        "CREATE OR REPLACE TABLE {LATER} AS FROM published.daily WHERE rowid >= {in_order}
+           ORDER BY code, date"
+    );
+    connection.execute_batch(&later).map_err(failed)?;
     // A file also says from where on its rows compare.
     let sql = format!(
-        "SELECT found.code, rows, xor(digest, coalesce(hash(unknown.date), 0::UBIGINT)), first, last,
-             ends::VARCHAR, unknown.date::VARCHAR
-           FROM (SELECT code, count(*) AS rows, {} AS digest, min(rowid) AS first, max(rowid) AS last,
-                 max(date) AS ends FROM published.daily GROUP BY code) found
-             LEFT JOIN {unknown} unknown ON unknown.code = found.code ORDER BY found.code",
+        "SELECT found.code, rows, xor(digest, coalesce(hash(unknown.date), 0::UBIGINT)), in_order,
+             coalesce(first, 0), coalesce(last + 1, 0), ends::VARCHAR, unknown.date::VARCHAR
+           FROM (SELECT code, count(*) AS rows, {} AS digest, max(date) AS ends,
+                 count(*) FILTER (rowid < {in_order}) AS in_order,
+                 min(rowid) FILTER (rowid < {in_order}) AS first,
+                 max(rowid) FILTER (rowid < {in_order}) AS last
+               FROM published.daily GROUP BY code) found
+             LEFT JOIN published.unknown_before unknown ON unknown.code = found.code
+           ORDER BY found.code",
         digest()
     );
-    let mut statement = connection.prepare(&sql)?;
+    let mut statement = connection.prepare(&sql).map_err(failed)?;
+    let (mut ends, mut later) = (0, 0);
+    let mut wrong = None;
     let rows = statement.query_map([], |row| {
-        let last: String = row.get(5)?;
-        let unknown_before: Option<String> = row.get(6)?;
-        let unknown_before = unknown_before.map(|date| date.parse()).transpose();
+        let code: String = row.get(0)?;
+        let content = Content { rows: row.get(1)?, digest: row.get(2)? };
+        let (count, found): (u64, Range<u64>) = (row.get(3)?, row.get(4)?..row.get(5)?);
+        // So many numbers for so many rows: no other issue's row is among them.
+        let in_order = ends..ends + count;
+        if count > 0 && found != in_order {
+            wrong.get_or_insert_with(|| code.clone());
+        }
+        let from = later;
+        (ends, later) = (in_order.end, later + content.rows - count);
+        let day = |text: String| text.parse().map_err(|_| duckdb::Error::InvalidQuery);
+        let unknown_before: Option<String> = row.get(7)?;
         Ok(Issue {
-            code: row.get(0)?,
-            content: Content { rows: row.get(1)?, digest: row.get(2)? },
-            row_numbers: (row.get(3)?, row.get(4)?),
-            last: last.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
-            unknown_before: unknown_before.map_err(|_| duckdb::Error::InvalidQuery)?,
+            code,
+            content,
+            in_order,
+            later: from..later,
+            last: day(row.get(6)?)?,
+            unknown_before: unknown_before.map(day).transpose()?,
         })
-    })?;
-    rows.collect()
+    });
+    let issues = rows.and_then(Iterator::collect).map_err(failed)?;
+    match wrong {
+        None => Ok(issues),
+        Some(code) => {
+            let what = format!("the rows of {code} do not lie together");
+            Err(StoreError::Unusable { path: mother.to_owned(), what })
+        }
+    }
 }
 
 /// What was written into each file, and its size; nothing of files in another form.
@@ -310,7 +334,9 @@ struct Shared<'p, 'a> {
 
 /// Issues whose rows follow each other, some at a time.
 fn pieces<'p, 'a>(issues: &'p [&'a Issue]) -> Vec<&'p [&'a Issue]> {
-    let together = issues.chunk_by(|one, next| one.row_numbers.1 + 1 == next.row_numbers.0);
+    let together = issues.chunk_by(|one, next| {
+        (one.in_order.end, one.later.end) == (next.in_order.start, next.later.start)
+    });
     together.flat_map(|issues| issues.chunks(SPLIT_READ_ISSUES)).collect()
 }
 

@@ -1,5 +1,6 @@
 //! The store over real files.
 
+mod going_on;
 mod opening;
 mod publishing;
 mod rows;

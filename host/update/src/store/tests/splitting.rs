@@ -254,7 +254,7 @@ fn what_others_wrote_is_neither_removed_nor_replaced_by_less() {
     // One that somebody else put in the place of ours is not ours any more.
     let (ours, theirs) = (fixture.issue("7203"), fixture.issue("9984"));
     let other = Connection::open(&theirs).unwrap();
-    other.execute_batch("INSERT INTO packed_daily (day, code) VALUES (7310, '9984')").unwrap();
+    other.execute_batch("INSERT INTO packed_daily (date, code) VALUES (7310, 960051252)").unwrap();
     drop(other);
     let other = Connection::open(&ours).unwrap();
     other.execute_batch("CREATE TABLE notes AS FROM range(100000)").unwrap();
