@@ -68,6 +68,8 @@ struct Parts<'a> {
     engine: &'a RankEngine,
     snapshot: u64,
     publish: Option<f64>,
+    /// The second step of the publication.
+    rank: Option<f64>,
     split: Option<f64>,
     last: f64,
     /// Seconds in which the service took up the new snapshot, while the job was held.
@@ -82,9 +84,10 @@ impl Parts<'_> {
 }
 
 impl JobWatch for Parts<'_> {
-    fn progress(&mut self, phase: Phase, _: u64, _: u64, _: &str) {
+    fn progress(&mut self, phase: Phase, done: u64, of: u64, _: &str) {
         let now = self.now();
         match phase {
+            Phase::Publish if (done, of) == (1, 2) => _ = self.rank.get_or_insert(now),
             Phase::Publish => _ = self.publish.get_or_insert(now),
             Phase::Split if self.split.is_none() => {
                 self.split = Some(now);
@@ -125,6 +128,7 @@ pub(crate) fn run(
         engine,
         snapshot: engine.snapshot().number,
         publish: None,
+        rank: None,
         split: None,
         last: 0.0,
         take_up: 0.0,
@@ -135,8 +139,10 @@ pub(crate) fn run(
     let seconds = parts.now();
     assert_eq!(report.ending, Ending::Done, "{report:?}");
     let (publish, split) = (parts.publish.unwrap_or(seconds), parts.split.unwrap_or(seconds));
+    let rank = parts.rank.unwrap_or(split);
     let more = json!({
-        "rows": report.rows_fetched(), "store_s": publish, "publish_s": split - publish,
+        "rows": report.rows_fetched(), "store_s": publish, "combined_s": rank - publish,
+        "snapshot_s": split - rank,
         "split_s": parts.last - split, "generation_and_report_s": seconds - parts.last,
         "files": report.split.map_or(0, |split| split.written), "goal_max": GOAL_DAY_S,
     });

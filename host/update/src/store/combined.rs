@@ -59,9 +59,11 @@ pub(super) fn write(
     let written = in_attached(connection, aside, |connection| {
         connection.execute_batch(&format!(
             "CREATE TABLE aside.daily AS SELECT {} FROM {visible} ORDER BY code, date;
-             CREATE TABLE aside.rows_in_order AS SELECT count(*)::UBIGINT AS rows FROM aside.daily;
-             {} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
+             CREATE TABLE aside.rows_in_order AS SELECT count(*)::UBIGINT AS rows FROM aside.daily",
             published_values(),
+        ))?;
+        connection.execute_batch(&format!(
+            "{} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
             beside_rows(connection)?
         ))?;
         connection.query_row("SELECT count(*) FROM aside.daily", [], |row| row.get::<_, u64>(0))
@@ -96,16 +98,18 @@ fn in_attached<T>(
     outcome.and_then(|done| detached.map(|()| done))
 }
 
-/// The tables beside the rows, as SQL.
+/// The tables beside the rows, which are there, as SQL.
 fn beside_rows(connection: &Connection) -> duckdb::Result<String> {
     let calendar = match calendar::is_known(connection)? {
         true => "CREATE TABLE aside.calendar AS FROM work.calendar ORDER BY date;",
         false => "",
     };
+    let days = connection
+        .query_row("SELECT count(DISTINCT date) FROM aside.daily", [], |row| row.get(0))?;
     Ok(format!(
         "DROP TABLE IF EXISTS aside.calendar; {calendar}
          DROP TABLE IF EXISTS aside.unknown_before; {}",
-        unknown_before()
+        unknown_before(days)
     ))
 }
 

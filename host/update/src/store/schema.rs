@@ -112,9 +112,12 @@ pub(super) const ADJUSTED_ISSUE: &str = "CREATE VIEW adjusted AS
 
 /// Makes `aside.unknown_before`: of each issue the day before which nobody knows what compares with the later
 /// rows, because between two of them a business day is missing, or a row of its own was lost (rule A5). The
-/// same is so in rankings by U2 and U3 of the snapshot's rules. Most issues have a row on each day, which is
-/// seen by counting; only the others are looked at row by row.
-pub(super) fn unknown_before() -> String {
+/// same is so in rankings by U2 and U3 of the snapshot's rules. The rows have so many days.
+///
+/// Most issues have a row on each day, which is seen by counting. Of the others those that have rows of sources
+/// with one for each day only lost a row where none is, the last time before the last run of rows: seen in a
+/// bit for each day. The rest is looked at row by row.
+pub(super) fn unknown_before(days: u64) -> String {
     format!(
         "CREATE TABLE aside.unknown_before AS
          WITH day AS (
@@ -127,25 +130,31 @@ pub(super) fn unknown_before() -> String {
                    AND date NOT IN (SELECT date FROM day)) gap
                JOIN day ON day.date > gap.date GROUP BY gap.date),
            counted AS (
-             SELECT code, count(*) AS found, min(date) AS begins, max(date) AS ends
-               FROM aside.daily GROUP BY code),
-           uneven AS (
-             SELECT code FROM counted JOIN day f ON f.date = begins JOIN day l ON l.date = ends
-               WHERE found < l.seen - f.seen + 1),
+             SELECT code, count(*) AS found, min(date) AS begins, max(date) AS ends,
+                 max(seen) - min(seen) + 1 AS days, bitstring_agg(seen, 1, {days}) AS bits,
+                 count(*) FILTER (source IN ({sources})) AS every_day
+               FROM aside.daily JOIN day USING (date) GROUP BY code),
+           uneven AS MATERIALIZED (FROM counted WHERE found < days AND every_day > 0),
+           steady AS (
+             SELECT code, rtrim(bits::VARCHAR, '0') AS bits FROM uneven WHERE every_day = found),
            row_by_row AS (
-             SELECT code, date, seen, coalesce(source IN ({}), false) AS every_day
-               FROM aside.daily JOIN day USING (date) WHERE code IN (SELECT code FROM uneven)),
+             SELECT code, date, seen, coalesce(source IN ({sources}), false) AS every_day
+               FROM aside.daily JOIN day USING (date)
+               WHERE code IN (SELECT code FROM uneven WHERE every_day < found)),
            pairs AS (
              SELECT code, date, seen > lag(seen) OVER one + 1
                  AND (every_day OR lag(every_day) OVER one) AS is_lost
                FROM row_by_row WINDOW one AS (PARTITION BY code ORDER BY date))
          SELECT code, max(date) AS date FROM (
+             SELECT code, day.date FROM steady
+               JOIN day ON seen = length(bits) - instr(reverse(bits), '0') + 2
+             UNION ALL
              SELECT code, date FROM pairs WHERE is_lost
              UNION ALL
              SELECT code, after_gap.date FROM counted JOIN after_gap
                ON begins < after_gap.date AND after_gap.date <= ends)
            GROUP BY code ORDER BY code;",
-        vendor_sources()
+        sources = vendor_sources()
     )
 }
 
