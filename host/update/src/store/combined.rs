@@ -7,16 +7,18 @@
 //! | is not there, or of another form | is written whole |
 //! | has other bytes than were written | is written whole |
 //! | has another row than the store, on whatever day | is written whole |
-//! | the rows of days after its last one, with those that came so before, are more than [`COMBINED_LATER_ROWS_MAX`] | is written whole |
+//! | the rows of days after its last one, with those that came so before, are more than [`COMBINED_LATER_ROWS_MAX`], or of more than [`COMBINED_LATER_DAYS_MAX`] days | is written whole |
 //! | something fails while it is gone on from | is written whole |
 //! | it is the beginning of the store | is a copy of it, and the rows of the new days follow |
 //!
 //! Readers find the rows of an issue in few blocks either way: those that are by issue and date, whose number
 //! is in the table `rows_in_order`, lie together, and the later ones are few.
 
-use std::fs;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
+use domain::text::with_causes;
 use duckdb::Connection;
 use pricestore::STORAGE_VERSION;
 use pricestore::generation::{GenerationFileName, PublishedFile};
@@ -24,7 +26,7 @@ use pricestore::sql::{digest_of_rows, quoted_path};
 
 use super::durable::clear;
 use super::error::StoreError;
-use super::limits::COMBINED_LATER_ROWS_MAX;
+use super::limits::{COMBINED_LATER_DAYS_MAX, COMBINED_LATER_ROWS_MAX};
 use super::paths::StorePaths;
 use super::schema::{ADJUSTED, ADJUSTED_MARK, names, published_values, unknown_before};
 use super::{calendar, fetch_tables, publish, written};
@@ -52,7 +54,8 @@ pub(super) fn write(
         Ok(true) => return Ok(generation),
         Ok(false) => {}
         Err(error) => {
-            tracing::warn!(%error, "the combined database is written whole, not gone on from");
+            let why = with_causes(&error);
+            tracing::warn!(why, "the combined database is written whole, not gone on from");
         }
     }
     clear(aside)?;
@@ -125,7 +128,11 @@ fn go_on(
         return Ok(false);
     }
     let mother = paths.data().mother();
-    fs::copy(&mother, aside).map_err(StoreError::io("copy", &mother))?;
+    // Its bytes alone: a file that is published has the permissions of any other.
+    let mut bytes = File::open(&mother).map_err(StoreError::io("read", &mother))?;
+    let mut copy = File::create_new(aside).map_err(StoreError::io("write", aside))?;
+    io::copy(&mut bytes, &mut copy).map_err(StoreError::io("write", aside))?;
+    drop(copy);
     // Of the copy, so that what was read is what is gone on from.
     let found = PublishedFile::read(aside, &GenerationFileName::Combined);
     let found = found.map_err(StoreError::io("read", aside))?;
@@ -140,14 +147,19 @@ fn go_on(
 /// the file is of no use.
 fn append(connection: &Connection, visible: &str) -> duckdb::Result<bool> {
     let new = format!("FROM {visible} WHERE date > (SELECT max(date) FROM aside.daily)");
+    let in_order = rows_in_order(connection, ASIDE)?;
     let counts = format!(
         "SELECT (SELECT count(*) FROM aside.daily), (SELECT count(*) {new}),
-           (SELECT count(*) FROM {visible})"
+           (SELECT count(*) FROM {visible}), (SELECT count(DISTINCT date) {new})
+             + (SELECT count(DISTINCT date) FROM aside.daily WHERE rowid >= {in_order})"
     );
-    let (known, more, all): (u64, u64, u64) =
-        connection.query_row(&counts, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let later = known + more - rows_in_order(connection, ASIDE)?;
-    if known + more != all || later > COMBINED_LATER_ROWS_MAX {
+    let (known, more, all, days): (u64, u64, u64, u64) =
+        connection.query_row(&counts, [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        })?;
+    let is_many =
+        known + more > in_order + COMBINED_LATER_ROWS_MAX || days > COMBINED_LATER_DAYS_MAX;
+    if known + more != all || is_many {
         return Ok(false);
     }
     let values = published_values();

@@ -8,8 +8,10 @@ pub const LOAD_THREADS: usize = 2;
 /// Rows that are worth a thread.
 pub const LOAD_ROWS_MIN: usize = 50_000;
 /// Rows that stand behind those by issue and date in the combined database, before it is written whole again:
-/// a block of the engine's, 30 days of 4,000 issues, which is read for each issue beside its own blocks.
+/// a block of the engine's, which is read for each issue beside its own blocks.
 pub const COMBINED_LATER_ROWS_MAX: u64 = 122_880;
+/// Days of which these rows are: each leaves some free blocks in the file, a tenth of it in a month.
+pub const COMBINED_LATER_DAYS_MAX: u64 = 20;
 /// Threads that write per-issue databases. More than cores, because each waits for the disk.
 pub const SPLIT_THREADS_MAX: usize = 8;
 /// Issues whose rows a thread reads at once for their files; it finds one issue's rows in as much time

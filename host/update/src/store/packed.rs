@@ -35,6 +35,8 @@ pub(super) const COMPARABLE: &str = "comparable";
 
 /// More sources than this in one database are stored as they are: the view names them in every file.
 const SOURCES_MAX: usize = 64;
+/// So are sources whose names have more bytes together.
+const SOURCES_BYTES_MAX: usize = 1_024;
 
 /// The place of the code among the table's columns.
 pub(super) const CODE_PLACE: usize = 1;
@@ -56,7 +58,9 @@ impl Sources {
 
     fn are_numbers(&self) -> bool {
         let is_plain = |source: &String| !source.contains(DIVIDER);
-        (1..=SOURCES_MAX).contains(&self.0.len()) && self.0.iter().all(is_plain)
+        (1..=SOURCES_MAX).contains(&self.0.len())
+            && self.0.iter().map(String::len).sum::<usize>() <= SOURCES_BYTES_MAX
+            && self.0.iter().all(is_plain)
     }
 
     /// The definitions of the table's columns.
@@ -134,10 +138,12 @@ mod tests {
     fn the_view_gives_what_was_packed() {
         let many: Vec<String> = (0..=SOURCES_MAX).map(|number| format!("it's {number}")).collect();
         let divided = ["one;two".to_owned(), "three".to_owned()];
+        let long = ["x".repeat(SOURCES_BYTES_MAX), "y".to_owned()];
         for (sources, kind) in [
             (&many[..SOURCES_MAX], "UTINYINT"),
             (&many, "VARCHAR"),
             (&divided, "VARCHAR"),
+            (&long, "VARCHAR"),
             (&[], "VARCHAR"),
         ] {
             let connection = Connection::open_in_memory().unwrap();

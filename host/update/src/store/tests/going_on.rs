@@ -7,7 +7,7 @@ use pricestore::generation::{GenerationFileName, PublishedFile};
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::limits::COMBINED_LATER_ROWS_MAX;
+use crate::store::limits::{COMBINED_LATER_DAYS_MAX, COMBINED_LATER_ROWS_MAX};
 use crate::store::publish::identity;
 
 const CODES: [&str; 5] = ["1301", "130A", "25935", "7203", "9984"];
@@ -127,20 +127,39 @@ fn at_most_so_many_rows_come_later() {
     store.apply(&market(&["1301"], &days(2))).unwrap();
     store.publish(&mut go_on).unwrap();
     let most = usize::try_from(COMBINED_LATER_ROWS_MAX).unwrap();
-    let (codes, many) = (10_001..20_000, days(30));
-    let codes: Vec<String> =
-        codes.filter(|code| code % 10 > 0).map(|code| code.to_string()).collect();
+    let many = days(40);
+    let codes = (10_001..20_000).filter(|code| code % 10 > 0).map(|code| code.to_string());
+    let codes: Vec<String> = codes.collect();
     let rows = many[2..].iter().flat_map(|date| codes.iter().map(|code| row(code, *date, 500)));
     let rows: Vec<DailyRow> = rows.take(most - 1).collect();
+    let ends = rows.iter().map(|row| row.date).max().unwrap();
+    let next = many.iter().position(|date| *date > ends).unwrap();
     store.apply(&rows).unwrap();
     store.publish(&mut go_on).unwrap();
     assert_eq!(counts(&fixture), [format!("{}|2", most + 1)]);
-    store.apply(&[row("1301", many[28], 500)]).unwrap();
+    store.apply(&[row("1301", many[next], 500)]).unwrap();
     store.publish(&mut go_on).unwrap();
     assert_eq!(counts(&fixture), [format!("{}|2", most + 2)]);
-    store.apply(&[row("1301", many[29], 500)]).unwrap();
+    store.apply(&[row("1301", many[next + 1], 500)]).unwrap();
     store.publish(&mut go_on).unwrap();
     assert_eq!(counts(&fixture), [format!("{0}|{0}", most + 3)]);
+}
+
+#[test]
+fn at_most_so_many_days_come_later() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let (most, many) = (usize::try_from(COMBINED_LATER_DAYS_MAX).unwrap(), days(60));
+    store.apply(&market(&["1301"], &many[..2])).unwrap();
+    store.publish(&mut go_on).unwrap();
+    store.apply(&market(&["1301"], &many[2..most + 1])).unwrap();
+    store.publish(&mut go_on).unwrap();
+    assert_eq!(counts(&fixture), [format!("{}|2", most + 1)]);
+    for (day, in_order) in [(most + 1, 2), (most + 2, most + 3), (most + 3, most + 3)] {
+        store.apply(&market(&["1301"], &many[day..=day])).unwrap();
+        store.publish(&mut go_on).unwrap();
+        assert_eq!(counts(&fixture), [format!("{}|{in_order}", day + 1)]);
+    }
 }
 
 /// What comes in at once: rows of a day, and how many days later than the one before.
