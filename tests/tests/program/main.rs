@@ -38,6 +38,7 @@ mod sql_views;
 mod strategy_compile;
 mod sweep;
 mod sweep_parts;
+mod update_appends;
 mod update_board;
 mod update_crash;
 mod update_damage;

@@ -1,7 +1,8 @@
 //! One database for each issue, written from the published combined one.
 //!
 //! A file is always written anew and never appended to: the rows of an issue lie together in the
-//! combined database, so reading all of them costs less than opening the old file to add one.
+//! combined database, but for those of the last days, which are few; so reading all of them costs less than
+//! opening the old file to add one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

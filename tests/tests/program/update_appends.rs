@@ -1,0 +1,78 @@
+//! One more day, again and again: what `kumiki update` puts behind the published rows, when it writes all of
+//! them again, and that readers see the same as after one run for all days.
+
+use std::collections::BTreeMap;
+
+use duckdb::Connection;
+use pricestore::DataDir;
+use pricestore::sql::column;
+
+use crate::update_days::{Fixture, Market, dashed};
+
+const ISSUES: usize = 7;
+/// Business days in a row.
+const DAYS: [&str; 24] = [
+    "20251104", "20251105", "20251106", "20251107", "20251110", "20251111", "20251112", "20251113",
+    "20251114", "20251117", "20251118", "20251119", "20251120", "20251121", "20251125", "20251126",
+    "20251127", "20251128", "20251201", "20251202", "20251203", "20251204", "20251205", "20251208",
+];
+
+fn fixture(days: usize) -> Fixture {
+    let days = DAYS[..days].iter().map(|day| (*day, ISSUES)).collect();
+    let divisions = Some(BTreeMap::new());
+    Fixture::new(Market { days, listed: Some(ISSUES), divisions, ..Market::default() })
+}
+
+fn update(fixture: &Fixture, last: &str, days: usize) {
+    let run = fixture.update(&format!("--as-of {} --days {days}", dashed(last)));
+    assert_eq!(run.code, 0, "{run:?}");
+}
+
+/// A column of the combined database.
+fn read(fixture: &Fixture, sql: &str) -> Vec<String> {
+    let connection = Connection::open_in_memory().unwrap();
+    let mother = DataDir::new(fixture.path()).mother();
+    let attach = format!("ATTACH '{}' AS read (READ_ONLY); USE read", mother.display());
+    connection.execute_batch(&attach).unwrap();
+    column(&connection, sql).unwrap()
+}
+
+/// All that readers of prices are told.
+fn told(fixture: &Fixture) -> Vec<String> {
+    let mut told = Vec::new();
+    for table in ["daily", "adjusted", "unknown_before"] {
+        let rows = format!("SELECT one::VARCHAR FROM (FROM {table} ORDER BY ALL) AS one");
+        told.extend(read(fixture, &rows));
+    }
+    for number in 0..ISSUES {
+        let path = fixture.path().join(format!("jp/stocks_daily/{}.db", 1_300 + number));
+        let connection = Connection::open_in_memory().unwrap();
+        let attach = format!("ATTACH '{}' AS read (READ_ONLY); USE read", path.display());
+        connection.execute_batch(&attach).unwrap();
+        for table in ["daily", "adjusted"] {
+            let rows = format!("SELECT one::VARCHAR FROM {table} AS one");
+            told.extend(column::<String>(&connection, &rows).unwrap());
+        }
+    }
+    told
+}
+
+#[test]
+fn twenty_days_come_behind_the_rows_in_order_and_the_next_one_writes_all() {
+    let fixture = fixture(2);
+    update(&fixture, DAYS[1], 2);
+    for (number, day) in DAYS.into_iter().enumerate().skip(2) {
+        fixture.change(|market| _ = market.days.insert(day, ISSUES));
+        update(&fixture, day, 2);
+        let expected = match number + 1 {
+            3..=22 => 2,
+            _ => 23,
+        };
+        let in_order = read(&fixture, "SELECT rows::VARCHAR FROM rows_in_order");
+        assert_eq!(in_order, [(expected * ISSUES).to_string()], "{day}");
+    }
+    let at_once = self::fixture(DAYS.len());
+    update(&at_once, DAYS[DAYS.len() - 1], DAYS.len());
+    assert_eq!(told(&fixture), told(&at_once));
+    assert_eq!(told(&fixture).len(), 4 * DAYS.len() * ISSUES);
+}
