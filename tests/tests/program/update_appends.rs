@@ -2,6 +2,7 @@
 //! them again, and that readers see the same as after one run for all days.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use duckdb::Connection;
 use pricestore::DataDir;
@@ -31,13 +32,17 @@ fn update(fixture: &Fixture, number: usize) {
     assert_eq!(run.code, 0, "{run:?}");
 }
 
-/// A column of the combined database.
-fn read(fixture: &Fixture, sql: &str) -> Vec<String> {
+/// A column of a published database.
+fn read(database: &Path, sql: &str) -> Vec<String> {
     let connection = Connection::open_in_memory().unwrap();
-    let mother = DataDir::new(fixture.path()).mother();
-    let attach = format!("ATTACH '{}' AS read (READ_ONLY); USE read", mother.display());
+    let attach = format!("ATTACH '{}' AS read (READ_ONLY); USE read", database.display());
     connection.execute_batch(&attach).unwrap();
     column(&connection, sql).unwrap()
+}
+
+/// The combined database.
+fn mother(fixture: &Fixture) -> PathBuf {
+    DataDir::new(fixture.path()).mother()
 }
 
 /// All that readers of prices are told.
@@ -45,16 +50,12 @@ fn told(fixture: &Fixture) -> Vec<String> {
     let mut told = Vec::new();
     for table in ["daily", "adjusted", "unknown_before"] {
         let rows = format!("SELECT one::VARCHAR FROM (FROM {table} ORDER BY ALL) AS one");
-        told.extend(read(fixture, &rows));
+        told.extend(read(&mother(fixture), &rows));
     }
     for number in 0..ISSUES {
-        let path = fixture.path().join(format!("jp/stocks_daily/{}.db", 1_300 + number));
-        let connection = Connection::open_in_memory().unwrap();
-        let attach = format!("ATTACH '{}' AS read (READ_ONLY); USE read", path.display());
-        connection.execute_batch(&attach).unwrap();
+        let issue = fixture.path().join(format!("jp/stocks_daily/{}.db", 1_300 + number));
         for table in ["daily", "adjusted"] {
-            let rows = format!("SELECT one::VARCHAR FROM {table} AS one");
-            told.extend(column::<String>(&connection, &rows).unwrap());
+            told.extend(read(&issue, &format!("SELECT one::VARCHAR FROM {table} AS one")));
         }
     }
     told
@@ -71,7 +72,7 @@ fn twenty_days_come_behind_the_rows_in_order_and_the_next_one_writes_all() {
         update(&fixture, number);
         known = number;
         let expected = if number > 22 { 23 } else { 2 };
-        let in_order = read(&fixture, "SELECT rows::VARCHAR FROM rows_in_order");
+        let in_order = read(&mother(&fixture), "SELECT rows::VARCHAR FROM rows_in_order");
         assert_eq!(in_order, [(expected * ISSUES).to_string()], "{number} days");
     }
     let at_once = self::fixture(DAYS.len());
