@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use domain::ShortText;
 use domain::account::PortfolioView;
 use domain::fault::{Fault, FaultKind, Identity};
 use domain::market::{Bar, BarGranularity, TradeColumns, Window};
@@ -227,7 +228,7 @@ fn action(action: sdk::Action) -> Action {
     match action {
         sdk::Action::Submit(order) => Action::Order(OrderCommand::Submit(request(order))),
         sdk::Action::Modify { client_order_id, change } => Action::Order(OrderCommand::Modify {
-            client_order_id: Arc::from(client_order_id),
+            client_order_id: ShortText::from(client_order_id),
             change: OrderModify {
                 quantity: change.quantity.map(|quantity| Quantity::new(quantity.shares())),
                 price: change.price.map(price),
@@ -235,9 +236,9 @@ fn action(action: sdk::Action) -> Action {
                 expire_time: change.expire_time.map(|moment| TsNanos::from_nanos(moment.0)),
             },
         }),
-        sdk::Action::Cancel { client_order_id } => {
-            Action::Order(OrderCommand::Cancel { client_order_id: Arc::from(client_order_id) })
-        }
+        sdk::Action::Cancel { client_order_id } => Action::Order(OrderCommand::Cancel {
+            client_order_id: ShortText::from(client_order_id),
+        }),
         sdk::Action::CancelAll { instrument } => Action::Order(OrderCommand::CancelAll {
             instrument: instrument.map(|index| InstrumentIx(index.0)),
             side: None,
@@ -271,7 +272,7 @@ fn request(order: sdk::Order) -> OrderRequest {
         sdk::TimeInForce::AtTheClose => (TimeInForce::AtTheClose, None),
     };
     OrderRequest {
-        client_order_id: Arc::from(order.client_order_id.unwrap_or_default()),
+        client_order_id: ShortText::from(order.client_order_id.unwrap_or_default()),
         instrument: InstrumentIx(order.instrument.0),
         side: side(order.side),
         order_type: match order.order_type {

@@ -6,6 +6,7 @@ use crate::instrument::InstrumentIx;
 use crate::money::Money;
 use crate::order::{OrderRequest, OrderStatus};
 use crate::price::Quantity;
+use crate::text::ShortText;
 use crate::time::TsNanos;
 
 /// Cash and results of the account.
@@ -40,7 +41,7 @@ pub struct WorkingOrder {
     /// The request as it stands after changes.
     pub request: Arc<OrderRequest>,
     /// The venue's number, once there is one.
-    pub venue_order_id: Option<Arc<str>>,
+    pub venue_order_id: Option<ShortText>,
     /// Its state; never a final one.
     pub status: OrderStatus,
     /// Shares filled so far.

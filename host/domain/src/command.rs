@@ -1,9 +1,8 @@
 //! Commands for orders, as strategies, clients and replays give them to an exchange or a venue.
 
-use std::sync::Arc;
-
 use crate::instrument::InstrumentIx;
 use crate::order::{OrderModify, OrderRequest, OrderSide};
+use crate::text::ShortText;
 
 /// What somebody wants done with orders (specification 2, "Endpoints").
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,14 +12,14 @@ pub enum OrderCommand {
     /// Change a working order.
     Modify {
         /// The caller's id of the order, as it was submitted.
-        client_order_id: Arc<str>,
+        client_order_id: ShortText,
         /// The fields that change.
         change: OrderModify,
     },
     /// Cancel a working order.
     Cancel {
         /// The caller's id of the order, as it was submitted.
-        client_order_id: Arc<str>,
+        client_order_id: ShortText,
     },
     /// Cancel every working order of the same origin that the filters let through.
     CancelAll {

@@ -7,6 +7,7 @@ use crate::instrument::InstrumentIx;
 use crate::money::Money;
 use crate::order::{OrderModify, OrderRequest, OrderSide, OrderStatus, Origin, Rejection};
 use crate::price::{Price, Quantity};
+use crate::text::ShortText;
 use crate::time::TsNanos;
 
 /// A fill of an order, or of a part of it.
@@ -15,7 +16,7 @@ pub struct Fill {
     /// Which way the order goes.
     pub side: OrderSide,
     /// Unique together with the venue's order number.
-    pub trade_id: Arc<str>,
+    pub trade_id: ShortText,
     /// Shares of this fill, at least 1.
     pub last_quantity: Quantity,
     /// Price of this fill, 1/10,000 yen.
@@ -64,9 +65,9 @@ pub struct OrderEvent {
     /// Who the order belongs to.
     pub origin: Origin,
     /// The caller's id of the order.
-    pub client_order_id: Arc<str>,
+    pub client_order_id: ShortText,
     /// The venue's number, once there is one.
-    pub venue_order_id: Option<Arc<str>>,
+    pub venue_order_id: Option<ShortText>,
     /// The instrument of the order.
     pub instrument: InstrumentIx,
     /// The side of the order.

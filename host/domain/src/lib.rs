@@ -44,4 +44,5 @@ pub use order::{
 };
 pub use price::{Price, Quantity};
 pub use random::Random;
+pub use text::ShortText;
 pub use time::{JstDate, TsNanos};

@@ -4,8 +4,8 @@
 mod record;
 
 use std::fmt;
-use std::sync::Arc;
 
+use crate::text::ShortText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -226,7 +226,7 @@ impl fmt::Display for Rejection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderRequest {
     /// Chosen by the caller: 1 to 36 printable ASCII characters, unique in one strategy run.
-    pub client_order_id: Arc<str>,
+    pub client_order_id: ShortText,
     /// What to trade.
     pub instrument: InstrumentIx,
     /// Buy or sell.

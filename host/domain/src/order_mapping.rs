@@ -1,11 +1,10 @@
 //! The dialect of a broker: the words between the order desk and a sandboxed component that knows the
 //! broker's names and codes (`wit/order-mapping`; specification 2, "Order type mapping" and on).
 
-use std::sync::Arc;
-
 use crate::fault::{FaultKind, Identity};
 use crate::order::{OrderSide, OrderStatus, OrderType, Rejection, TimeInForce};
 use crate::price::{Price, Quantity};
+use crate::text::ShortText;
 use crate::text::on_one_line;
 use crate::time::{JstDate, TsNanos};
 
@@ -76,7 +75,7 @@ pub struct DialectDescription {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokerOrder {
     /// `7203`.
-    pub symbol: Arc<str>,
+    pub symbol: ShortText,
     /// Buy or sell.
     pub side: OrderSide,
     /// One of the four types that brokers take.
@@ -147,9 +146,9 @@ pub struct Allocation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokerChange {
     /// The broker's number of the order.
-    pub venue_order_id: Arc<str>,
+    pub venue_order_id: ShortText,
     /// Its business day as `YYYYMMDD`, where it is known.
-    pub business_day: Option<Arc<str>>,
+    pub business_day: Option<ShortText>,
     /// What the order is.
     pub order_type: OrderType,
     /// New quantity, what is filled included.
@@ -179,9 +178,9 @@ pub struct BrokerAnswer {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BrokerAccepted {
     /// The broker's number of the order.
-    pub venue_order_id: Option<Arc<str>>,
+    pub venue_order_id: Option<ShortText>,
     /// Its business day as `YYYYMMDD`.
-    pub business_day: Option<Arc<str>>,
+    pub business_day: Option<ShortText>,
     /// A warning.
     pub warning_code: Option<String>,
     /// The warning in words.
@@ -223,11 +222,11 @@ pub struct BrokerOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokerRow {
     /// The broker's number of the order.
-    pub venue_order_id: Arc<str>,
+    pub venue_order_id: ShortText,
     /// Its business day as `YYYYMMDD`.
-    pub business_day: Option<Arc<str>>,
+    pub business_day: Option<ShortText>,
     /// `7203`.
-    pub symbol: Arc<str>,
+    pub symbol: ShortText,
     /// Buy or sell.
     pub side: OrderSide,
     /// How it finds its price.
@@ -287,7 +286,7 @@ pub enum NoticeKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokerFill {
     /// Number of the fill, unique together with that of the order.
-    pub trade_id: Arc<str>,
+    pub trade_id: ShortText,
     /// Shares.
     pub quantity: Quantity,
     /// Yen per share.
@@ -300,11 +299,11 @@ pub struct BrokerNotice {
     /// What it tells.
     pub kind: NoticeKind,
     /// The broker's number of the order.
-    pub venue_order_id: Arc<str>,
+    pub venue_order_id: ShortText,
     /// Its business day as `YYYYMMDD`.
-    pub business_day: Option<Arc<str>>,
+    pub business_day: Option<ShortText>,
     /// `7203`.
-    pub symbol: Arc<str>,
+    pub symbol: ShortText,
     /// Buy or sell, where it says so.
     pub side: Option<OrderSide>,
     /// Shares asked for now, where it says so.

@@ -2,8 +2,8 @@
 //! plain Rust in benches. It mirrors the contract in `wit/strategy`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use crate::text::ShortText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ pub struct Signal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NarrativeRecord {
     /// The order that it explains, if any.
-    pub client_order_id: Option<Arc<str>>,
+    pub client_order_id: Option<ShortText>,
     /// What was decided, in a few words.
     pub title: String,
     /// Why: free text or JSON.

@@ -12,6 +12,10 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::iter;
 
+/// A text that is mostly short, like the id and the number of an order: up to 23 bytes stand in it without memory
+/// of their own, and a copy of it never copies more.
+pub type ShortText = smol_str::SmolStr;
+
 /// How far the later lines of a guest's text stand to the right.
 const INDENT: &str = "\n    ";
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use domain::ShortText;
 use domain::account::Position;
 use domain::adjustment::Adjustment;
 use domain::{
@@ -38,7 +39,7 @@ pub(crate) struct LedgerOrder {
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     all: Vec<LedgerOrder>,
-    ids: BTreeMap<(Origin, Arc<str>), usize>,
+    ids: BTreeMap<(Origin, ShortText), usize>,
     /// Orders with a number of the venue, as they got it.
     numbered: Vec<usize>,
     /// Orders without a number of the venue: on their way to it, or ended on it.
@@ -49,7 +50,7 @@ impl Orders {
     /// Takes an event, with the numbers that clients see. Gives the order that it is of; none for one
     /// that was rejected before anything of it was told.
     pub(crate) fn take(&mut self, event: &OrderEvent) -> Option<&mut LedgerOrder> {
-        let key = (event.origin, Arc::clone(&event.client_order_id));
+        let key = (event.origin, event.client_order_id.clone());
         if let OrderEventKind::Submitted(request) = &event.kind {
             let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
             let mut record =
@@ -83,13 +84,13 @@ impl Orders {
 
     /// An order of an origin by its id.
     pub(crate) fn get_mut(&mut self, origin: Origin, id: &str) -> Option<&mut LedgerOrder> {
-        let index = *self.ids.get(&(origin, Arc::from(id)))?;
+        let index = *self.ids.get(&(origin, ShortText::from(id)))?;
         self.all.get_mut(index)
     }
 
     /// The same to look at.
     pub(crate) fn get(&self, origin: Origin, id: &str) -> Option<&LedgerOrder> {
-        self.all.get(*self.ids.get(&(origin, Arc::from(id)))?)
+        self.all.get(*self.ids.get(&(origin, ShortText::from(id)))?)
     }
 
     /// An order by the number that clients see.
@@ -115,14 +116,14 @@ impl Orders {
         &self,
         instrument: Option<InstrumentIx>,
         side: Option<OrderSide>,
-    ) -> Vec<Arc<str>> {
+    ) -> Vec<ShortText> {
         self.all
             .iter()
             .map(|order| &order.record)
             .filter(|record| record.origin == Origin::Client && !record.status.is_final())
             .filter(|record| instrument.is_none_or(|only| record.request.instrument == only))
             .filter(|record| side.is_none_or(|only| record.request.side == only))
-            .map(|record| Arc::clone(&record.request.client_order_id))
+            .map(|record| record.request.client_order_id.clone())
             .collect()
     }
 }

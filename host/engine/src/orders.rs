@@ -1,8 +1,7 @@
 //! Orders of clients in a replay: what is checked before the run hears of them (specification 4, P10,
 //! P11, P30 to P32, P71, P72).
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::tags::OrderTags;
 use domain::{InstrumentIx, OrderCommand, OrderSide, Origin, Quantity, ReasonCode, Rejection};
 use exchange::check_order;
@@ -29,10 +28,10 @@ impl OrderNames for Run {
         Some(InstrumentIx(index as u16))
     }
 
-    fn client_order_id(&self, venue_order_id: &str) -> Result<Arc<str>, Rejection> {
+    fn client_order_id(&self, venue_order_id: &str) -> Result<ShortText, Rejection> {
         match self.orders.by_number(venue_order_id) {
             Some(record) if record.origin == Origin::Client => {
-                Ok(Arc::clone(&record.request.client_order_id))
+                Ok(record.request.client_order_id.clone())
             }
             Some(_) => {
                 let text =

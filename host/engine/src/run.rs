@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use domain::ShortText;
 use domain::account::Position;
 use domain::adjustment::ExRights;
 use domain::market::{Bar, BarGranularity, Trade};
@@ -72,8 +73,8 @@ pub(crate) struct WaitingCommand {
 #[derive(Debug)]
 struct CancelAll {
     asked: Asked,
-    waiting: BTreeSet<Arc<str>>,
-    all: BTreeSet<Arc<str>>,
+    waiting: BTreeSet<ShortText>,
+    all: BTreeSet<ShortText>,
     canceled: u64,
     failed: u64,
 }
@@ -119,7 +120,7 @@ pub(crate) struct Run {
     filled: Option<Filled>,
     /// The order of the fill that is being told, and how it ended, if it did: what hangs on its end is
     /// told after what belongs to the fill.
-    ended_by_fill: Option<Arc<str>>,
+    ended_by_fill: Option<ShortText>,
     /// The newest fills and the newest marks of the strategy, for clients that come later.
     fills: VecDeque<FillRow>,
     signals: VecDeque<(TsNanos, Signal)>,
@@ -428,7 +429,7 @@ impl Run {
             }
             if event.status.is_final() {
                 if matches!(event.kind, OrderEventKind::Filled(_)) {
-                    self.ended_by_fill = Some(Arc::clone(&event.client_order_id));
+                    self.ended_by_fill = Some(event.client_order_id.clone());
                 } else {
                     self.answer_late(hub, &event.client_order_id, event.status);
                 }
@@ -461,7 +462,7 @@ impl Run {
                 let event = OrderEvent {
                     ts_event: self.now,
                     origin: Origin::Client,
-                    client_order_id: Arc::clone(&request.client_order_id),
+                    client_order_id: request.client_order_id.clone(),
                     venue_order_id: None,
                     instrument: request.instrument,
                     side: request.side,
@@ -757,7 +758,7 @@ impl Run {
                 }
             }
             OrderCommand::CancelAll { instrument, side } => {
-                let all: BTreeSet<Arc<str>> =
+                let all: BTreeSet<ShortText> =
                     self.orders.open_of_clients(*instrument, *side).into_iter().collect();
                 let waiting = all.clone();
                 let (canceled, failed) = (0, 0);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::{
     InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, OrderModify, OrderRecord, OrderRequest,
@@ -19,7 +20,7 @@ pub struct Warning {
     /// Who gave the command.
     pub origin: Origin,
     /// The id that it named.
-    pub client_order_id: Arc<str>,
+    pub client_order_id: ShortText,
     /// What it was and why it came to nothing; for logs.
     pub text: String,
 }
@@ -118,7 +119,7 @@ impl Exchange {
         self.events.push(OrderEvent {
             ts_event: now,
             origin,
-            client_order_id: Arc::clone(&request.client_order_id),
+            client_order_id: request.client_order_id.clone(),
             venue_order_id: None,
             instrument: request.instrument,
             side: request.side,
@@ -338,7 +339,7 @@ impl Exchange {
         let record = &self.orders[number].record;
         let possible = record.status.transition(trigger).is_ok();
         if !possible {
-            let (id, status) = (Arc::clone(&record.request.client_order_id), record.status);
+            let (id, status) = (record.request.client_order_id.clone(), record.status);
             self.warn_too_late(record.origin, command, &id, status);
         }
         possible

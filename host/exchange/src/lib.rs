@@ -25,6 +25,7 @@ mod store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use domain::ShortText;
 use domain::account::WorkingOrder;
 use domain::adjustment::Adjustment;
 use domain::calendar::ExchangeCalendar;
@@ -317,7 +318,7 @@ impl Exchange {
         self.events.push(OrderEvent {
             ts_event: now,
             origin: record.origin,
-            client_order_id: Arc::clone(&record.request.client_order_id),
+            client_order_id: record.request.client_order_id.clone(),
             venue_order_id: record.venue_order_id.clone(),
             instrument: record.request.instrument,
             side: record.request.side,
@@ -329,7 +330,7 @@ impl Exchange {
 
 /// A number of the venue: `R1`, `R2`, and so on for orders, 1, 2, and so on for fills, over the orders of
 /// all origins (specification 4, P71).
-fn numbered(letter: Option<u8>, number: u64) -> Arc<str> {
+fn numbered(letter: Option<u8>, number: u64) -> ShortText {
     let mut text = [0_u8; 21];
     let mut from = text.len();
     let mut rest = number;
@@ -346,7 +347,7 @@ fn numbered(letter: Option<u8>, number: u64) -> Arc<str> {
         text[from] = letter;
     }
     // Digits and a letter are always text.
-    Arc::from(std::str::from_utf8(&text[from..]).unwrap_or_default())
+    ShortText::from(std::str::from_utf8(&text[from..]).unwrap_or_default())
 }
 
 #[cfg(test)]

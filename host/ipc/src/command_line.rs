@@ -154,9 +154,7 @@ impl OrderModifyChange {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use domain::{Price, Quantity};
+    use domain::{Price, Quantity, ShortText};
 
     use super::*;
 
@@ -167,14 +165,14 @@ mod tests {
             (instrument_id == "7203.TSE").then_some(InstrumentIx(0))
         }
 
-        fn client_order_id(&self, _: &str) -> Result<Arc<str>, Rejection> {
+        fn client_order_id(&self, _: &str) -> Result<ShortText, Rejection> {
             unreachable!("lines name orders by the caller's id")
         }
     }
 
     #[test]
     fn a_line_does_the_same_again() {
-        let id: Arc<str> = "O-1".into();
+        let id: ShortText = "O-1".into();
         let order = r#"{"client_order_id":"O-1","instrument_id":"7203.TSE","order_side":"SELL",
             "order_type":"STOP_LIMIT","quantity":"300","price":"1674.5","trigger_price":"1680",
             "trigger_type":"LAST","time_in_force":"GTD","expire_time_ns":1736121600000000000,
@@ -188,7 +186,7 @@ mod tests {
         let only = Some(InstrumentIx(0));
         for command in [
             Some(OrderCommand::Submit(order.to_request(InstrumentIx(0)).unwrap())),
-            Some(OrderCommand::Modify { client_order_id: Arc::clone(&id), change }),
+            Some(OrderCommand::Modify { client_order_id: id.clone(), change }),
             Some(OrderCommand::Cancel { client_order_id: id }),
             Some(OrderCommand::CancelAll { instrument: only, side: Some(OrderSide::Buy) }),
             Some(OrderCommand::CancelAll { instrument: None, side: None }),

@@ -3,8 +3,8 @@
 //! 4, P31); whether the order is possible is decided where it goes.
 
 use std::str::FromStr;
-use std::sync::Arc;
 
+use domain::ShortText;
 use domain::{
     InstrumentIx, OrderCommand, OrderModify, OrderRequest, Price, Quantity, ReasonCode, Rejection,
     TriggerType, TsNanos,
@@ -24,7 +24,7 @@ pub trait OrderNames {
     ///
     /// # Errors
     /// The rejection to answer with, when no client's order has that number.
-    fn client_order_id(&self, venue_order_id: &str) -> Result<Arc<str>, Rejection>;
+    fn client_order_id(&self, venue_order_id: &str) -> Result<ShortText, Rejection>;
 }
 
 impl Command {
@@ -120,7 +120,7 @@ fn order_id(
     client: Option<&str>,
     venue: Option<&str>,
     names: &impl OrderNames,
-) -> Result<Arc<str>, Rejection> {
+) -> Result<ShortText, Rejection> {
     match (client, venue) {
         (Some(client), _) => Ok(client.into()),
         (None, Some(venue)) => names.client_order_id(venue),
@@ -181,7 +181,7 @@ mod tests {
             (instrument_id == "7203.TSE").then_some(InstrumentIx(3))
         }
 
-        fn client_order_id(&self, venue_order_id: &str) -> Result<Arc<str>, Rejection> {
+        fn client_order_id(&self, venue_order_id: &str) -> Result<ShortText, Rejection> {
             match venue_order_id {
                 "R7" => Ok("O-7".into()),
                 other => Err(invalid(format!("VENUE_ORDER_ID: `{other}` is nobody's"))),
@@ -241,7 +241,7 @@ mod tests {
         let with = |op: &str, rest: &str| {
             mapped(&format!(r#"{{"op":"{op}","request_id":"a","venue":"replay"{rest}}}"#))
         };
-        let client_order_id: Arc<str> = "O-7".into();
+        let client_order_id: ShortText = "O-7".into();
         let change = OrderModify { quantity: Some(Quantity::new(200)), ..OrderModify::default() };
         let modify = OrderCommand::Modify { client_order_id: client_order_id.clone(), change };
         let text = r#","venue_order_id":"R7","change":{"new_quantity":"200"}"#;

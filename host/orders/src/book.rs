@@ -5,9 +5,9 @@
 mod order;
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use domain::JstDate;
+use domain::ShortText;
 
 use crate::limits::ORDERS_HELD_MAX;
 
@@ -21,9 +21,9 @@ pub(crate) struct OrderKey(u64);
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     orders: BTreeMap<OrderKey, DeskOrder>,
-    by_id: HashMap<Arc<str>, OrderKey>,
+    by_id: HashMap<ShortText, OrderKey>,
     /// Orders of one number, the newest last.
-    by_number: HashMap<Arc<str>, Vec<OrderKey>>,
+    by_number: HashMap<ShortText, Vec<OrderKey>>,
     next: u64,
 }
 
@@ -36,10 +36,10 @@ impl Book {
         let key = OrderKey(self.next);
         self.next += 1;
         if let Some(id) = &order.client_order_id {
-            self.by_id.insert(Arc::clone(id), key);
+            self.by_id.insert(id.clone(), key);
         }
         if let Some(number) = &order.venue_order_id {
-            self.by_number.entry(Arc::clone(number)).or_default().push(key);
+            self.by_number.entry(number.clone()).or_default().push(key);
         }
         self.orders.insert(key, order);
         Some(key)
@@ -108,14 +108,19 @@ impl Book {
     }
 
     /// Gives an order its number.
-    pub(crate) fn set_number(&mut self, key: OrderKey, number: &Arc<str>, day: Option<&Arc<str>>) {
+    pub(crate) fn set_number(
+        &mut self,
+        key: OrderKey,
+        number: &ShortText,
+        day: Option<&ShortText>,
+    ) {
         if let Some(order) = self.orders.get_mut(&key) {
-            order.venue_order_id = Some(Arc::clone(number));
+            order.venue_order_id = Some(number.clone());
             if day.is_some() {
                 order.business_day = day.cloned();
             }
             order.unknown_since = None;
-            self.by_number.entry(Arc::clone(number)).or_default().push(key);
+            self.by_number.entry(number.clone()).or_default().push(key);
         }
     }
 

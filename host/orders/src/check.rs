@@ -2,8 +2,7 @@
 //! its phase take, lots, ticks and dates (specification 2, "SubmitOrderRequest"; specification 4, P30 to
 //! P37). Neither reads time nor asks the broker.
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::order_mapping::BrokerOrder;
 use domain::{
     InstrumentId, InstrumentIx, OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode,
@@ -21,7 +20,7 @@ const SHOWN_CHARS: usize = 32;
 /// An order that can be sent, as far as its words go.
 #[derive(Debug, Clone)]
 pub(crate) struct Checked {
-    pub(crate) instrument_id: Arc<str>,
+    pub(crate) instrument_id: ShortText,
     pub(crate) order: BrokerOrder,
     pub(crate) expire_time: Option<TsNanos>,
 }
@@ -96,7 +95,7 @@ pub(crate) fn check_order(
 }
 
 /// The symbol of an instrument of Tokyo (specification 4, P32).
-pub(crate) fn symbol_of(instrument_id: &str) -> Result<Arc<str>, Rejection> {
+pub(crate) fn symbol_of(instrument_id: &str) -> Result<ShortText, Rejection> {
     let symbol = instrument_id.split('.').next().unwrap_or_default();
     if symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit()) {
         let text = format!("FUTURES: `{}` is no stock", shown(instrument_id));

@@ -31,6 +31,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::ShortText;
 use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
 use domain::{ReasonCode, Rejection};
 use ipc::{Event, Secret};
@@ -131,7 +132,7 @@ pub struct Desk {
     masters: Option<Arc<Masters>>,
     password: SecondPassword,
     /// Commands that were answered with the question for the second password.
-    at_modal: Vec<(Asked, Option<Arc<str>>)>,
+    at_modal: Vec<(Asked, Option<ShortText>)>,
     queue: VecDeque<Job>,
     active: Option<Active>,
     tickets: u64,

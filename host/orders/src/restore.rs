@@ -10,8 +10,8 @@
 //! | session_expired, another version of the key, what is no line | nothing |
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
+use domain::ShortText;
 use domain::{OrderSide, OrderType, Price, Quantity, TimeInForce, TsNanos};
 use ipc::{AuditLine, AuditSubmit};
 
@@ -24,11 +24,11 @@ pub const REQUEST_KEY_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredOrder {
     /// The caller's id.
-    pub client_order_id: Arc<str>,
+    pub client_order_id: ShortText,
     /// The key of what was asked for.
     pub request_key: u64,
     /// `7203.TSE`.
-    pub instrument_id: Arc<str>,
+    pub instrument_id: ShortText,
     /// Buy or sell.
     pub side: OrderSide,
     /// How it finds its price.
@@ -44,9 +44,9 @@ pub struct RestoredOrder {
     /// End of life.
     pub expire_time: Option<TsNanos>,
     /// The broker's number, where it is known.
-    pub venue_order_id: Option<Arc<str>>,
+    pub venue_order_id: Option<ShortText>,
     /// The broker's business day of it, where it is known.
-    pub business_day: Option<Arc<str>>,
+    pub business_day: Option<ShortText>,
     /// Time of the submit line in milliseconds UTC.
     pub ts_ms: u64,
 }
@@ -68,7 +68,7 @@ impl Restored {
     pub fn read(log: &[u8]) -> Self {
         let whole = log.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let mut entries: Vec<Option<RestoredOrder>> = Vec::new();
-        let mut places: HashMap<Arc<str>, usize> = HashMap::new();
+        let mut places: HashMap<ShortText, usize> = HashMap::new();
         let mut unreadable = 0_u64;
         for line in log[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let read = (line.len() <= AUDIT_LINE_BYTES_MAX)
@@ -79,7 +79,7 @@ impl Restored {
                         continue;
                     }
                     let order = RestoredOrder::new(&submit);
-                    let id = Arc::clone(&order.client_order_id);
+                    let id = order.client_order_id.clone();
                     if let Some(before) = places.insert(id, entries.len()) {
                         entries[before] = None;
                     }
@@ -87,12 +87,12 @@ impl Restored {
                 }
                 Some(AuditLine::Accepted(accepted)) => {
                     let place = places.get(&*accepted.client_order_id);
-                    let number = accepted.venue_order_id.as_deref().map(Arc::from);
+                    let number = accepted.venue_order_id.as_deref().map(ShortText::from);
                     if let Some(Some(order)) = place.map(|place| &mut entries[*place])
                         && number.is_some()
                     {
                         order.venue_order_id = number;
-                        order.business_day = accepted.business_day.as_deref().map(Arc::from);
+                        order.business_day = accepted.business_day.as_deref().map(ShortText::from);
                     }
                 }
                 Some(AuditLine::Rejected(rejected)) => {
@@ -118,9 +118,9 @@ impl Restored {
 impl RestoredOrder {
     fn new(submit: &AuditSubmit<'_>) -> Self {
         Self {
-            client_order_id: Arc::from(&*submit.client_order_id),
+            client_order_id: ShortText::from(&*submit.client_order_id),
             request_key: submit.request_key,
-            instrument_id: Arc::from(&*submit.instrument_id),
+            instrument_id: ShortText::from(&*submit.instrument_id),
             side: submit.order_side,
             order_type: submit.order_type,
             quantity: submit.quantity.into(),

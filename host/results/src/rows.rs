@@ -1,7 +1,6 @@
 //! The rows of a run's tables.
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::{InstrumentIx, Money, OrderCommand, OrderSide, Origin, Price, Quantity, TsNanos};
 
 /// One fill.
@@ -14,11 +13,11 @@ pub struct FillRow {
     /// Whose order it is.
     pub origin: Origin,
     /// The caller's id of the order; unique among the orders of one origin only.
-    pub client_order_id: Arc<str>,
+    pub client_order_id: ShortText,
     /// The venue's number of the order.
-    pub venue_order_id: Arc<str>,
+    pub venue_order_id: ShortText,
     /// The fill's own number.
-    pub trade_id: Arc<str>,
+    pub trade_id: ShortText,
     /// Bought or sold.
     pub side: OrderSide,
     /// Yen per share.
@@ -108,7 +107,7 @@ pub struct PositionEvent {
     /// Profit or loss of the whole position, fees taken off; known when it closes.
     pub realised_pnl: Option<Money>,
     /// The order whose fill did it.
-    pub client_order_id: Arc<str>,
+    pub client_order_id: ShortText,
 }
 
 /// One way from flat to flat.
@@ -123,9 +122,9 @@ pub struct RoundTrip {
     /// When it was flat again.
     pub ts_exit: TsNanos,
     /// The order that opened it.
-    pub entry_order: Arc<str>,
+    pub entry_order: ShortText,
     /// The order that closed it.
-    pub exit_order: Arc<str>,
+    pub exit_order: ShortText,
     /// Shares bought, which are as many as were sold.
     pub quantity: u64,
     /// Most shares held at the same time, without sign.

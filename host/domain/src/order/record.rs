@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{OrderRequest, OrderStatus, Origin, Rejection};
 use crate::money::Money;
 use crate::price::{Price, Quantity};
+use crate::text::ShortText;
 use crate::time::TsNanos;
 
 /// One order, from its sending to its end.
@@ -17,7 +18,7 @@ pub struct OrderRecord {
     /// The request, with the changes that were accepted.
     pub request: Arc<OrderRequest>,
     /// The venue's number, once there is one.
-    pub venue_order_id: Option<Arc<str>>,
+    pub venue_order_id: Option<ShortText>,
     /// Its state; a final one once it is done.
     pub status: OrderStatus,
     /// Shares filled so far.

@@ -1,9 +1,9 @@
 //! One order: what the desk knows of it, and whether a row or a notice tells of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
+use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow};
 use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, TsNanos};
@@ -52,23 +52,23 @@ impl Illegal {
 #[derive(Debug, Clone)]
 pub(crate) struct DeskOrder {
     /// The caller's id; none for an order placed elsewhere.
-    pub(crate) client_order_id: Option<Arc<str>>,
+    pub(crate) client_order_id: Option<ShortText>,
     pub(crate) request_key: u64,
     /// The command that sent it.
     pub(crate) request_id: Option<String>,
     /// `7203.TSE`.
-    pub(crate) instrument_id: Arc<str>,
+    pub(crate) instrument_id: ShortText,
     /// What it is now, prices as the broker has them. Of a restored order whose log line does not say it,
     /// the time in force is unknown.
     pub(crate) order: BrokerOrder,
     /// Whether its times and prices are known.
     pub(crate) is_whole: bool,
     pub(crate) expire_time: Option<TsNanos>,
-    pub(crate) venue_order_id: Option<Arc<str>>,
-    pub(crate) business_day: Option<Arc<str>>,
+    pub(crate) venue_order_id: Option<ShortText>,
+    pub(crate) business_day: Option<ShortText>,
     pub(crate) status: OrderStatus,
     /// Fills by their number.
-    pub(crate) fills: BTreeMap<Arc<str>, (Quantity, Price)>,
+    pub(crate) fills: BTreeMap<ShortText, (Quantity, Price)>,
     pub(crate) cumulative: u64,
     /// Time of the submit, or of the broker's order, in milliseconds UTC.
     pub(crate) ts_ms: u64,
@@ -99,9 +99,9 @@ pub(crate) struct DeskOrder {
 impl DeskOrder {
     /// An order that was made and not sent.
     pub(crate) fn new(
-        client_order_id: Arc<str>,
+        client_order_id: ShortText,
         request_key: u64,
-        instrument_id: Arc<str>,
+        instrument_id: ShortText,
         order: BrokerOrder,
         ts_ms: u64,
     ) -> Self {
@@ -169,7 +169,7 @@ impl DeskOrder {
     /// An order of the broker's list that was placed elsewhere.
     pub(crate) fn foreign(row: &BrokerRow) -> Self {
         let order = BrokerOrder {
-            symbol: Arc::clone(&row.symbol),
+            symbol: row.symbol.clone(),
             side: row.side,
             order_type: row.order_type,
             quantity: row.quantity,
@@ -183,7 +183,7 @@ impl DeskOrder {
         let mut made = Self::new("".into(), 0, instrument_id, order, row.time.millis());
         made.client_order_id = None;
         made.expire_time = row.expire_date.and_then(last_moment);
-        made.venue_order_id = Some(Arc::clone(&row.venue_order_id));
+        made.venue_order_id = Some(row.venue_order_id.clone());
         made.business_day.clone_from(&row.business_day);
         made.status = OrderStatus::Accepted;
         made

@@ -10,8 +10,7 @@
 //! | nothing left this machine | REJECTED, id free | rejected | OrderRejected |
 //! | anything else | SUBMITTED, unknown | none | Error INTERNAL_ERROR |
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerAccepted, BrokerOutcome, Verdict};
 use domain::{ReasonCode, Rejection};
@@ -285,7 +284,7 @@ impl Desk {
         self.book.free_id(key);
     }
 
-    fn log_rejected(&mut self, id: &Arc<str>, rejection: &Rejection, now: Now) {
+    fn log_rejected(&mut self, id: &ShortText, rejection: &Rejection, now: Now) {
         let line = AuditLine::Rejected(AuditRejected {
             ts: now.wall.millis(),
             client_order_id: (&**id).into(),

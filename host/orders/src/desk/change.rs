@@ -7,8 +7,7 @@
 //! | nothing left, or the session ended | OrderRejected, works on | OrderRejected, works on |
 //! | anything else | stays pending until a list tells | stays pending until a list tells |
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerChange, BrokerOrder, BrokerRequest};
 use domain::{OrderModify, OrderType, ReasonCode, Rejection, TimeInForce, TsNanos};
@@ -256,7 +255,7 @@ impl Desk {
             Change::Modify(change) => {
                 let (wanted, _) = self.wanted(order, *change, now)?;
                 let change = BrokerChange {
-                    venue_order_id: Arc::clone(&number),
+                    venue_order_id: number.clone(),
                     business_day,
                     order_type: wanted.order_type,
                     quantity: change.quantity.map(|_| wanted.quantity),
@@ -416,7 +415,7 @@ impl Desk {
 }
 
 fn status_unknown((client, venue): (Option<&str>, Option<&str>)) -> Rejection {
-    let named: Arc<str> = match (client, venue) {
+    let named: ShortText = match (client, venue) {
         (Some(id), _) => format!("CLIENT_ORDER_ID: `{id}`").into(),
         (None, Some(number)) => format!("VENUE_ORDER_ID: `{number}`").into(),
         (None, None) => "CLIENT_ORDER_ID: the order".into(),

@@ -2,7 +2,6 @@
 //! to P28). They come late, twice, before the answer that they belong to, in any order, and for orders
 //! placed elsewhere.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order::OrderTrigger;
@@ -323,7 +322,7 @@ impl Desk {
         // Numbers of fills may begin again on another day.
         let id = match &notice.business_day {
             Some(day) => format!("{day} {}", fill.trade_id).into(),
-            None => Arc::clone(&fill.trade_id),
+            None => fill.trade_id.clone(),
         };
         if let Some(known) = order.fills.get(&id) {
             if *known != (fill.quantity, fill.price) {

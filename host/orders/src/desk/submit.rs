@@ -2,8 +2,8 @@
 //! specification 4, P10, P11, P24, P41).
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
+use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{Allocation, OrderPlan};
 use domain::{OrderStatus, ReasonCode, Rejection};
@@ -202,7 +202,7 @@ impl Desk {
         rejection: &Rejection,
         now: Now,
     ) {
-        let id: Option<Arc<str>> =
+        let id: Option<ShortText> =
             self.book.get(key).and_then(|order| order.client_order_id.clone());
         if let (Some(asked), Some(id)) = (asked, id) {
             self.tell_order_refused(asked, &id, rejection, now);
@@ -211,11 +211,11 @@ impl Desk {
     }
 
     /// Asks for the second password: nothing else is said, and the command is sent again by its sender.
-    pub(crate) fn ask_password(&mut self, asked: Asked, id: Option<Arc<str>>) {
+    pub(crate) fn ask_password(&mut self, asked: Asked, id: Option<ShortText>) {
         let request_id = asked.request_id.clone().into();
         let to = Recipient::Client(asked.client);
         self.tell(to, Event::SecondPasswordRequired(ipc::SecondPasswordRequired { request_id }));
-        let is_same = |(other, _): &(Asked, Option<Arc<str>>)| *other == asked;
+        let is_same = |(other, _): &(Asked, Option<ShortText>)| *other == asked;
         if !self.at_modal.iter().any(is_same) {
             if self.at_modal.len() >= crate::limits::JOBS_WAITING_MAX {
                 self.at_modal.remove(0);

@@ -1,5 +1,6 @@
 //! A dialect without a component: the fields of a request are the words of an order.
 
+use domain::ShortText;
 use domain::fault::Identity;
 use domain::order_mapping::{
     Allocation, BrokerAccepted, BrokerAnswer, BrokerChange, BrokerFill, BrokerFrame, BrokerNotice,
@@ -210,7 +211,7 @@ impl OrderMapping for PlainDialect {
 }
 
 /// The business day, where a test tells one.
-fn day_of(fields: &[Field]) -> Option<std::sync::Arc<str>> {
+fn day_of(fields: &[Field]) -> Option<ShortText> {
     Some(named(fields, "day")).filter(|day| !day.is_empty()).map(Into::into)
 }
 

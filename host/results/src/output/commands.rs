@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use domain::ShortText;
 use domain::{InstrumentId, InstrumentIx, OrderCommand, ReasonCode, Rejection};
 use ipc::{CommandLine, CommandPosition, LoggedCommand, OrderNames};
 
@@ -123,7 +123,7 @@ impl OrderNames for Instruments {
         Some(InstrumentIx(index as u16))
     }
 
-    fn client_order_id(&self, _: &str) -> Result<Arc<str>, Rejection> {
+    fn client_order_id(&self, _: &str) -> Result<ShortText, Rejection> {
         let text = "VENUE_ORDER_ID: recorded commands name orders by the caller's id";
         Err(Rejection::new(ReasonCode::ValidationError, text))
     }

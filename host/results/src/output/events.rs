@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::Arc;
 
+use domain::ShortText;
 use domain::request_key::request_key;
 use domain::strategy::Signal;
 use domain::{OrderEvent, OrderEventKind, Origin, TsNanos};
@@ -138,7 +138,7 @@ pub(crate) struct AuditLog {
     lines: JsonLines<AuditFile>,
     requests: u64,
     /// The number of the request of each order that is not answered yet.
-    in_flight: BTreeMap<(Origin, Arc<str>), u64>,
+    in_flight: BTreeMap<(Origin, ShortText), u64>,
 }
 
 impl AuditLog {
@@ -164,7 +164,7 @@ impl AuditLog {
                 AuditContext { origin: Some(event.origin), wall_ms: Some(clock().millis()) }
             }
         };
-        let key = (event.origin, Arc::clone(id));
+        let key = (event.origin, id.clone());
         let line = match &event.kind {
             OrderEventKind::Submitted(request) => {
                 self.requests += 1;

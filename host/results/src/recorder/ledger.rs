@@ -1,8 +1,7 @@
 //! Money and positions fill by fill, and the way from flat to flat that each position is on. The
 //! exchange's account may be further already, because fills of one trade are told together.
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::adjustment::{Adjustment, ExRights};
 use domain::{InstrumentIx, Money, OrderSide, Price, TsNanos};
 
@@ -200,7 +199,7 @@ impl Trip {
         self.sold += paid;
     }
 
-    fn end(self, ts_exit: TsNanos, exit_order: Arc<str>) -> Box<RoundTrip> {
+    fn end(self, ts_exit: TsNanos, exit_order: ShortText) -> Box<RoundTrip> {
         let pnl = self.money();
         Box::new(RoundTrip {
             ts_exit,

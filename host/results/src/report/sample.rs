@@ -282,7 +282,7 @@ impl Maker<'_> {
         self.recorder.order_event(&OrderEvent {
             origin: Origin::Strategy,
             ts_event: order.ts_last,
-            client_order_id: Arc::clone(&order.request.client_order_id),
+            client_order_id: order.request.client_order_id.clone(),
             venue_order_id: order.venue_order_id.clone(),
             instrument: order.request.instrument,
             side: order.request.side,

@@ -6,6 +6,7 @@ mod text;
 
 use std::sync::Arc;
 
+use domain::ShortText;
 use domain::account::{Account, Position, WorkingOrder};
 use domain::adjustment::Adjustment;
 use domain::fault::FaultKind;
@@ -91,7 +92,7 @@ fn lifted(values: Vec<Value>) -> Result<Vec<Action>, FaultKind> {
 
 fn request() -> OrderRequest {
     OrderRequest {
-        client_order_id: Arc::from("O-1"),
+        client_order_id: ShortText::from("O-1"),
         instrument: InstrumentIx(3),
         side: OrderSide::Sell,
         order_type: OrderType::StopLimit,
@@ -111,8 +112,8 @@ fn event(kind: OrderEventKind) -> OrderEvent {
     OrderEvent {
         origin: Origin::Strategy,
         ts_event: TsNanos::from_nanos(5),
-        client_order_id: Arc::from("O-1"),
-        venue_order_id: Some(Arc::from("R12")),
+        client_order_id: ShortText::from("O-1"),
+        venue_order_id: Some(ShortText::from("R12")),
         instrument: InstrumentIx(2),
         side: OrderSide::Buy,
         status: OrderStatus::PendingCancel,
@@ -131,7 +132,7 @@ fn order_events_are_written_as_the_contract_says() {
     };
     let rejection = Rejection::new(ReasonCode::VenueRejected, "X: y");
     let fill = Fill {
-        trade_id: Arc::from("1"),
+        trade_id: ShortText::from("1"),
         side: OrderSide::Buy,
         last_quantity: Quantity::new(1),
         last_price: Price::from_units(2),
@@ -303,7 +304,7 @@ fn actions_are_read_as_the_contract_says() {
     let expected = vec![
         Action::Order(OrderCommand::Submit(request())),
         Action::Order(OrderCommand::Modify {
-            client_order_id: Arc::from("O-2"),
+            client_order_id: ShortText::from("O-2"),
             change: OrderModify {
                 quantity: Some(Quantity::new(1)),
                 price: Some(Price::from_units(2)),
@@ -311,7 +312,7 @@ fn actions_are_read_as_the_contract_says() {
                 expire_time: Some(TsNanos::from_nanos(4)),
             },
         }),
-        Action::Order(OrderCommand::Cancel { client_order_id: Arc::from("O-4") }),
+        Action::Order(OrderCommand::Cancel { client_order_id: ShortText::from("O-4") }),
         Action::Order(OrderCommand::CancelAll { instrument: Option::None, side: Option::None }),
         Action::Order(OrderCommand::CancelAll {
             instrument: Some(InstrumentIx(2)),
@@ -326,7 +327,7 @@ fn actions_are_read_as_the_contract_says() {
             note: Option::None,
         }),
         Action::Narrative(NarrativeRecord {
-            client_order_id: Some(Arc::from("O-3")),
+            client_order_id: Some(ShortText::from("O-3")),
             title: "why".to_owned(),
             body: "because".to_owned(),
         }),

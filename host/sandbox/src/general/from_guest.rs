@@ -1,8 +1,7 @@
 //! What a strategy hands over, from the generated bindings into the host's words, and how many bytes
 //! of its memory it came from.
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::strategy::{Action, LogLevel, NarrativeRecord, Signal, SignalKind};
 use domain::{
     GuestLimit, InstrumentIx, OrderCommand, OrderModify, OrderRequest, OrderSide, OrderType, Price,
@@ -77,7 +76,7 @@ pub(super) fn action(action: wit::Action) -> Action {
     match action {
         wit::Action::Submit(order) => Action::Order(OrderCommand::Submit(order_request(order))),
         wit::Action::Modify(change) => Action::Order(OrderCommand::Modify {
-            client_order_id: Arc::from(change.client_order_id),
+            client_order_id: ShortText::from(change.client_order_id),
             change: OrderModify {
                 quantity: change.quantity.map(Quantity::new),
                 price: change.price.map(Price::from_units),
@@ -85,9 +84,9 @@ pub(super) fn action(action: wit::Action) -> Action {
                 expire_time: change.expire_time.map(TsNanos::from_nanos),
             },
         }),
-        wit::Action::Cancel(client_order_id) => {
-            Action::Order(OrderCommand::Cancel { client_order_id: Arc::from(client_order_id) })
-        }
+        wit::Action::Cancel(client_order_id) => Action::Order(OrderCommand::Cancel {
+            client_order_id: ShortText::from(client_order_id),
+        }),
         wit::Action::CancelAll(instrument) => Action::Order(OrderCommand::CancelAll {
             instrument: instrument.map(InstrumentIx),
             side: None,
@@ -101,7 +100,7 @@ pub(super) fn action(action: wit::Action) -> Action {
             note: signal.note,
         }),
         wit::Action::Narrate(record) => Action::Narrative(NarrativeRecord {
-            client_order_id: record.client_order_id.map(Arc::from),
+            client_order_id: record.client_order_id.map(ShortText::from),
             title: record.title,
             body: record.body,
         }),
@@ -110,7 +109,7 @@ pub(super) fn action(action: wit::Action) -> Action {
 
 fn order_request(order: wit::OrderRequest) -> OrderRequest {
     OrderRequest {
-        client_order_id: Arc::from(order.client_order_id),
+        client_order_id: ShortText::from(order.client_order_id),
         instrument: InstrumentIx(order.instrument),
         side: order.side.into(),
         order_type: order.order_type.into(),

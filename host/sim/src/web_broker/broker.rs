@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
+use domain::ShortText;
 use domain::instrument::DailyLimits;
 use domain::market::Trade;
 use domain::session::TradingHours;
@@ -219,7 +220,7 @@ impl Broker {
             let instrument = ix(index);
             let id = format!("house-{index}");
             let request = OrderRequest {
-                client_order_id: Arc::from(id.as_str()),
+                client_order_id: ShortText::from(id.as_str()),
                 instrument,
                 side: OrderSide::Buy,
                 order_type: OrderType::Market,

@@ -1,7 +1,6 @@
 //! Changes of working orders.
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::{OrderCommand, OrderModify, Quantity, TsNanos};
 
 use super::broker::Broker;
@@ -132,7 +131,10 @@ impl Broker {
         if self.exchange.check_change(self.market_time, &id, change).is_err() {
             return self.fail_change(index);
         }
-        self.execute(OrderCommand::Modify { client_order_id: Arc::from(id.as_str()), change });
+        self.execute(OrderCommand::Modify {
+            client_order_id: ShortText::from(id.as_str()),
+            change,
+        });
         self.take_events();
         if matches!(self.orders[index].state, State::Changing(_)) {
             self.fail_change(index);

@@ -1,7 +1,6 @@
 //! New orders, changes, cancels: what is checked, and what is handed to the exchange.
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::{
     Money, OrderCommand, OrderRequest, OrderSide, OrderType, Price, Quantity, TimeInForce,
     TriggerType, TsNanos,
@@ -273,7 +272,7 @@ impl Broker {
     /// Does a cancel that was accepted.
     pub(crate) fn finish_cancel(&mut self, index: usize) {
         let id = self.orders[index].number.to_string();
-        self.execute(OrderCommand::Cancel { client_order_id: Arc::from(id.as_str()) });
+        self.execute(OrderCommand::Cancel { client_order_id: ShortText::from(id.as_str()) });
         self.take_events();
         self.fail_change(index);
     }
@@ -311,7 +310,7 @@ fn exchange_request(order: &Order) -> OrderRequest {
     let last_of = |date| TsNanos::from_jst(date, (24 * 3_600 - 1) * NANOS_PER_SECOND);
     let is_funari = terms.condition == '6';
     OrderRequest {
-        client_order_id: Arc::from(order.number.to_string().as_str()),
+        client_order_id: ShortText::from(order.number.to_string().as_str()),
         instrument: ix(terms.issue),
         side: if terms.is_buy() { OrderSide::Buy } else { OrderSide::Sell },
         order_type,

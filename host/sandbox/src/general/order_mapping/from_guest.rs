@@ -1,8 +1,7 @@
 //! What a dialect says, in the host's words. It is held against the contract here: what does not fit it is
 //! a fault, not a value.
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::fault::FaultKind;
 use domain::guest_limit::GuestLimit;
 use domain::limits::{
@@ -49,7 +48,7 @@ impl Operation {
 /// A value that fits the contract, or what breaks it.
 pub(super) type Answered<T> = Result<T, FaultKind>;
 /// A name of the broker's, or why it is none.
-type Small = Result<Arc<str>, String>;
+type Small = Result<ShortText, String>;
 
 /// Bytes of a name: of a request, a field, an order, a position or a fill.
 const NAME_BYTES_MAX: usize = 64;
@@ -202,7 +201,7 @@ impl Reader {
         text.map(|text| self.date(&text)).transpose()
     }
 
-    fn business_day(&mut self, text: Option<String>) -> Answered<Option<Arc<str>>> {
+    fn business_day(&mut self, text: Option<String>) -> Answered<Option<ShortText>> {
         let Some(text) = text else { return Ok(None) };
         self.date(&text)?;
         Ok(Some(text.into()))
