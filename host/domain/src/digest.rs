@@ -183,16 +183,21 @@ impl EventLogDigest {
 
     fn fill(&mut self, fill: &Fill) {
         self.text(&fill.trade_id);
-        self.u64(fill.last_quantity.shares());
-        self.i64(fill.last_price.units());
-        self.u64(fill.cumulative_quantity.shares());
-        self.u64(fill.leaves_quantity.shares());
-        self.i64(fill.commission.units());
+        let numbers = [
+            fill.last_quantity.shares(),
+            fill.last_price.units().cast_unsigned(),
+            fill.cumulative_quantity.shares(),
+            fill.leaves_quantity.shares(),
+            fill.commission.units().cast_unsigned(),
+        ];
+        self.waiting.extend_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
     }
 
+    #[inline]
     fn begin(&mut self, tag: u8, timestamp: TsNanos) {
-        self.waiting.push(tag);
-        self.u64(timestamp.nanos());
+        let mut start = [tag; 1 + size_of::<u64>()];
+        start[1..].copy_from_slice(&timestamp.nanos().to_le_bytes());
+        self.waiting.extend_from_slice(&start);
     }
 
     fn end(&mut self) {
@@ -221,6 +226,7 @@ impl EventLogDigest {
         self.waiting.extend_from_slice(text.as_bytes());
     }
 
+    #[inline]
     fn optional_text(&mut self, text: Option<&str>) {
         self.waiting.push(u8::from(text.is_some()));
         if let Some(text) = text {

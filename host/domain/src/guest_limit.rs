@@ -284,13 +284,23 @@ pub const SIGNAL_COST: usize = 128;
 /// longest of the forms in which a run's folder has it.
 #[must_use]
 pub fn text_cost(text: &str) -> usize {
-    let more = |byte: u8| match byte {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
-        0..=0x1f => 5,
-        _ => 0,
-    };
-    text.len() + text.bytes().map(more).sum::<usize>()
+    text.bytes().map(|byte| usize::from(BYTE_COSTS[usize::from(byte)])).sum()
 }
+
+/// What each byte of a text costs.
+const BYTE_COSTS: [u8; 256] = {
+    let mut costs = [1; 256];
+    let mut byte = 0;
+    while byte < costs.len() {
+        costs[byte] = match byte as u8 {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+            0..=0x1f => 6,
+            _ => 1,
+        };
+        byte += 1;
+    }
+    costs
+};
 
 #[cfg(test)]
 mod tests {

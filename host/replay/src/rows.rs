@@ -53,7 +53,8 @@ impl LastPrices {
     /// Tells the exchange.
     #[inline]
     pub(crate) fn tell(&self, exchange: &mut Exchange) {
-        for (index, (price, over)) in self.prices.iter().zip(&self.over).enumerate() {
+        let prices = self.prices.iter().zip(&self.over).take(self.count);
+        for (index, (price, over)) in prices.enumerate() {
             if let Some(price) = price {
                 // There are at most 4 instruments.
                 exchange.set_last_price(InstrumentIx(index as u16), *price, *over);

@@ -6,7 +6,6 @@ mod minutes;
 mod working;
 
 use std::io;
-use std::sync::Arc;
 
 use domain::adjustment::ExRights;
 use domain::digest::EventLogDigest;
@@ -20,7 +19,7 @@ use crate::totals::OrderCounts;
 use ledger::Ledger;
 use minutes::Minutes;
 pub use minutes::{DaySlice, RowTimes};
-use working::WorkingOrders;
+use working::{Noted, WorkingOrders};
 
 /// Takes notes during a run.
 pub struct Recorder<'s> {
@@ -89,19 +88,16 @@ impl<'s> Recorder<'s> {
     /// Notes an event of an order.
     pub fn order_event(&mut self, event: &OrderEvent) {
         self.digest.order_event(event);
-        let sent = self.working.note(event);
+        let Noted { sent, limit } = self.working.note(event);
         self.sink.take(Record::OrderEvent { event, sent });
         if let OrderEventKind::Filled(fill) = &event.kind {
-            self.fill(event, fill);
-        }
-        if event.status.is_final() && sent {
-            self.working.forget(event);
+            self.fill(event, fill, limit);
         }
     }
 
-    fn fill(&mut self, event: &OrderEvent, fill: &Fill) {
+    fn fill(&mut self, event: &OrderEvent, fill: &Fill, limit: Option<Price>) {
         // A resting order gets the price it asked for, whatever the market paid beyond it.
-        let asked_for = self.working.limit_of(event) == Some(fill.last_price);
+        let asked_for = limit == Some(fill.last_price);
         let worse = (fill.last_price.units() - fill.market_price.units()) * fill.side.sign();
         let slippage = if asked_for {
             Money::ZERO
@@ -113,9 +109,9 @@ impl<'s> Recorder<'s> {
             ts_event: event.ts_event,
             instrument: event.instrument,
             origin: event.origin,
-            client_order_id: Arc::clone(&event.client_order_id),
+            client_order_id: event.client_order_id.clone(),
             venue_order_id: event.venue_order_id.clone().unwrap_or_default(),
-            trade_id: Arc::clone(&fill.trade_id),
+            trade_id: fill.trade_id.clone(),
             side: fill.side,
             price: fill.last_price,
             quantity: fill.last_quantity,

@@ -71,10 +71,10 @@ impl Exchange {
             // Without limits only the cash of open orders is watched.
             let Some(limits) = market.range.limits() else { continue };
             let (low, high) = (limits.low.units(), limits.high.units());
-            let is_outside = |price: &i64| (*price < low) | (*price > high);
             let found = if self.markets.len() == 1 {
-                position_in_pieces(&rows.price[from..end], is_outside)
+                first_outside(&rows.price[from..end], low, high)
             } else {
+                let is_outside = |price: &i64| (*price < low) | (*price > high);
                 let pairs = rows.price[from..end].iter().zip(&rows.instrument[from..end]);
                 let mut outside =
                     pairs.map(|(price, of)| usize::from(*of) == index && is_outside(price));
@@ -161,14 +161,16 @@ impl Exchange {
     }
 }
 
-/// The first price for which the test holds, which is almost never there: whole pieces are passed
-/// without a branch for each price.
-fn position_in_pieces(prices: &[i64], test: impl Fn(&i64) -> bool) -> Option<usize> {
+/// The first price below `low` or above `high`, which is almost never there: whole pieces are passed without a
+/// branch for each price.
+fn first_outside(prices: &[i64], low: i64, high: i64) -> Option<usize> {
     const PIECE: usize = 64;
+    // Below 0 where the price is outside: no price of a market and no limit is below 0, so nothing overflows.
+    let side = |price: &i64| price.wrapping_sub(low) | high.wrapping_sub(*price);
     let mut passed = 0;
     for piece in prices.chunks(PIECE) {
-        if piece.iter().fold(false, |found, price| found | test(price)) {
-            return piece.iter().position(&test).map(|at| passed + at);
+        if piece.iter().fold(0, |sides, price| sides | side(price)) < 0 {
+            return piece.iter().position(|price| side(price) < 0).map(|at| passed + at);
         }
         passed += piece.len();
     }

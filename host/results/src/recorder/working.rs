@@ -1,8 +1,9 @@
 //! Which orders have been sent and are not done, with the limit price that counts now.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::btree_map::Entry;
 
+use domain::ShortText;
 use domain::{OrderEvent, OrderEventKind, Origin, Price, ReasonCode};
 
 /// Orders that were sent and are not done; as many as may work at the same time.
@@ -10,7 +11,7 @@ use domain::{OrderEvent, OrderEventKind, Origin, Price, ReasonCode};
 pub(super) struct WorkingOrders(BTreeMap<Key, Working>);
 
 /// Ids are unique in one origin.
-type Key = (Origin, Arc<str>);
+type Key = (Origin, ShortText);
 
 #[derive(Debug, Clone, Copy)]
 struct Working {
@@ -20,25 +21,49 @@ struct Working {
     accepted: bool,
 }
 
+/// What is known of the order of an event.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Noted {
+    /// It had been sent.
+    pub(super) sent: bool,
+    /// Its limit price, if it works.
+    pub(super) limit: Option<Price>,
+}
+
 impl WorkingOrders {
-    /// Notes an event; tells whether its order had been sent.
-    pub(super) fn note(&mut self, event: &OrderEvent) -> bool {
+    /// Notes an event. An order that is done with it is forgotten.
+    pub(super) fn note(&mut self, event: &OrderEvent) -> Noted {
         if let OrderEventKind::Submitted(request) = &event.kind {
             let working = Working { limit: request.price, wanted: None, accepted: false };
             self.0.insert(key_of(event), working);
-            return true;
+            return Noted { sent: true, limit: request.price };
         }
-        let Some(working) = self.0.get_mut(&key_of(event)) else { return false };
+        let Entry::Occupied(mut found) = self.0.entry(key_of(event)) else {
+            return Noted::default();
+        };
+        let working = found.get_mut();
+        let sent = working.take(event);
+        let limit = working.limit;
+        if sent && event.status.is_final() {
+            found.remove();
+        }
+        Noted { sent, limit }
+    }
+}
+
+impl Working {
+    /// Takes an event; tells whether its order had been sent.
+    fn take(&mut self, event: &OrderEvent) -> bool {
         match &event.kind {
-            OrderEventKind::Accepted => working.accepted = true,
-            OrderEventKind::PendingUpdate(change) => working.wanted = change.price,
+            OrderEventKind::Accepted => self.accepted = true,
+            OrderEventKind::PendingUpdate(change) => self.wanted = change.price,
             OrderEventKind::Updated(_) => {
-                working.limit = working.wanted.take().or(working.limit);
+                self.limit = self.wanted.take().or(self.limit);
             }
             OrderEventKind::Rejected(rejection) => {
                 // A second order with the id of one that works is rejected before it is sent. It
                 // has no number of the venue, and its fault is one of form.
-                let in_flight = event.venue_order_id.is_none() && !working.accepted;
+                let in_flight = event.venue_order_id.is_none() && !self.accepted;
                 let of_form = rejection.code == ReasonCode::ValidationError;
                 return event.venue_order_id.is_some() || (in_flight && !of_form);
             }
@@ -46,18 +71,8 @@ impl WorkingOrders {
         }
         true
     }
-
-    /// The limit price of the order of an event, if it works.
-    pub(super) fn limit_of(&self, event: &OrderEvent) -> Option<Price> {
-        self.0.get(&key_of(event))?.limit
-    }
-
-    /// Forgets the order of an event: it is done.
-    pub(super) fn forget(&mut self, event: &OrderEvent) {
-        self.0.remove(&key_of(event));
-    }
 }
 
 fn key_of(event: &OrderEvent) -> Key {
-    (event.origin, Arc::clone(&event.client_order_id))
+    (event.origin, event.client_order_id.clone())
 }
