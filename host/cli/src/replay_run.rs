@@ -193,9 +193,7 @@ impl RunObserver for Screen<'_> {
             );
         } else if io::stderr().is_terminal() {
             // Only who sees the progress begin anew needs to know.
-            eprintln!(
-                "the strategy failed; the run is made again trade by trade, which tells where"
-            );
+            eprintln!("the strategy failed; the run is made again step by step, which tells where");
         }
     }
 

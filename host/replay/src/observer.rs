@@ -39,7 +39,8 @@ pub trait RunObserver {
     }
 
     /// The strategy failed in a run with this window, and the run is made again with window 1, which tells where.
-    /// With window 1 it failed in a batch, and the run is made again without batches.
+    /// With window 1 it failed in a batch, or where it was told of its orders in one step, and the run is made
+    /// again without either.
     fn run_is_made_again(&mut self, window: u32) {
         let _ = window;
     }

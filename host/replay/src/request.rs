@@ -83,7 +83,7 @@ impl RunRequest {
     /// window. So a run with a larger window whose strategy fails is made again with window 1, where the driver
     /// can be rewound and no `live` sink has heard of the first one. That is the run then: what comes of it does
     /// not depend on the window either. The same holds for the batches in which trades may be handed over with
-    /// window 1.
+    /// window 1, and for the one step in which a strategy is told of its orders.
     ///
     /// # Errors
     /// [`RequestError`]; a folder of an earlier run is as it was.
@@ -104,8 +104,9 @@ impl RunRequest {
         let is_watched = live.is_some();
         let can_be_made_again = !is_watched && driver.rewind();
         let are_trades = self.data.granularity.bars().is_none();
-        let first = if can_be_made_again && are_trades && options.window == 1 {
-            module.instantiate_for_batches(self.limits)
+        let first = if can_be_made_again {
+            let is_strict = are_trades && options.window == 1;
+            module.instantiate_for_batches(self.limits, is_strict)
         } else {
             module.instantiate(self.limits)
         }?;

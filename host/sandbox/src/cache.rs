@@ -11,7 +11,7 @@ use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::artefact::Artefact;
+use crate::artefact::{self, Artefact};
 use crate::config::CallPath;
 use crate::contract::Contract;
 use crate::proof::Plan;
@@ -83,18 +83,32 @@ impl CompileCache {
     /// Where the code of a component is kept, for one way of calling it.
     #[must_use]
     pub fn path_of(&self, artefact: &Artefact, path: CallPath) -> PathBuf {
-        let (sha256, key, path) = (artefact.sha256(), self.engine_key, path.as_str());
+        self.file_of(artefact.sha256(), path)
+    }
+
+    fn file_of(&self, sha256: &str, path: CallPath) -> PathBuf {
+        let (key, path) = (self.engine_key, path.as_str());
         self.folder.join(format!("{sha256}-{key:016x}-{path}.cwasm"))
     }
 
+    /// A module of the host's own: from here, or compiled now and kept.
+    pub(crate) fn module(&self, engine: &Engine, text: &[u8]) -> wasmtime::Result<Module> {
+        let (sha256, path) = (artefact::sha256(text), CallPath::Direct);
+        if let Some(Code::Program(module)) = self.load(engine, &sha256, path) {
+            return Ok(module);
+        }
+        let code = Code::Program(Module::new(engine, text)?);
+        // Where it cannot be kept it is compiled again, in a few milliseconds.
+        let _ = self.store(&sha256, path, &code);
+        match code {
+            Code::Program(module) => Ok(module),
+            Code::Component(_) => Err(wasmtime::Error::msg("a module is no component")),
+        }
+    }
+
     /// The code, if it is here and whole.
-    pub(crate) fn load(
-        &self,
-        engine: &Engine,
-        artefact: &Artefact,
-        path: CallPath,
-    ) -> Option<Code> {
-        let file = self.path_of(artefact, path);
+    pub(crate) fn load(&self, engine: &Engine, sha256: &str, path: CallPath) -> Option<Code> {
+        let file = self.file_of(sha256, path);
         // Anything else, such as a pipe, could keep its reader waiting or never end.
         let is_ours = |found: &fs::Metadata| found.is_file() && found.len() <= COMPILED_BYTES_MAX;
         fs::metadata(&file).ok().filter(is_ours)?;
@@ -102,8 +116,8 @@ impl CompileCache {
     }
 
     /// Stores the code; whatever is there was not usable.
-    pub(crate) fn store(&self, artefact: &Artefact, path: CallPath, code: &Code) -> CacheOutcome {
-        let path = self.path_of(artefact, path);
+    pub(crate) fn store(&self, sha256: &str, path: CallPath, code: &Code) -> CacheOutcome {
+        let path = self.file_of(sha256, path);
         let damaged = path.exists();
         let compiled = match code {
             Code::Program(module) => module.serialize(),

@@ -70,7 +70,7 @@ impl Sandbox {
             engine,
             strategies,
             watchdogs,
-            feeders: Arc::new(FeederModules::new()),
+            feeders: Arc::new(FeederModules::new(cache.clone())),
             config,
             cache,
             shipped,
@@ -278,7 +278,8 @@ impl Sandbox {
             }
             Err(_) => CallPath::General,
         };
-        let kept = |cache: &CompileCache| cache.load(&self.engine, artefact, path);
+        let sha256 = artefact.sha256();
+        let kept = |cache: &CompileCache| cache.load(&self.engine, sha256, path);
         let (code, cache_outcome) = if let Some(code) = cache.and_then(kept) {
             (code, CacheOutcome::Hit)
         } else if let Some(code) = shipped.and_then(kept) {
@@ -289,7 +290,7 @@ impl Sandbox {
             let compiler =
                 Compiler { engine, contract, artefact: Arc::clone(artefact), program, limits };
             let code = compiler.run(stopped)?;
-            let store = |cache: &CompileCache| cache.store(artefact, path, &code);
+            let store = |cache: &CompileCache| cache.store(sha256, path, &code);
             let outcome = cache.map_or(CacheOutcome::NoCache, store);
             (code, outcome)
         };

@@ -42,14 +42,14 @@ impl Exports {
         })
     }
 
-    /// `advance`, where nothing is to be called after it.
-    pub(crate) fn plain_advance(&self) -> Option<Func> {
-        self.advance.post_return.is_none().then(|| *self.advance.function.func())
+    /// `advance` and `on-order-events`, where nothing is to be called after them.
+    pub(crate) fn plain(&self) -> Option<[Func; 2]> {
+        Some([self.advance.plain()?, self.on_order_events.plain()?])
     }
 
-    /// The program's memory.
-    pub(crate) fn memory(&self) -> Memory {
-        self.guest.memory
+    /// The program's memory and its allocator.
+    pub(crate) fn memory(&self) -> (Memory, Func) {
+        (self.guest.memory, *self.guest.realloc.func())
     }
 }
 
@@ -155,6 +155,11 @@ impl<P: WasmParams, R: WasmResults + WasmParams> Lifted<P, R> {
             None => None,
         };
         Ok(Self { function, post_return })
+    }
+
+    /// The function, where nothing is to be called after it.
+    fn plain(&self) -> Option<Func> {
+        self.post_return.is_none().then(|| *self.function.func())
     }
 
     #[inline]

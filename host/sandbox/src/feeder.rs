@@ -2,13 +2,15 @@
 //! in and out than on the trade. So a module of the host's, inside the engine, keeps a batch of trades in a memory of
 //! its own and calls the strategy for each of them: the strategy sees the same calls with the same
 //! arguments, and none of the trades before its turn. That module also answers what strategies ask with every trade
-//! and what cannot change in between: their position.
+//! and what cannot change in between: their position. And it tells them what happened to their orders: the memory for
+//! such a list is asked of the strategy in as many calls as it has texts.
 //!
 //! All of a batch has the fuel of one event, and what goes wrong in one is not looked at closely: whoever
 //! runs batches makes a run that failed again without them.
 
 use std::sync::OnceLock;
 
+use domain::OrderEvent;
 use domain::limits::INSTRUMENTS_MAX;
 use domain::market::TradeColumns;
 use wasmtime::{
@@ -16,7 +18,8 @@ use wasmtime::{
     Table, TypedFunc,
 };
 
-use crate::abi::{self, Words};
+use crate::abi::{self, OrderEventWords, Words};
+use crate::cache::CompileCache;
 use crate::exports::Exports;
 use crate::imports;
 use crate::proof::{HostImport, Plan};
@@ -29,9 +32,11 @@ pub(crate) const BATCH_ROWS_MAX: usize = 2_048;
 const FEEDER: &[u8] = include_bytes!("feeder/feeder.wasm");
 const QUESTIONS: &[u8] = include_bytes!("feeder/questions.wasm");
 
-/// Bytes of the module's memory, from 0: whether the host has to be told, and how many positions are known.
+/// Bytes of the module's memory, from 0: whether the host has to be told, how many positions are known, and
+/// whether the strategy was asked for all memory that it is told of its orders in.
 const CONTROL: usize = 0;
 const KNOWN: usize = 4;
+const TOLD: usize = 8;
 const POSITIONS: usize = 64;
 /// Where its columns begin: times, prices, shares, instruments.
 const TIMES: usize = 1_024;
@@ -39,9 +44,17 @@ const PRICES: usize = TIMES + 8 * BATCH_ROWS_MAX;
 const SHARES: usize = PRICES + 8 * BATCH_ROWS_MAX;
 const INSTRUMENTS: usize = SHARES + 8 * BATCH_ROWS_MAX;
 
+/// Where it takes what happened to orders: a block for each text, then the list, then the texts.
+const MAIL: usize = INSTRUMENTS + 2 * BATCH_ROWS_MAX;
+const MAIL_END: usize = 65_536;
+/// A block: where the pointer of a text goes, where the text is, and its bytes.
+type Block = [u32; 3];
+/// Texts of an event at most: of a rejected order its ids, the reason's code, and the reason.
+const EVENT_TEXTS_MAX: usize = 4;
+
 // What the modules' text says, too.
 const _: () = assert!(POSITIONS + size_of::<Words>() * INSTRUMENTS_MAX <= TIMES);
-const _: () = assert!(INSTRUMENTS + 2 * BATCH_ROWS_MAX <= 65_536);
+const _: () = assert!(MAIL == 54_272 && MAIL.is_multiple_of(size_of::<u64>()));
 
 /// The question that is answered without the host.
 const GET_POSITION: &str = "get-position";
@@ -49,11 +62,13 @@ const GET_POSITION: &str = "get-position";
 /// The compiled modules of an engine, made when a strategy needs them first.
 pub(crate) struct FeederModules {
     modules: OnceLock<(Module, Module)>,
+    cache: Option<CompileCache>,
 }
 
 impl FeederModules {
-    pub(crate) const fn new() -> Self {
-        Self { modules: OnceLock::new() }
+    /// Modules whose code is kept in `cache`, where there is one.
+    pub(crate) const fn new(cache: Option<CompileCache>) -> Self {
+        Self { modules: OnceLock::new(), cache }
     }
 
     /// The feeder and its stand-in.
@@ -61,7 +76,11 @@ impl FeederModules {
         if let Some(modules) = self.modules.get() {
             return Ok(modules);
         }
-        let modules = (Module::new(engine, FEEDER)?, Module::new(engine, QUESTIONS)?);
+        let make = |text: &[u8]| match &self.cache {
+            Some(cache) => cache.module(engine, text),
+            None => Module::new(engine, text),
+        };
+        let modules = (make(FEEDER)?, make(QUESTIONS)?);
         Ok(self.modules.get_or_init(|| modules))
     }
 }
@@ -70,6 +89,7 @@ impl FeederModules {
 pub(crate) struct Feeder {
     batch: Memory,
     feed: TypedFunc<(u32, u32), u32>,
+    deliver: TypedFunc<(u32, u32, u32), ()>,
 }
 
 impl Feeder {
@@ -90,16 +110,18 @@ impl Feeder {
         }
         let instance = linker.instantiate(&mut *store, program)?;
         let exports = Exports::find(store, instance, plan)?;
-        let Some(advance) = exports.plain_advance() else { return Ok((exports, None)) };
-        let imports = [exports.memory().into(), advance.into(), ask.into()];
+        let Some([advance, tell]) = exports.plain() else { return Ok((exports, None)) };
+        let (memory, allocate) = exports.memory();
+        let imports = [memory.into(), advance.into(), allocate.into(), tell.into(), ask.into()];
         let ours = Ours { instances: 1, memories: 1, ..Ours::default() };
         let instance = made(store, feeder, &imports, ours)?;
         let batch = found(instance.get_memory(&mut *store, "batch"))?;
         let feed = instance.get_typed_func(&mut *store, "feed")?;
+        let deliver = instance.get_typed_func(&mut *store, "deliver")?;
         let get_position = found(instance.get_func(&mut *store, GET_POSITION))?;
         stand_in.answers.set(&mut *store, 0, Ref::Func(Some(get_position)))?;
         store.data_mut().batch = Some(batch);
-        Ok((exports, Some(Self { batch, feed })))
+        Ok((exports, Some(Self { batch, feed, deliver })))
     }
 
     /// Takes a batch: at most [`BATCH_ROWS_MAX`] trades.
@@ -134,12 +156,56 @@ impl Feeder {
         put(self.batch.data_mut(store), KNOWN, &0_u32.to_le_bytes());
         Ok((reached != u32::MAX).then_some(reached))
     }
+
+    /// Tells the strategy what happened to its orders. Tells whether it was told; not where it is too much.
+    pub(crate) fn deliver(&self, store: &mut Store<State>, events: &[OrderEvent]) -> Result<bool> {
+        let memory = self.batch.data_mut(&mut *store);
+        let Some((list, count, end)) = write_mail(memory, events) else { return Ok(false) };
+        // From inside its allocator it calls nothing of the host's; afterwards it may, which `takes_leave` sees.
+        store.data_mut().may_leave = false;
+        self.deliver.call(&mut *store, (list, count, end))?;
+        store.data_mut().may_leave = true;
+        put(self.batch.data_mut(&mut *store), TOLD, &0_u32.to_le_bytes());
+        Ok(true)
+    }
+}
+
+/// Lays out what happened to orders. Tells where the list is, how long it is, and where the blocks of its
+/// texts end; nothing where there is no room.
+fn write_mail(memory: &mut [u8], events: &[OrderEvent]) -> Option<(u32, u32, u32)> {
+    let blocks_bytes = events.len().checked_mul(EVENT_TEXTS_MAX * size_of::<Block>())?;
+    let list = MAIL.checked_add(blocks_bytes)?;
+    let mut free = list.checked_add(events.len().checked_mul(size_of::<OrderEventWords>())?)?;
+    let mut block = MAIL;
+    let memory = memory.get_mut(..MAIL_END)?;
+    for (index, event) in events.iter().enumerate() {
+        let at = list + size_of::<OrderEventWords>() * index;
+        let record = abi::order_event_words(event, |place, text| {
+            let room = memory.get_mut(free..free + text.len());
+            room.ok_or_else(no_room)?.copy_from_slice(text.as_bytes());
+            // All of them are places in 64 KiB.
+            let words: Block = [at + place, free, text.len()].map(|word| (word as u32).to_le());
+            let place = memory.get_mut(block..block + size_of::<Block>());
+            place.ok_or_else(no_room)?.copy_from_slice(bytemuck::bytes_of(&words));
+            block += size_of::<Block>();
+            free += text.len();
+            Ok(0)
+        });
+        let place = memory.get_mut(at..at + size_of::<OrderEventWords>())?;
+        place.copy_from_slice(bytemuck::bytes_of(&record.ok()?.map(u64::to_le)));
+    }
+    Some((list as u32, events.len() as u32, block as u32))
+}
+
+#[cold]
+fn no_room() -> wasmtime::Error {
+    wasmtime::Error::msg("there is no room for so many events")
 }
 
 /// Whether a module is one of these: a strategy's program gives what its contract wants, and so is none.
 pub(crate) fn is_part(module: &Module) -> bool {
     let names: Vec<&str> = module.exports().map(|export| export.name()).collect();
-    names == ["batch", "feed", GET_POSITION] || names == ["answers", GET_POSITION]
+    names == ["batch", "feed", "deliver", GET_POSITION] || names == ["answers", GET_POSITION]
 }
 
 /// Ends the batch after the present trade: what the strategy did is the host's to see.
@@ -151,6 +217,19 @@ pub(crate) fn end_batch(store: impl AsContextMut<Data = State>) {
 /// The batch knows no answers any more: what asks now is to be answered by the host.
 pub(crate) fn forget_answers(store: impl AsContextMut<Data = State>) {
     set(store, KNOWN, 0);
+}
+
+/// Whether a strategy that may not call the host, because it is asked for memory, is through with that and is told of
+/// its orders: from then on the host itself says when it may.
+#[cold]
+pub(crate) fn takes_leave(mut store: impl AsContextMut<Data = State>) -> bool {
+    let Some(batch) = store.as_context().data().batch else { return false };
+    let is_told = batch.data(&store).get(TOLD).is_some_and(|told| *told != 0);
+    if is_told {
+        set(&mut store, TOLD, 0);
+        store.as_context_mut().data_mut().may_leave = true;
+    }
+    is_told
 }
 
 /// Writes a number of the batch, where there is one.
@@ -222,6 +301,9 @@ mod tests {
                 "{control}"
             );
         }
+        let told = format!("(i32.store $batch (i32.const {}) (i32.const 1))", super::TOLD);
+        assert!(text.contains(&told), "{told}");
+        assert!(text.contains(&format!("(local.set $block (i32.const {}))", super::MAIL)));
     }
 
     /// With `KUMIKI_WRITE_FEEDER` set it writes them.

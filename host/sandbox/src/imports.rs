@@ -56,11 +56,11 @@ pub(crate) fn capabilities<'a>(imports: impl Iterator<Item = (&'a str, &'a str)>
 /// Something of the calling module; refused while it may not call.
 #[inline]
 fn of_guest<T>(caller: &mut Caller<'_, State>, take: impl FnOnce(&Arc<Guest>) -> T) -> Result<T> {
-    let state = caller.data_mut();
-    if !state.may_leave {
+    if !caller.data().may_leave && !feeder::takes_leave(&mut *caller) {
         let text = "it called the host from inside its allocator".to_owned();
-        return state.breach(FaultKind::Protocol(text));
+        return caller.data_mut().breach(FaultKind::Protocol(text));
     }
+    let state = caller.data_mut();
     match &state.guest {
         Some(guest) => Ok(take(guest)),
         None => state.breach(FaultKind::Protocol("it called the host while it was made".into())),

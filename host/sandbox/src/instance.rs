@@ -31,9 +31,11 @@ pub struct StrategyInstance {
     /// Times of the rows of the present window, to name the event of a fault.
     window_start: Option<TsNanos>,
     ts_event: Option<TsNanos>,
-    /// What gives the strategy the trades of a window one by one, in a strict replay.
+    /// What tells the strategy of its orders, and gives it the trades of a window one by one in a strict replay.
     feeder: Option<Feeder>,
-    /// Whether it has the present window, and whether it ever had one.
+    /// Whether windows are batches: the strategy gets their trades one by one.
+    is_strict: bool,
+    /// Whether it has the present window, and whether it ever handed something over.
     is_fed: bool,
     has_fed: bool,
     /// Trades that it is told to hand over at a time.
@@ -54,6 +56,7 @@ impl StrategyInstance {
         running: Running<Calls>,
         capabilities: Capabilities,
         feeder: Option<Feeder>,
+        is_strict: bool,
     ) -> Self {
         Self {
             running,
@@ -62,6 +65,7 @@ impl StrategyInstance {
             window_start: None,
             ts_event: None,
             feeder,
+            is_strict,
             is_fed: false,
             has_fed: false,
             feed_rows: FEED_ROWS_FIRST,
@@ -183,7 +187,7 @@ impl StrategyRuntime for StrategyInstance {
 
     fn batch_rows(&self) -> u32 {
         // 2,048 fit.
-        self.feeder.as_ref().map_or(1, |_| BATCH_ROWS_MAX as u32)
+        if self.is_strict && self.feeder.is_some() { BATCH_ROWS_MAX as u32 } else { 1 }
     }
 
     fn init(&mut self, config_json: &str, instruments: &[Instrument]) -> Result<(), Box<Fault>> {
@@ -224,7 +228,7 @@ impl StrategyRuntime for StrategyInstance {
             self.window_start = first;
         }
         match (window, &self.feeder) {
-            (Window::Trades(columns), Some(feeder)) => {
+            (Window::Trades(columns), Some(feeder)) if self.is_strict => {
                 feeder.fill(&mut self.running.store, columns);
                 (self.is_fed, self.has_fed) = (true, true);
             }
@@ -261,7 +265,13 @@ impl StrategyRuntime for StrategyInstance {
         self.ts_event = Some(first.ts_event);
         let fuel = self.events_fuel(events.len());
         self.running.store.data_mut().begin_answers(first.ts_event);
-        self.call("on-order-events", fuel, |calls, store| calls.on_order_events(store, events))?;
+        let Self { running, feeder, .. } = &mut *self;
+        let told = running.call(fuel, |calls, store| match feeder {
+            Some(feeder) if feeder.deliver(store, events)? => Ok(true),
+            _ => calls.on_order_events(store, events).map(|()| false),
+        });
+        self.has_fed |= self.feeder.is_some();
+        told.map_err(|failure| self.fault_of("on-order-events", *failure))?;
         Ok(self.take_actions())
     }
 

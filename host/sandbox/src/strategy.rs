@@ -131,11 +131,12 @@ impl StrategyModule {
             }
             Either::General(ready) => ready.instantiate(store).map(Either::General),
         })?;
-        Ok(StrategyInstance::new(running, self.capabilities, None))
+        Ok(StrategyInstance::new(running, self.capabilities, None, false))
     }
 
-    /// The same for a strict replay: where it can, the instance takes many trades at once and gives the
-    /// strategy one after the other ([`StrategyRuntime::batch_rows`] tells whether it does). Of a fault of such
+    /// The same for a run that can be made again: where it can, the instance hands over what happened to orders
+    /// in one step, and for a strict replay (`is_strict`) it takes many trades at once and gives the strategy
+    /// one after the other ([`StrategyRuntime::batch_rows`] tells whether it does). Of a fault of such
     /// an instance nothing holds but that there may be one: the run is to be made again with an instance of
     /// [`Self::instantiate`], which this is where a batch has no room or its strategy cannot be made.
     ///
@@ -144,6 +145,7 @@ impl StrategyModule {
     pub fn instantiate_for_batches(
         &self,
         limits: Limits,
+        is_strict: bool,
     ) -> Result<StrategyInstance, SandboxError> {
         let Either::Direct(DirectReady { program, linker, plan }) = &self.ready else {
             return self.instantiate(limits);
@@ -162,7 +164,7 @@ impl StrategyModule {
         });
         match (running, feeder) {
             (Ok(running), Some(feeder)) => {
-                Ok(StrategyInstance::new(running, self.capabilities, Some(feeder)))
+                Ok(StrategyInstance::new(running, self.capabilities, Some(feeder), is_strict))
             }
             // A second memory wants address space, of which there may not be enough.
             _ => self.instantiate(limits),

@@ -79,12 +79,23 @@ fn run_in_batches(
     series: &replay::TradeSeries,
     config: &str,
 ) -> RunResult {
+    run_quickly(module, series, 1, config)
+}
+
+/// A run that could be made again: what happens to orders is told in one step, and with window 1 trades are handed
+/// over in batches.
+fn run_quickly(
+    module: &StrategyModule,
+    series: &replay::TradeSeries,
+    window: u32,
+    config: &str,
+) -> RunResult {
     let instance = |limits| {
-        let instance = module.instantiate_for_batches(limits).unwrap();
-        assert!(instance.batch_rows() > 1);
+        let instance = module.instantiate_for_batches(limits, window == 1).unwrap();
+        assert_eq!(instance.batch_rows() > 1, window == 1);
         instance
     };
-    run_of(instance, series, 1, config)
+    run_of(instance, series, window, config)
 }
 
 fn run_of(
@@ -184,12 +195,102 @@ fn batches_change_nothing() {
     assert_eq!((strict.totals.digest, strict.log), (batches.totals.digest, batches.log));
 }
 
+/// The same of larger windows, where only what happens to orders is told in another way.
+#[test]
+fn one_step_tells_of_orders_as_many_do() {
+    let folder = tempfile::tempdir().unwrap();
+    sample::write(folder.path(), "72030", 2, 1_500, 23);
+    let series = sample::load(folder.path(), "72030", &folder.path().join("cache"));
+    let sandbox = sandbox(None);
+    let mut orders = 0;
+    let guests = guests(false).into_iter().map(|path| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let config = config(&name).to_owned();
+        (name, sandbox.load(&path).unwrap(), config)
+    });
+    // Their ids and the list of their events have no room: 60 orders at one instant, with ids of 36 bytes.
+    let floods = [r#"{"flood": "orders", "count": 60}"#, r#"{"flood": "changes", "count": 40}"#];
+    let floods = floods.map(|config| {
+        let path = built::test_guest("floods-orders");
+        (format!("floods-orders {config}"), sandbox.load(&path).unwrap(), config.to_owned())
+    });
+    for (name, module, config) in guests.chain(floods) {
+        for window in [1, 7, 1_024] {
+            let many = run(&module, &series, window, &config);
+            let one = run_quickly(&module, &series, window, &config);
+            if matches!(one.totals.status, RunStatus::Failed(_)) {
+                continue;
+            }
+            let what = format!("{name}, window {window}");
+            assert_eq!(many.totals.status, one.totals.status, "{what}");
+            assert_eq!(many.totals.digest, one.totals.digest, "{what}");
+            assert_eq!((&many.fills, &many.log), (&one.fills, &one.log), "{what}");
+            orders += one.orders.len();
+        }
+    }
+    assert!(orders > 5_000, "agreement means something: {orders} orders");
+    let bytes = wat::component(&wat::noting_allocations(), StringEncoding::UTF8);
+    let module = sandbox.prepare(Artefact::from_bytes("notes", bytes).unwrap()).unwrap();
+    let (many, one) = (run(&module, &series, 64, "{}"), run_quickly(&module, &series, 64, "{}"));
+    assert_eq!((many.totals.digest, many.log), (one.totals.digest, one.log));
+}
+
+/// Where a strategy is told of its orders in one step its allocator is trusted as little, and may call the host as
+/// little: what fails in many steps fails in one. It may call the host once it is told.
+#[test]
+fn an_allocator_is_not_trusted_where_orders_are_told_in_one_step() {
+    let folder = tempfile::tempdir().unwrap();
+    sample::write(folder.path(), "72030", 2, 1_000, 23);
+    let series = sample::load(folder.path(), "72030", &folder.path().join("cache"));
+    let log = "(call $log (i32.const 1) (i64.const 0) (i32.const 512) (i32.const 7))";
+    let after = |then: &str| format!("(if (global.get $orders) (then {then}))");
+    let (allocate, told) =
+        ("(param i32 i32 i32 i32) (result i32)", "#on-order-events\") (param i32 i32)");
+    let late = "(if (i32.eq (local.get 2) (i32.const 8)) (then (return (i32.const 262144))))
+        (drop (memory.grow (i32.const 1)))";
+    let cases = [
+        (allocate, after(log), Some("from inside its allocator")),
+        (allocate, after("(return (i32.const 12))"), Some("at a multiple of 8 and gave 12")),
+        (allocate, after("(return (i32.const -8))"), Some("which is outside its memory")),
+        (allocate, after("(return (i32.const 262144))"), Some("which is outside its memory")),
+        (allocate, after(late), Some("which is outside its memory")),
+        (allocate, after("unreachable"), Some("unreachable")),
+        (allocate, after("(loop $l (br $l))"), Some("fuel")),
+        (told, "unreachable".to_owned(), Some("unreachable")),
+        (told, log.to_owned(), None),
+    ];
+    for (place, more, refused) in cases {
+        let text = wat::acting("", |text| text.as_bytes().to_vec(), 1, 0);
+        assert!(text.contains(place), "{place}");
+        let text = text.replacen(place, &format!("{place} {more}"), 1);
+        let bytes = wat::component(&text, StringEncoding::UTF8);
+        let module = sandbox(None).prepare(Artefact::from_bytes("tells", bytes).unwrap()).unwrap();
+        for window in [1, 64] {
+            let (many, one) =
+                (run(&module, &series, window, "{}"), run_quickly(&module, &series, window, "{}"));
+            match (refused, &many.totals.status, &one.totals.status) {
+                (None, RunStatus::Completed, RunStatus::Completed) => {
+                    assert!(many.log.len() > 10);
+                    assert_eq!((many.totals.digest, many.log), (one.totals.digest, one.log));
+                }
+                (Some(words), RunStatus::Failed(fault), RunStatus::Failed(_)) => {
+                    assert!(fault.kind.to_string().contains(words), "{more}: {}", fault.kind);
+                    // So that the run is made again.
+                    let last = ending(&one.totals.status).unwrap();
+                    assert_eq!(last.0, "on-order-events", "{more}");
+                }
+                (_, many, one) => panic!("{place} {more}, window {window}: {many:?}, {one:?}"),
+            }
+        }
+    }
+}
+
 /// Batches are for directly called strategies in a replay: a watchdog counts the time of one event, and what is to
 /// be called after an answer is called by the host.
 #[test]
 fn batches_are_handed_over_where_nothing_is_lost_by_it() {
     let rows = |module: &StrategyModule, limits| {
-        module.instantiate_for_batches(limits).unwrap().batch_rows()
+        module.instantiate_for_batches(limits, true).unwrap().batch_rows()
     };
     let of = |text: &str, path| {
         let artefact = Artefact::from_bytes("one", wat::component(text, StringEncoding::UTF8));
@@ -245,7 +346,7 @@ fn a_batch_answers_nothing_that_the_host_refuses() {
     let text = with("", "").replace(";; MORE", &early);
     let bytes = wat::component(&text, StringEncoding::UTF8);
     let module = sandbox(None).prepare(Artefact::from_bytes("asks", bytes).unwrap()).unwrap();
-    let born = module.instantiate_for_batches(Limits::default()).unwrap();
+    let born = module.instantiate_for_batches(Limits::default(), true).unwrap();
     assert_eq!(born.batch_rows(), 1, "what cannot be made is made as without batches");
     let whole = ending(&run(&module, &series, 1, "{}").totals.status);
     assert!(whole.unwrap().2.contains("while it was made"));

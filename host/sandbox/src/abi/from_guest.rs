@@ -1,8 +1,7 @@
 //! The strategy's values, read in the contract's layout, field by field in the order of
 //! `wit/strategy`.
 
-use std::sync::Arc;
-
+use domain::ShortText;
 use domain::fault::FaultKind;
 use domain::strategy::{Action, NarrativeRecord, Signal};
 use domain::{
@@ -10,6 +9,7 @@ use domain::{
 };
 
 use super::Lift;
+use super::lift::{case, is_some};
 use crate::config::Limits;
 
 /// Bytes of a `variant action`: the case, and an order request as the widest payload.
@@ -75,7 +75,9 @@ fn action(lift: &mut Lift<'_>, limits: &Limits) -> Lifted<Action> {
             note: lift.optional_text_within(limits, GuestLimit::Note)?.map(str::to_owned),
         }),
         5 => Action::Narrative(NarrativeRecord {
-            client_order_id: lift.optional_text_within(limits, GuestLimit::OrderId)?.map(Arc::from),
+            client_order_id: lift
+                .optional_text_within(limits, GuestLimit::OrderId)?
+                .map(ShortText::from),
             title: lift.text_within(limits, GuestLimit::Title)?.to_owned(),
             body: lift.text_within(limits, GuestLimit::Body)?.to_owned(),
         }),
@@ -84,25 +86,38 @@ fn action(lift: &mut Lift<'_>, limits: &Limits) -> Lifted<Action> {
 }
 
 /// The id of an order.
-fn order_id(lift: &mut Lift<'_>, limits: &Limits) -> Lifted<Arc<str>> {
-    lift.text_within(limits, GuestLimit::OrderId).map(Arc::from)
+fn order_id(lift: &mut Lift<'_>, limits: &Limits) -> Lifted<ShortText> {
+    lift.text_within(limits, GuestLimit::OrderId).map(ShortText::from)
 }
 
-/// `record order-request`
+/// `record order-request`. It is read in 64 bits each: every order comes this way.
 fn order_request(lift: &mut Lift<'_>, limits: &Limits) -> Lifted<OrderRequest> {
+    let words: [u64; 12] = lift.words()?;
+    let [id, about, quantity, has_price, price, has_trigger, trigger, how, ..] = words;
+    let [.., has_expiry, expiry, flags_and_tags, tag_count] = words;
+    let (low, high) = (|word: u64| word as u32, |word: u64| (word >> 32) as u32);
+    let byte = |word: u64, at: u32| (word >> (8 * at)) as u8;
     Ok(OrderRequest {
-        client_order_id: order_id(lift, limits)?,
-        instrument: InstrumentIx(lift.u16()?),
-        side: lift.case()?,
-        order_type: lift.case()?,
-        quantity: Quantity::new(lift.u64()?),
-        price: lift.optional_s64()?.map(Price::from_units),
-        trigger_price: lift.optional_s64()?.map(Price::from_units),
-        trigger_type: lift.option(1, 1, Lift::case)?,
-        time_in_force: lift.case()?,
-        expire_time: lift.optional_u64()?.map(TsNanos::from_nanos),
-        post_only: lift.bool()?,
-        reduce_only: lift.bool()?,
-        tags: lift.texts_within(limits, GuestLimit::Tags, GuestLimit::Tag)?,
+        client_order_id: lift
+            .text_at_within(limits, GuestLimit::OrderId, low(id), high(id))
+            .map(ShortText::from)?,
+        instrument: InstrumentIx(about as u16),
+        side: case(byte(about, 2))?,
+        order_type: case(byte(about, 3))?,
+        quantity: Quantity::new(quantity),
+        price: is_some(byte(has_price, 0))?.then(|| Price::from_units(price.cast_signed())),
+        trigger_price: is_some(byte(has_trigger, 0))?
+            .then(|| Price::from_units(trigger.cast_signed())),
+        trigger_type: is_some(byte(how, 0))?.then(|| case(byte(how, 1))).transpose()?,
+        time_in_force: case(byte(how, 2))?,
+        expire_time: is_some(byte(has_expiry, 0))?.then(|| TsNanos::from_nanos(expiry)),
+        post_only: byte(flags_and_tags, 0) != 0,
+        reduce_only: byte(flags_and_tags, 1) != 0,
+        tags: lift.texts_at_within(
+            limits,
+            (GuestLimit::Tags, GuestLimit::Tag),
+            high(flags_and_tags),
+            low(tag_count),
+        )?,
     })
 }

@@ -109,18 +109,20 @@ impl<'m> Lift<'m> {
         Ok(f64::from_bits(self.u64()?))
     }
 
-    /// A truth value: any number but 0 is true, as the canonical ABI has it.
-    pub(crate) fn bool(&mut self) -> Lifted<bool> {
-        Ok(self.u8()? != 0)
+    /// Numbers of 64 bits, one after the other.
+    #[inline]
+    pub(crate) fn words<const N: usize>(&mut self) -> Lifted<[u64; N]> {
+        self.align(8);
+        let found = self.slice(self.at, size_of::<[u64; N]>())?;
+        self.at += found.len();
+        // As many as were asked for.
+        let (words, _) = found.as_chunks();
+        Ok(std::array::from_fn(|index| u64::from_le_bytes(words[index])))
     }
 
     /// A case of an enumeration.
     pub(crate) fn case<E: Enumeration>(&mut self) -> Lifted<E> {
-        let code = self.u8()?;
-        match E::of_code(code) {
-            Some(case) => Ok(case),
-            None => broken(format!("{code} is no case of {}", short_name::<E>())),
-        }
+        case(self.u8()?)
     }
 
     /// An `option` whose payload has the given alignment and size.
@@ -134,11 +136,7 @@ impl<'m> Lift<'m> {
         let present = self.u8()?;
         self.align(alignment);
         let end = self.at + size;
-        let value = match present {
-            0 => None,
-            1 => Some(payload(self)?),
-            other => return broken(format!("{other} is no case of an option")),
-        };
+        let value = if is_some(present)? { Some(payload(self)?) } else { None };
         self.at = end;
         Ok(value)
     }
@@ -152,6 +150,18 @@ impl<'m> Lift<'m> {
     /// A `string` within a limit, which is checked before anything of it is read.
     pub(crate) fn text_within(&mut self, limits: &Limits, limit: GuestLimit) -> Lifted<&'m str> {
         let (pointer, length) = (self.u32()?, self.u32()?);
+        self.text_at_within(limits, limit, pointer, length)
+    }
+
+    /// The same at an address.
+    #[inline]
+    pub(crate) fn text_at_within(
+        &mut self,
+        limits: &Limits,
+        limit: GuestLimit,
+        pointer: u32,
+        length: u32,
+    ) -> Lifted<&'m str> {
         limits.allow(limit, length as usize)?;
         self.text_at(pointer, length)
     }
@@ -194,18 +204,16 @@ impl<'m> Lift<'m> {
         Ok(())
     }
 
-    /// A list of texts inside a record: the limits of their number and of the length of each.
-    pub(crate) fn texts_within(
+    /// A list of texts at an address: the limits of their number and of the length of each.
+    pub(crate) fn texts_at_within(
         &mut self,
         limits: &Limits,
-        number: GuestLimit,
-        each: GuestLimit,
+        (number, each): (GuestLimit, GuestLimit),
+        pointer: u32,
+        length: u32,
     ) -> Lifted<Vec<String>> {
-        let begin = self.at.next_multiple_of(4);
-        self.at = begin + 4;
-        limits.allow(number, self.u32()? as usize)?;
-        self.at = begin;
-        self.list(4, 8, |lift| Ok(lift.text_within(limits, each)?.to_owned()))
+        limits.allow(number, length as usize)?;
+        self.list_at(pointer, length, 4, 8, |lift| Ok(lift.text_within(limits, each)?.to_owned()))
     }
 
     /// A list inside a record.
@@ -241,6 +249,25 @@ impl<'m> Lift<'m> {
             items.push(each(self)?);
         }
         Ok(items)
+    }
+}
+
+/// A case of an enumeration by its number.
+#[inline]
+pub(super) fn case<E: Enumeration>(code: u8) -> Lifted<E> {
+    match E::of_code(code) {
+        Some(case) => Ok(case),
+        None => broken(format!("{code} is no case of {}", short_name::<E>())),
+    }
+}
+
+/// Whether an `option` of this case has a value.
+#[inline]
+pub(super) fn is_some(case: u8) -> Lifted<bool> {
+    match case {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => broken(format!("{other} is no case of an option")),
     }
 }
 

@@ -152,10 +152,22 @@ impl<'a> Lower<'a> {
         self.u8(value.unwrap_or_default());
     }
 
+    /// Parts of a record that are laid out already.
+    #[inline]
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Copies the bytes of a `string`; tells its pointer.
+    #[inline]
+    pub(crate) fn place(&mut self, text: &str) -> Result<u32> {
+        self.guest.copy_in(&mut self.store, 1, text.as_bytes())
+    }
+
     /// A `string`: its pointer and length; its bytes are copied now.
     #[inline]
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
-        let pointer = self.guest.copy_in(&mut self.store, 1, text.as_bytes())?;
+        let pointer = self.place(text)?;
         self.pointer_and_length(pointer, text.len())
     }
 

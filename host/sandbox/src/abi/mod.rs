@@ -23,6 +23,6 @@ pub(crate) use from_guest::{ACTION_BYTES, actions, refusal};
 pub(crate) use lift::Lift;
 pub(crate) use lower::{Layout, Lower, put_at};
 pub(crate) use to_guest::{
-    WindowArguments, Words, account, account_events, bars, columns, instruments, one_bar,
-    one_trade, order_events, position, working_orders,
+    OrderEventWords, WindowArguments, Words, account, account_events, bars, columns, instruments,
+    one_bar, one_trade, order_event_words, order_events, position, working_orders,
 };

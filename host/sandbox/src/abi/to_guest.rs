@@ -133,40 +133,74 @@ pub(crate) fn order_events(lower: Lower<'_>, events: &[OrderEvent]) -> Result<u3
 
 /// `record order-event`
 pub(super) fn order_event(lower: &mut Lower<'_>, event: &OrderEvent) -> Result<()> {
-    lower.u64(event.ts_event.nanos());
-    lower.text(&event.client_order_id)?;
-    lower.optional_text(event.venue_order_id.as_deref())?;
-    lower.u16(event.instrument.0);
-    lower.u8(event.status.code());
+    let record = order_event_words(event, |_, text| lower.place(text))?;
+    lower.bytes(bytemuck::bytes_of(&record.map(u64::to_le)));
+    Ok(())
+}
+
+/// `record order-event`, in 64 bits each.
+pub(crate) type OrderEventWords = [u64; 11];
+const _: () = assert!(size_of::<OrderEventWords>() == ORDER_EVENT.0);
+
+/// `record order-event`. `place` takes its texts in their order, each with the byte of the record where its pointer
+/// stands, and tells the pointer.
+#[inline]
+pub(crate) fn order_event_words(
+    event: &OrderEvent,
+    mut place: impl FnMut(usize, &str) -> Result<u32>,
+) -> Result<OrderEventWords> {
+    let mut text = |at: usize, text: &str| -> Result<u64> {
+        let pointer = u64::from(place(at, text)?);
+        Ok(pointer | u64::from(u32::try_from(text.len())?) << 32)
+    };
+    let client_order_id = text(8, &event.client_order_id)?;
+    let venue_order_id = event.venue_order_id.as_deref().map(|id| text(20, id)).transpose()?;
+    let (has_venue_order_id, venue_order_id) =
+        (u64::from(venue_order_id.is_some()), venue_order_id.unwrap_or_default());
+    let instrument_and_status =
+        u64::from(event.instrument.0) << 32 | u64::from(event.status.code()) << 48;
+    let mut payload = [0; 6];
     let case = match &event.kind {
         OrderEventKind::Submitted(_) => 0,
         OrderEventKind::Accepted => 1,
-        OrderEventKind::Rejected(_) => 2,
+        OrderEventKind::Rejected(why) => {
+            (payload[0], payload[1]) = (text(40, why.code.as_str())?, text(48, &why.text)?);
+            2
+        }
         OrderEventKind::PendingUpdate(_) => 3,
         OrderEventKind::Updated(_) => 4,
         OrderEventKind::PendingCancel => 5,
         OrderEventKind::Canceled => 6,
-        OrderEventKind::Expired(_) => 7,
-        OrderEventKind::Filled(_) => 8,
-    };
-    // A fill, the widest payload, has 48 bytes.
-    lower.variant(case, 8, 48, |lower| match &event.kind {
-        OrderEventKind::Rejected(why) => {
-            lower.text(why.code.as_str())?;
-            lower.text(&why.text)
+        OrderEventKind::Expired(why) => {
+            payload[0] = text(40, why)?;
+            7
         }
-        OrderEventKind::Expired(why) => lower.text(why),
         OrderEventKind::Filled(fill) => {
-            lower.text(&fill.trade_id)?;
-            lower.u64(fill.last_quantity.shares());
-            lower.s64(fill.last_price.units());
-            lower.u64(fill.cumulative_quantity.shares());
-            lower.u64(fill.leaves_quantity.shares());
-            lower.s64(fill.commission.units());
-            Ok(())
+            payload = [
+                text(40, &fill.trade_id)?,
+                fill.last_quantity.shares(),
+                fill.last_price.units().cast_unsigned(),
+                fill.cumulative_quantity.shares(),
+                fill.leaves_quantity.shares(),
+                fill.commission.units().cast_unsigned(),
+            ];
+            8
         }
-        _ => Ok(()),
-    })
+    };
+    let [first, second, third, fourth, fifth, sixth] = payload;
+    Ok([
+        event.ts_event.nanos(),
+        client_order_id,
+        has_venue_order_id | venue_order_id << 32,
+        venue_order_id >> 32 | instrument_and_status,
+        case,
+        first,
+        second,
+        third,
+        fourth,
+        fifth,
+        sixth,
+    ])
 }
 
 /// `list<account-event>`; tells its pointer.

@@ -63,7 +63,7 @@ impl<'p> Way<'p> {
             engine,
             strategies,
             watchdogs,
-            feeders: Arc::new(FeederModules::new()),
+            feeders: Arc::new(FeederModules::new(None)),
             config,
             cache: None,
             shipped: None,
