@@ -1,5 +1,7 @@
 //! What a strategy may ask and do while it handles an event.
 
+use std::cmp::Ordering;
+
 use crate::host;
 use crate::model::{
     Account, AccountEvent, AggressorSide, Instrument, InstrumentIx, LogLevel, Narrative, Order,
@@ -14,10 +16,10 @@ pub struct Context {
     now: Timestamp,
     pub(crate) actions: Vec<Action>,
     instruments: Vec<Instrument>,
-    orders_made: u64,
+    made: MadeIds,
     /// Orders that are not done, with their instrument, by their ids. There are few of them; a tree
     /// would be a tenth of the code of a component.
-    working: Vec<(String, InstrumentIx)>,
+    working: Vec<(WorkingId, InstrumentIx)>,
     /// How many of them each instrument has.
     working_count: Vec<u32>,
     /// How often the host has handed over.
@@ -110,22 +112,38 @@ impl Context {
     ///
     /// # Panics
     /// When an order with the same client order id is not done yet.
+    #[inline]
     pub fn submit(&mut self, mut order: Order) -> String {
-        self.orders_made += 1;
-        let made = self.orders_made;
-        let id = order.client_order_id.get_or_insert_with(|| order_id(made)).clone();
-        match self.find_working(&id) {
+        self.made.count();
+        let id = order.client_order_id.get_or_insert_with(|| self.made.last.clone());
+        // Where nobody wants it, the compiler sees that it is not made.
+        let told = String::from(id.as_str());
+        self.send(order);
+        told
+    }
+
+    /// Sends an order that has an id.
+    #[inline(never)]
+    fn send(&mut self, order: Order) {
+        let id = order.client_order_id.as_deref().unwrap_or_default();
+        match self.find_working(id) {
             Ok(_) => panic!("client order id `{id}` is used twice"),
-            Err(place) => self.working.insert(place, (id.clone(), order.instrument)),
+            Err(place) => self.working.insert(place, (WorkingId::new(id), order.instrument)),
         }
         self.working_count[usize::from(order.instrument.0)] += 1;
         self.actions.push(Action::Submit(order));
-        id
     }
 
     /// Where an order that is not done stands, or where it would.
+    #[inline]
     fn find_working(&self, client_order_id: &str) -> Result<usize, usize> {
-        self.working.binary_search_by(|(id, _)| id.as_str().cmp(client_order_id))
+        let short = short_form(client_order_id);
+        self.working.binary_search_by(|(id, _)| {
+            id.short.cmp(&short).then_with(|| match id.long.as_deref() {
+                Some(long) => long.cmp(client_order_id),
+                None => Ordering::Equal,
+            })
+        })
     }
 
     /// Changes a working order.
@@ -213,35 +231,114 @@ impl Context {
     }
 }
 
-/// The client order id of the `made`-th order that was given none: `O-` and the number. Formatting
-/// machinery would cost more than the rest of the order.
-fn order_id(made: u64) -> String {
-    /// Digits of the largest `u64`.
-    const DIGITS_MAX: usize = 20;
-    let mut digits = [0; DIGITS_MAX];
-    let (mut rest, mut first) = (made, DIGITS_MAX);
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
+/// The id of an order that is not done. Ids of up to eight bytes, as the SDK makes them, are numbers: a loop over
+/// their bytes would cost more than the rest of an event.
+#[derive(Debug)]
+struct WorkingId {
+    short: (usize, u64),
+    /// All of it, where it is longer.
+    long: Option<Box<str>>,
+}
+
+impl WorkingId {
+    fn new(id: &str) -> Self {
+        Self { short: short_form(id), long: (id.len() > SHORT_MAX).then(|| Box::from(id)) }
     }
-    let mut id = String::with_capacity(2 + DIGITS_MAX);
-    id.push_str("O-");
-    id.extend(digits[first..].iter().map(|digit| char::from(*digit)));
-    id
+}
+
+/// Bytes of an id that its [`short_form`] tells wholly.
+const SHORT_MAX: usize = 8;
+
+/// The length of an id and its first bytes, all of them where there are eight at most.
+#[inline]
+fn short_form(id: &str) -> (usize, u64) {
+    let bytes = id.as_bytes();
+    let half = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+    let number = match (bytes.first_chunk(), bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), _, _) => u64::from_le_bytes(*first),
+        (None, Some(first), Some(last)) => half(first) | half(last) << 32,
+        _ => bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    };
+    (bytes.len(), number)
+}
+
+/// The client order ids of orders that are given none: `O-` and how many orders were made so far.
+#[derive(Debug)]
+struct MadeIds {
+    last: String,
+}
+
+impl Default for MadeIds {
+    fn default() -> Self {
+        Self { last: "O-0".to_owned() }
+    }
+}
+
+impl MadeIds {
+    /// One order more. The text itself counts: formatting machinery would cost more than the rest of the
+    /// order.
+    fn count(&mut self) {
+        let mut nines = 0;
+        loop {
+            match self.last.pop() {
+                Some('9') => nines += 1,
+                Some(digit @ '0'..='8') => {
+                    self.last.push(char::from(digit as u8 + 1));
+                    break;
+                }
+                dash => {
+                    self.last.extend(dash);
+                    self.last.push('1');
+                    break;
+                }
+            }
+        }
+        self.last.extend(std::iter::repeat_n('0', nines));
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::order_id;
+    use super::*;
+    use crate::model::Side;
+    use crate::number::Quantity;
+
+    /// Ids of every length, some of which differ in one byte alone, each found again in any order.
+    #[test]
+    fn working_orders_are_found_by_their_ids() {
+        let mut ids: Vec<String> = (1..=12).map(|length| "a".repeat(length)).collect();
+        for length in 1..=12 {
+            for at in 0..length {
+                let mut id = "a".repeat(length);
+                id.replace_range(at..=at, "b");
+                ids.push(id);
+            }
+        }
+        let instrument = crate::Instrument {
+            id: "A.TSE".to_owned(),
+            lot: Quantity::new(100),
+            ticks: Vec::new(),
+        };
+        let mut context = Context::new(vec![instrument]);
+        for id in ids.iter().rev() {
+            let order = Order::market(InstrumentIx(0), Side::Buy, Quantity::new(100));
+            let order = Order { client_order_id: Some(id.clone()), ..order };
+            assert_eq!(&context.submit(order), id);
+        }
+        assert_eq!(context.working.len(), ids.len());
+        for (done, id) in ids.iter().enumerate() {
+            let place = context.find_working(id).unwrap_or_else(|_| panic!("{id} after {done}"));
+            context.working.remove(place);
+            assert!(context.find_working(id).is_err(), "{id}");
+        }
+    }
 
     #[test]
     fn made_ids_count() {
-        for made in [1, 9, 10, 13_293, u64::MAX] {
-            assert_eq!(order_id(made), format!("O-{made}"));
+        let mut ids = MadeIds::default();
+        for made in 1..=12_345 {
+            ids.count();
+            assert_eq!(ids.last, format!("O-{made}"));
         }
     }
 }

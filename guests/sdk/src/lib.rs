@@ -99,6 +99,7 @@ macro_rules! register {
                 }
             }
 
+            $crate::export_order_events!(Component);
     $crate::wasm::export!(Component with_types_in $crate::wasm::bindings);
         };
     };

@@ -90,6 +90,16 @@ impl<S: Strategy> Runner<S> {
         !self.context.actions.is_empty()
     }
 
+    /// Hands over what was asked for where it is one order and `take` takes it. Tells whether it was.
+    pub fn hand_over_one(&mut self, take: impl FnOnce(&Order) -> bool) -> bool {
+        let [Action::Submit(order)] = self.context.actions.as_slice() else { return false };
+        let is_taken = take(order);
+        if is_taken {
+            self.context.actions.clear();
+        }
+        is_taken
+    }
+
     /// What was asked for since the last call; the memory that it was in is used again.
     pub fn drain_actions(&mut self) -> impl Iterator<Item = Action> + '_ {
         self.context.actions.drain(..)
@@ -152,10 +162,14 @@ impl<S: Strategy> Runner<S> {
 
     /// What happened to the strategy's orders, in order.
     pub fn order_events(&mut self, events: impl IntoIterator<Item = OrderEvent>) {
-        for event in events {
-            self.context.take_notice(&event);
-            self.strategy.on_order_event(&mut self.context, &event);
-        }
+        events.into_iter().for_each(|event| self.order_event(&event));
+    }
+
+    /// What happened to one of the strategy's orders.
+    #[inline]
+    pub fn order_event(&mut self, event: &OrderEvent) {
+        self.context.take_notice(event);
+        self.strategy.on_order_event(&mut self.context, event);
     }
 
     /// What happened to the account without an order, in order.

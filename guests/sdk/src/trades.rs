@@ -6,8 +6,8 @@ use crate::model::{InstrumentIx, Timestamp, Trade};
 use crate::number::{Price, Quantity};
 use crate::runner::TradeSlices;
 
-/// Prices that [`Trades::prices`] gives at most: those after the one at which a strategy asks for
-/// something are looked at again.
+/// Prices that [`Trades::prices`] gives at most in a run with many instruments: it looks whose they are, and
+/// again at those after the one at which a strategy asks for something.
 pub const PRICES_AHEAD_MAX: usize = 64;
 
 /// Trades that a strategy may take one after the other, for [`crate::Strategy::on_trade_ticks`]. There
@@ -53,17 +53,21 @@ impl<'a> Trades<'a> {
     }
 
     /// The prices of the next trades as far as they are of the same instrument as the next one, in
-    /// 1/10,000 yen, at most [`PRICES_AHEAD_MAX`]: for a strategy that does little for each price. It
-    /// tells with [`Trades::take`] how many it has handled. Empty where there is no next trade.
+    /// 1/10,000 yen, at most [`PRICES_AHEAD_MAX`] where the run has several: for a strategy that does little
+    /// for each price. It tells with [`Trades::take`] how many it has handled. Empty where there is no next
+    /// trade.
+    #[inline]
     pub fn prices(&self) -> &'a [i64] {
+        let Some(now) = self.rows.ts_event.get(self.next) else { return &[] };
+        // A panic tells the time of the first of them.
+        host::set_now(Timestamp(*now));
+        if self.one_instrument { &self.rows.price[self.next..] } else { self.prices_of_one() }
+    }
+
+    fn prices_of_one(&self) -> &'a [i64] {
         let rows = self.next..self.rows.price.len().min(self.next + PRICES_AHEAD_MAX);
         let (prices, instruments) = (&self.rows.price[rows.clone()], &self.rows.instrument[rows]);
         let Some(first) = instruments.first() else { return prices };
-        // A panic tells the time of the first of them.
-        host::set_now(Timestamp(self.rows.ts_event[self.next]));
-        if self.one_instrument {
-            return prices;
-        }
         // Often all are of one instrument: that is seen without a branch for each.
         let differ = instruments.iter().fold(0, |differ, one| differ | (one ^ first));
         if differ == 0 {

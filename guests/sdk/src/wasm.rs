@@ -1,9 +1,12 @@
-//! The component's side of the contract: generated bindings and the conversions around them.
+//! The component's side of the contract: generated bindings and the conversions around them. The two ways that
+//! each order takes are in `raw`.
+
+mod raw;
 
 use crate::model::{
-    AccountEvent, AccountEventKind, Bar, Fill, Granularity, Instrument, InstrumentIx, Order,
-    OrderChange, OrderEvent, OrderEventKind, OrderStatus, OrderType, Rejection, Side, Signal,
-    SignalKind, Split, TickBand, TimeInForce, Timestamp, Trade,
+    AccountEvent, AccountEventKind, Bar, Granularity, Instrument, InstrumentIx, Order, OrderChange,
+    OrderStatus, OrderType, Side, Signal, SignalKind, Split, TickBand, TimeInForce, Timestamp,
+    Trade,
 };
 use crate::number::{Money, Price, Quantity};
 use crate::runner::{Action, Runner, TradeSlices};
@@ -17,6 +20,8 @@ pub mod bindings {
         world: "strategy",
         pub_export_macro: true,
         export_macro_name: "export",
+        // It is in `raw`.
+        skip: ["on-order-events"],
         // Rust has no constructors that run before a call, and the question whether they have run
         // is one for each call.
         disable_run_ctors_once_workaround: true,
@@ -25,6 +30,8 @@ pub mod bindings {
 }
 
 pub use bindings::export;
+#[doc(hidden)]
+pub use raw::{RawOrderEvent, on_order_events};
 
 use bindings::exports::kumiki::strategy::guest::{Guest, Window};
 use bindings::kumiki::strategy::types as wit;
@@ -116,6 +123,9 @@ impl<S: Strategy> Machine<S> {
     #[cold]
     #[inline(never)]
     fn hand_over(&mut self) {
+        if self.runner.hand_over_one(raw::submit) {
+            return;
+        }
         let actions: Vec<wit::Action> = self.runner.drain_actions().map(Into::into).collect();
         bindings::kumiki::strategy::actions::act(&actions);
     }
@@ -164,13 +174,6 @@ impl<T: Slot> Guest for T {
             }),
             other => advance_any::<T>(other, limit),
         }
-    }
-
-    fn on_order_events(events: Vec<wit::OrderEvent>) {
-        machine::<T, _>(|machine| {
-            machine.runner.order_events(events.into_iter().map(Into::into));
-            machine.act();
-        });
     }
 
     fn on_account_events(events: Vec<wit::AccountEvent>) {
@@ -310,46 +313,6 @@ impl From<wit::Bar> for Bar {
             low: Price::from_units(bar.low),
             close: Price::from_units(bar.close),
             volume: Quantity::new(bar.volume),
-        }
-    }
-}
-
-impl From<wit::OrderEvent> for OrderEvent {
-    fn from(event: wit::OrderEvent) -> Self {
-        Self {
-            ts_event: Timestamp(event.ts_event),
-            client_order_id: event.client_order_id,
-            venue_order_id: event.venue_order_id,
-            instrument: InstrumentIx(event.instrument),
-            status: event.status.into(),
-            kind: event.kind.into(),
-        }
-    }
-}
-
-impl From<wit::OrderEventKind> for OrderEventKind {
-    fn from(kind: wit::OrderEventKind) -> Self {
-        use wit::OrderEventKind as W;
-        match kind {
-            W::Submitted => Self::Submitted,
-            W::Accepted => Self::Accepted,
-            W::Rejected(why) => Self::Rejected(Rejection {
-                reason_code: why.reason_code,
-                reason_text: why.reason_text,
-            }),
-            W::PendingUpdate => Self::PendingUpdate,
-            W::Updated => Self::Updated,
-            W::PendingCancel => Self::PendingCancel,
-            W::Canceled => Self::Canceled,
-            W::Expired(why) => Self::Expired(why),
-            W::Filled(fill) => Self::Filled(Fill {
-                trade_id: fill.trade_id,
-                last_quantity: Quantity::new(fill.last_quantity),
-                last_price: Price::from_units(fill.last_price),
-                cumulative_quantity: Quantity::new(fill.cumulative_quantity),
-                leaves_quantity: Quantity::new(fill.leaves_quantity),
-                commission: Money::from_units(fill.commission),
-            }),
         }
     }
 }

@@ -21,6 +21,9 @@ const SCALE_MAX: i64 = 1_000;
 /// Prices that a loop over many takes at a turn.
 const STEPS: usize = 4;
 
+/// Prices that there is room for behind those of the slow average.
+const ROOM: usize = 1_024;
+
 /// The strategy. Parameters: `fast` and `slow` (prices in each average), `quantity` (shares).
 #[derive(Debug)]
 pub struct SmaCross {
@@ -34,7 +37,8 @@ pub struct SmaCross {
 /// The two averages of one instrument.
 #[derive(Debug)]
 struct Averages {
-    /// The last `slow` prices, in a ring.
+    /// The last `slow` prices end at `sums.end`; behind them there is room for more. Where it ends, they move to
+    /// the front.
     prices: Box<[i64]>,
     sums: Sums,
     /// What a price is multiplied with before it is taken in: 1 up to the first split. After one the
@@ -54,10 +58,8 @@ struct Averages {
 struct Sums {
     fast: usize,
     slow: usize,
-    /// Where the next price goes, in place of the oldest.
-    oldest: usize,
-    /// Where the price is that the fast average loses then.
-    leaves_fast: usize,
+    /// Where the next price goes. So many places before it as an average is long is the one that it loses then.
+    end: usize,
     /// Prices that are still to come before there is a slow average.
     missing: usize,
     sum_fast: i64,
@@ -123,16 +125,8 @@ const fn day_of(now: Timestamp) -> u64 {
 impl Averages {
     fn new(fast: usize, slow: usize) -> Self {
         Self {
-            prices: vec![0; slow].into_boxed_slice(),
-            sums: Sums {
-                fast,
-                slow,
-                oldest: 0,
-                leaves_fast: slow - fast,
-                missing: slow,
-                sum_fast: 0,
-                sum_slow: 0,
-            },
+            prices: vec![0; slow + ROOM].into_boxed_slice(),
+            sums: Sums { fast, slow, end: slow, missing: slow, sum_fast: 0, sum_slow: 0 },
             scale: 1,
             sent: Side::Buy,
             no_buys_on: None,
@@ -140,10 +134,28 @@ impl Averages {
         }
     }
 
-    /// Takes in a price; tells how the averages stand then.
-    #[inline]
+    /// Takes in a price; tells how the averages stand then. Inlined for the same reason.
+    #[inline(always)]
     fn push(&mut self, price: i64) -> Option<Ordering> {
+        if self.sums.end == self.prices.len() {
+            self.make_room();
+        }
         self.sums.push(&mut self.prices, scaled(price, self.scale))
+    }
+
+    /// The same while the averages are not complete.
+    #[cold]
+    #[inline(never)]
+    fn push_early(&mut self, price: i64) -> Option<Ordering> {
+        self.push(price)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let Sums { slow, end, .. } = self.sums;
+        self.prices.copy_within(end - slow..end, 0);
+        self.sums.end = slow;
     }
 
     /// Takes in prices up to the one after which the averages stand as awaited. Tells how many, and
@@ -153,12 +165,12 @@ impl Averages {
         while let Some(rest) = prices.get(taken..).filter(|rest| !rest.is_empty()) {
             let (more, found) = match awaited {
                 _ if self.sums.missing > 0 => {
-                    let stand = self.push(rest[0]);
+                    let stand = self.push_early(rest[0]);
                     (1, stand.is_some() && stand == awaited)
                 }
-                Some(Ordering::Greater) => self.run(rest, |stand| stand == Ordering::Greater),
-                Some(Ordering::Less) => self.run(rest, |stand| stand == Ordering::Less),
-                Some(Ordering::Equal) | None => self.run(rest, |_| false),
+                Some(Ordering::Greater) => self.run::<1>(rest),
+                Some(Ordering::Less) => self.run::<-1>(rest),
+                Some(Ordering::Equal) | None => self.run::<0>(rest),
             };
             taken += more;
             if found {
@@ -168,51 +180,55 @@ impl Averages {
         (taken, false)
     }
 
-    /// The loop over many prices, up to the end of the ring at most. It has no bounds checks and no calls,
+    /// The loop over many prices, as far as there is room for them. It has no bounds checks and no calls,
     /// so its numbers stay in registers: it is a function of its own for that. It takes [`STEPS`] prices
-    /// a turn, because each turn asks whether there is fuel.
+    /// a turn, because each turn asks whether there is fuel, and looks once a turn whether the averages
+    /// stood as awaited after any of them.
     #[inline(never)]
-    fn run(&mut self, prices: &[i64], is_awaited: impl Fn(Ordering) -> bool) -> (usize, bool) {
+    fn run<const AWAITED: i8>(&mut self, prices: &[i64]) -> (usize, bool) {
+        let is_awaited = |stand: Ordering| AWAITED != 0 && stand as i8 == AWAITED;
+        if self.sums.end == self.prices.len() {
+            self.make_room();
+        }
         let (mut sums, scale) = (self.sums, self.scale);
-        let room = sums.slow - sums.oldest.max(sums.leaves_fast);
-        let prices = &prices[..room.min(prices.len())];
-        // What is written at one place is read at the other one later.
-        let ring = Cell::from_mut(&mut *self.prices).as_slice_of_cells();
-        let oldest = &ring[sums.oldest..][..prices.len()];
-        let leaves_fast = &ring[sums.leaves_fast..][..prices.len()];
-        // Tells whether to stop and look: the averages stand as awaited, or the sums are wide.
-        let mut step = |price: &i64, oldest: &Cell<i64>, leaves_fast: &Cell<i64>| {
+        // What is written at one place is read at the others later.
+        let kept = Cell::from_mut(&mut *self.prices).as_slice_of_cells();
+        let places = &kept[sums.end..];
+        let prices = &prices[..places.len().min(prices.len())];
+        let places = &places[..prices.len()];
+        let leave_fast = &kept[sums.end - sums.fast..][..prices.len()];
+        let leave_slow = &kept[sums.end - sums.slow..][..prices.len()];
+        let mut taken = 0;
+        // In one turn no price leaves the fast average that comes in it, and none has to be scaled.
+        if sums.fast >= STEPS && scale == 1 {
+            let (turns, _) = prices.as_chunks::<STEPS>();
+            let (places, _) = places.as_chunks::<STEPS>();
+            let (leave_fast, _) = leave_fast.as_chunks::<STEPS>();
+            let (leave_slow, _) = leave_slow.as_chunks::<STEPS>();
+            let turns = turns.iter().zip(places).zip(leave_fast).zip(leave_slow);
+            for (((prices, places), leave_fast), leave_slow) in turns {
+                let leaving = (leave_fast, leave_slow);
+                let Some(after) = sums.turn::<AWAITED>(prices, leaving) else { break };
+                places.iter().zip(prices).for_each(|(place, price)| place.set(*price));
+                sums = after;
+                taken += STEPS;
+            }
+        }
+        let mut stopped = false;
+        let rest = prices[taken..].iter().zip(&places[taken..]);
+        let rest = rest.zip(&leave_fast[taken..]).zip(&leave_slow[taken..]);
+        for (((price, place), leave_fast), leave_slow) in rest {
             let price = scaled(*price, scale);
-            sums.add(price, leaves_fast.get(), oldest.replace(price));
-            sums.are_wide() || is_awaited(sums.compare_narrow())
-        };
-        let (turns, rest) = prices.as_chunks::<STEPS>();
-        let (oldest_turns, oldest_rest) = oldest.as_chunks::<STEPS>();
-        let (leaves_turns, leaves_rest) = leaves_fast.as_chunks::<STEPS>();
-        let (mut taken, mut stopped) = (0, false);
-        'turns: for ((prices, oldest), leaves_fast) in
-            turns.iter().zip(oldest_turns).zip(leaves_turns)
-        {
-            for at in 0..STEPS {
-                stopped = step(&prices[at], &oldest[at], &leaves_fast[at]);
-                if stopped {
-                    taken += at + 1;
-                    break 'turns;
-                }
-            }
-            taken += STEPS;
-        }
-        if !stopped {
-            for ((price, oldest), leaves_fast) in rest.iter().zip(oldest_rest).zip(leaves_rest) {
-                taken += 1;
-                stopped = step(price, oldest, leaves_fast);
-                if stopped {
-                    break;
-                }
+            sums.add(price, leave_fast.get(), leave_slow.get());
+            place.set(price);
+            taken += 1;
+            // Wide sums are looked at with care.
+            stopped = sums.are_wide() || is_awaited(sums.compare_narrow());
+            if stopped {
+                break;
             }
         }
-        (sums.oldest, sums.leaves_fast) =
-            (sums.after(sums.oldest, taken), sums.after(sums.leaves_fast, taken));
+        sums.end += taken;
         self.sums = sums;
         (taken, stopped && is_awaited(sums.compare()))
     }
@@ -259,7 +275,8 @@ impl Averages {
         }
         self.scale = scale;
         // Prices are above zero: each is at most their sum.
-        self.prices.iter_mut().for_each(|price| *price *= old);
+        let Sums { slow, end, .. } = self.sums;
+        self.prices[end - slow..end].iter_mut().for_each(|price| *price *= old);
         self.sums.sum_fast *= old;
         self.sums.sum_slow *= old;
         true
@@ -269,14 +286,16 @@ impl Averages {
 impl Sums {
     /// Takes in a price; tells whether the fast average stands above (`Greater`) or below (`Less`) the
     /// slow one then, once `slow` prices were seen.
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, prices: &mut [i64], price: i64) -> Option<Ordering> {
         // Slots not written yet hold 0, so the sums need no special case at the start.
-        let (fast, slow) = (prices[self.leaves_fast], prices[self.oldest]);
-        prices[self.oldest] = price;
+        // A place that wrapped is none of the prices'.
+        let end = self.end;
+        let before = |length: usize| prices[end.wrapping_sub(length)];
+        let (fast, slow) = (before(self.fast), before(self.slow));
+        prices[end] = price;
         self.add(price, fast, slow);
-        self.oldest = self.after(self.oldest, 1);
-        self.leaves_fast = self.after(self.leaves_fast, 1);
+        self.end = end.wrapping_add(1);
         if self.missing > 0 {
             self.missing -= 1;
             if self.missing > 0 {
@@ -295,12 +314,27 @@ impl Sums {
         self.sum_slow = self.sum_slow.wrapping_add(price.wrapping_sub(leaves_slow));
     }
 
-    /// The place so many places after another one, around the end.
-    #[inline]
-    fn after(&self, place: usize, places: usize) -> usize {
-        // There are at most `LENGTH_MAX` places.
-        let next = place.wrapping_add(places);
-        if next == self.slow { 0 } else { next }
+    /// The sums after a turn; none where the averages stand as awaited after one of its prices, or the sums are
+    /// wide.
+    #[inline(always)]
+    fn turn<const AWAITED: i8>(
+        mut self,
+        prices: &[i64; STEPS],
+        (leave_fast, leave_slow): (&[Cell<i64>; STEPS], &[Cell<i64>; STEPS]),
+    ) -> Option<Self> {
+        // The bits of all sums, and those of all differences: the sign's is there when one was below 0.
+        let (mut sums, mut differences) = (0, 0);
+        for at in 0..STEPS {
+            self.add(prices[at], leave_fast[at].get(), leave_slow[at].get());
+            sums |= self.sum_fast | self.sum_slow;
+            let (fast, slow) = self.across();
+            differences |= match AWAITED {
+                0 => 0,
+                1.. => slow.wrapping_sub(fast),
+                _ => fast.wrapping_sub(slow),
+            };
+        }
+        (!are_wide(sums) && differences >= 0).then_some(self)
     }
 
     /// How the fast average stands to the slow one, exactly: the sums are compared across, so nothing is
@@ -316,16 +350,29 @@ impl Sums {
     /// Whether the sums, multiplied with a length, might not fit 64 bits.
     #[inline]
     fn are_wide(&self) -> bool {
-        (self.sum_fast | self.sum_slow).cast_unsigned() >> SUM_BITS != 0
+        are_wide(self.sum_fast | self.sum_slow)
     }
 
     /// The comparison for sums that are not wide.
     #[inline]
     fn compare_narrow(&self) -> Ordering {
+        let (fast, slow) = self.across();
+        fast.cmp(&slow)
+    }
+
+    /// The sums, each multiplied with the other's length.
+    #[inline]
+    fn across(&self) -> (i64, i64) {
         // A checked product would be one of 128 bits, which is a call of a function in wasm.
         let across = |sum: i64, length: usize| sum.wrapping_mul(length as i64);
-        across(self.sum_fast, self.slow).cmp(&across(self.sum_slow, self.fast))
+        (across(self.sum_fast, self.slow), across(self.sum_slow, self.fast))
     }
+}
+
+/// Whether one of the sums that these bits are from might not fit 64 bits, multiplied with a length.
+#[inline]
+const fn are_wide(sums: i64) -> bool {
+    sums.cast_unsigned() >> SUM_BITS != 0
 }
 
 /// A price as it is taken in. It fits: a checked product is a call of a function in wasm, for each price.
@@ -572,7 +619,11 @@ mod tests {
                         assert_eq!(many.sums, one.sums, "{fast} {slow} {awaited:?} {piece}");
                         begin += taken;
                     }
-                    assert_eq!(many.prices, one.prices);
+                    let last = |averages: &Averages| {
+                        let Sums { slow, end, .. } = averages.sums;
+                        averages.prices[end - slow..end].to_vec()
+                    };
+                    assert_eq!(last(&many), last(&one));
                 }
             }
         }

@@ -7,9 +7,14 @@
 
 use std::cell::RefCell;
 
-use kumiki_sdk::wasm::bindings::exports::kumiki::strategy::guest::{Guest, Window};
-use kumiki_sdk::wasm::bindings::kumiki::strategy::actions::act;
-use kumiki_sdk::wasm::bindings::kumiki::strategy::types::{
+#[expect(clippy::allow_attributes_without_reason, reason = "generated")]
+mod bindings {
+    wit_bindgen::generate!({ path: "../../../wit/strategy", world: "strategy" });
+}
+
+use bindings::exports::kumiki::strategy::guest::{Guest, Window};
+use bindings::kumiki::strategy::actions::act;
+use bindings::kumiki::strategy::types::{
     AccountEvent, Action, Instrument, OrderEvent, OrderRequest, OrderSide, OrderType, TimeInForce,
     TradeColumns,
 };
@@ -106,4 +111,9 @@ impl Guest for PeeksAhead {
     fn stop(_now: u64) {}
 }
 
-kumiki_sdk::wasm::export!(PeeksAhead with_types_in kumiki_sdk::wasm::bindings);
+#[expect(unsafe_code, reason = "generated")]
+mod exports {
+    use super::PeeksAhead;
+
+    super::bindings::export!(PeeksAhead with_types_in super::bindings);
+}
