@@ -14,8 +14,8 @@ use replay::request::{RunRequest, component_identity};
 use sandbox::StrategyModule;
 use serde_json::{Value, json};
 use sweep::{
-    Asked, Choice, Grid, Journal, Kept, Plan, Points, ReplayRunner, Results, Statistic, Sweep,
-    SweepFolder, SweepManifest, SweepProgress, header,
+    Asked, Attempt, Choice, Grid, Journal, Kept, Plan, Points, ReplayRunner, Results, Statistic,
+    Sweep, SweepFolder, SweepManifest, SweepProgress, header,
 };
 
 use crate::Ending;
@@ -82,8 +82,12 @@ fn made(args: &SweepArgs) -> Result<Ending> {
         eprintln!("going on in {}: {kept} of {all} runs are kept", folder.path().display());
     }
     let limits = args.run.limits.of_strategy()?;
-    let instantiate = || -> Result<Box<dyn StrategyRuntime>, String> {
-        match module.instantiate(limits) {
+    let instantiate = |attempt| -> Result<Box<dyn StrategyRuntime>, String> {
+        let made = match attempt {
+            Attempt::First => module.instantiate_for_batches(limits, false),
+            Attempt::Again => module.instantiate(limits),
+        };
+        match made {
             Ok(instance) => Ok(Box::new(instance)),
             Err(error) => Err(error.to_string()),
         }

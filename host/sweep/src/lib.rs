@@ -47,6 +47,6 @@ pub use merge::{MergeError, Merged, PartFolder};
 pub use plan::{Choice, Phase, Plan};
 pub use points::{Points, PointsError};
 pub use rows::RowRange;
-pub use runner::{Outcome, ReplayRunner, Runner};
+pub use runner::{Attempt, Outcome, ReplayRunner, Runner};
 pub use score::{Score, Statistic};
 pub use windows::{Fold, WalkForward, WindowsError};

@@ -19,7 +19,16 @@ use results::sink::TotalsOnly;
 const STRICT_WINDOW: u32 = 1;
 
 /// Gives a fresh strategy; an error is the host's, not the strategy's.
-pub type Instantiate<'a> = dyn Fn() -> Result<Box<dyn StrategyRuntime>, String> + Sync + 'a;
+pub type Instantiate<'a> = dyn Fn(Attempt) -> Result<Box<dyn StrategyRuntime>, String> + Sync + 'a;
+
+/// Which attempt at a run a strategy is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// The first, which may be quick: where it fails nothing of it is used.
+    First,
+    /// The one after a failure, whose words hold.
+    Again,
+}
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,7 +154,23 @@ impl ReplayRunner<'_> {
         days: Range<usize>,
         stop: &AtomicBool,
     ) -> Result<Outcome, String> {
-        let mut strategy = (self.instantiate)()?;
+        let outcome = self.attempt(Attempt::First, window, config_json, days.clone(), stop)?;
+        match outcome {
+            // What it says of a failure may be rough.
+            Outcome::Failed(_) => self.attempt(Attempt::Again, window, config_json, days, stop),
+            done => Ok(done),
+        }
+    }
+
+    fn attempt(
+        &self,
+        attempt: Attempt,
+        window: u32,
+        config_json: &str,
+        days: Range<usize>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, String> {
+        let mut strategy = (self.instantiate)(attempt)?;
         let first = self.days.get(days.start).and_then(MarketDay::date).unwrap_or_default();
         let instruments = self.options.instruments_on(first);
         let options = ReplayOptions {

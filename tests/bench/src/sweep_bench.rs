@@ -12,7 +12,8 @@ use replay::{ReplayOptions, TradeSeries};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
 use serde_json::json;
 use sweep::{
-    Choice, Grid, Journal, Kept, Outcome, Plan, ReplayRunner, Results, Runner, Statistic, Sweep,
+    Attempt, Choice, Grid, Journal, Kept, Outcome, Plan, ReplayRunner, Results, Runner, Statistic,
+    Sweep,
 };
 use tests::{built, sample};
 
@@ -123,8 +124,13 @@ fn plan(series: &TradeSeries, runs: u64) -> Plan {
     plan
 }
 
-fn instance(module: &StrategyModule) -> Result<Box<dyn StrategyRuntime>, String> {
-    match module.instantiate(Limits::default()) {
+fn instance(module: &StrategyModule, attempt: Attempt) -> Result<Box<dyn StrategyRuntime>, String> {
+    let limits = Limits::default();
+    let made = match attempt {
+        Attempt::First => module.instantiate_for_batches(limits, false),
+        Attempt::Again => module.instantiate(limits),
+    };
+    match made {
         Ok(instance) => Ok(Box::new(instance)),
         Err(error) => Err(error.to_string()),
     }
@@ -137,7 +143,7 @@ fn alone(
     options: &ReplayOptions,
     plan: &Plan,
 ) -> (f64, f64) {
-    let make = || instance(module);
+    let make = |attempt| instance(module, attempt);
     let runner = ReplayRunner::new(series.days(), options, &make);
     let config = plan.grid().config_json(plan.grid().combinations() / 2);
     let taken = seconds(|| one(&runner, &config, plan));
@@ -156,7 +162,7 @@ fn sweep(
     plan: &Plan,
     jobs: usize,
 ) -> (Taken, Results) {
-    let make = || instance(module);
+    let make = |attempt| instance(module, attempt);
     let runner = ReplayRunner::new(series.days(), options, &make);
     let (folder, stop) = (scratch(), AtomicBool::new(false));
     let opened = Journal::open(folder.path(), &json!({}));
@@ -188,7 +194,7 @@ fn share_of_alone(
     plan: &Plan,
     per_run: f64,
 ) {
-    let make = || instance(module);
+    let make = |attempt| instance(module, attempt);
     let runner = ReplayRunner::new(series.days(), options, &make);
     let watch = Stopwatch::start();
     for combination in 0..plan.grid().combinations() {
