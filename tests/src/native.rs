@@ -1,8 +1,6 @@
 //! Runs a strategy's own Rust source natively behind the interface that the sandbox implements, to
 //! compare the two: the same results, and what the sandbox costs.
 
-use std::sync::Arc;
-
 use domain::ShortText;
 use domain::account::PortfolioView;
 use domain::fault::{Fault, FaultKind, Identity};
@@ -257,7 +255,7 @@ fn action(action: sdk::Action) -> Action {
             note: signal.note,
         }),
         sdk::Action::Narrate(record) => Action::Narrative(NarrativeRecord {
-            client_order_id: record.client_order_id.map(Arc::from),
+            client_order_id: record.client_order_id.map(ShortText::from),
             title: record.title,
             body: record.body,
         }),
