@@ -293,7 +293,7 @@ fn orders_come_out_as_they_were_sent() {
     let actions = one(&mut instance, 1).unwrap().actions;
     match &actions[..] {
         [domain::strategy::Action::Order(OrderCommand::Submit(order))] => {
-            assert_eq!(order.client_order_id.as_ref(), "O-1");
+            assert_eq!(order.client_order_id.as_str(), "O-1");
             assert_eq!(order.quantity, Quantity::new(100));
             assert_eq!(order.side, domain::OrderSide::Buy);
         }
