@@ -1,7 +1,6 @@
 //! Runs a strategy's own Rust source natively behind the interface that the sandbox implements, to
 //! compare the two: the same results, and what the sandbox costs.
 
-use domain::ShortText;
 use domain::account::PortfolioView;
 use domain::fault::{Fault, FaultKind, Identity};
 use domain::market::{Bar, BarGranularity, TradeColumns, Window};
@@ -11,7 +10,7 @@ use domain::strategy::{
 use domain::{
     AccountEvent, AccountEventKind, Instrument, InstrumentIx, OrderCommand, OrderEvent,
     OrderEventKind, OrderModify, OrderRequest, OrderSide, OrderStatus, OrderType, Price, Quantity,
-    TimeInForce, TsNanos,
+    ShortText, TimeInForce, TsNanos,
 };
 use kumiki_sdk as sdk;
 use kumiki_sdk::testing::native;

@@ -4,8 +4,7 @@
 use crate::fault::{FaultKind, Identity};
 use crate::order::{OrderSide, OrderStatus, OrderType, Rejection, TimeInForce};
 use crate::price::{Price, Quantity};
-use crate::text::ShortText;
-use crate::text::on_one_line;
+use crate::text::{ShortText, on_one_line};
 use crate::time::{JstDate, TsNanos};
 
 /// A named text of the broker's.

@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::ShortText;
 use domain::account::Position;
 use domain::adjustment::Adjustment;
 use domain::{
     InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderSide, OrderStatus, Origin,
-    Price, TsNanos,
+    Price, ShortText, TsNanos,
 };
 use ipc::{Decimal, OrderRecordWire, PositionRow, ShareCount, Text};
 use results::rows::FillRow;

@@ -1,9 +1,10 @@
 //! Orders of clients in a replay: what is checked before the run hears of them (specification 4, P10,
 //! P11, P30 to P32, P71, P72).
 
-use domain::ShortText;
 use domain::tags::OrderTags;
-use domain::{InstrumentIx, OrderCommand, OrderSide, Origin, Quantity, ReasonCode, Rejection};
+use domain::{
+    InstrumentIx, OrderCommand, OrderSide, Origin, Quantity, ReasonCode, Rejection, ShortText,
+};
 use exchange::check_order;
 use ipc::{
     Command, Error, Event, OrderContext, OrderListFilter, OrderNames, OrderRejected, SubmitOrder,

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use domain::ShortText;
 use domain::account::Position;
 use domain::adjustment::ExRights;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
     JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderSide, OrderStatus, Origin,
-    Price, Quantity, ReasonCode, Rejection, TsNanos,
+    Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{

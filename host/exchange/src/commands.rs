@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::{
     InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, OrderModify, OrderRecord, OrderRequest,
-    OrderSide, OrderStatus, Origin, Quantity, ReasonCode, Rejection, TsNanos,
+    OrderSide, OrderStatus, Origin, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
 };
 
 use crate::order::{Order, OrderIx, Standing};

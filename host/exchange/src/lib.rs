@@ -25,7 +25,6 @@ mod store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::ShortText;
 use domain::account::WorkingOrder;
 use domain::adjustment::Adjustment;
 use domain::calendar::ExchangeCalendar;
@@ -33,7 +32,7 @@ use domain::order::OrderTrigger;
 use domain::session::TradingHours;
 use domain::{
     Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderModify, OrderRecord, Origin,
-    Price, Quantity, TickTable, TsNanos,
+    Price, Quantity, ShortText, TickTable, TsNanos,
 };
 
 pub use account::{CashAccount, PositionChange};

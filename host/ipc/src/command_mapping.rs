@@ -4,10 +4,9 @@
 
 use std::str::FromStr;
 
-use domain::ShortText;
 use domain::{
     InstrumentIx, OrderCommand, OrderModify, OrderRequest, Price, Quantity, ReasonCode, Rejection,
-    TriggerType, TsNanos,
+    ShortText, TriggerType, TsNanos,
 };
 
 use crate::{Command, OrderModifyChange, SubmitOrderRequest};

@@ -2,11 +2,10 @@
 //! its phase take, lots, ticks and dates (specification 2, "SubmitOrderRequest"; specification 4, P30 to
 //! P37). Neither reads time nor asks the broker.
 
-use domain::ShortText;
 use domain::order_mapping::BrokerOrder;
 use domain::{
     InstrumentId, InstrumentIx, OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode,
-    Rejection, TimeInForce, TsNanos,
+    Rejection, ShortText, TimeInForce, TsNanos,
 };
 use ipc::SubmitOrderRequest;
 use venues::web_broker::{Issue, Masters};

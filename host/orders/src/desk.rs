@@ -31,9 +31,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::ShortText;
 use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
-use domain::{ReasonCode, Rejection};
+use domain::{ReasonCode, Rejection, ShortText};
 use ipc::{Event, Secret};
 use venues::web_broker::{Called, Masters};
 

@@ -11,8 +11,7 @@
 
 use std::collections::HashMap;
 
-use domain::ShortText;
-use domain::{OrderSide, OrderType, Price, Quantity, TimeInForce, TsNanos};
+use domain::{OrderSide, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos};
 use ipc::{AuditLine, AuditSubmit};
 
 use crate::limits::AUDIT_LINE_BYTES_MAX;

@@ -1,7 +1,8 @@
 //! The rows of a run's tables.
 
-use domain::ShortText;
-use domain::{InstrumentIx, Money, OrderCommand, OrderSide, Origin, Price, Quantity, TsNanos};
+use domain::{
+    InstrumentIx, Money, OrderCommand, OrderSide, Origin, Price, Quantity, ShortText, TsNanos,
+};
 
 /// One fill.
 #[derive(Debug, Clone, PartialEq, Eq)]

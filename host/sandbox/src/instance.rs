@@ -267,8 +267,8 @@ impl StrategyRuntime for StrategyInstance {
         self.running.store.data_mut().begin_answers(first.ts_event);
         let Self { running, feeder, .. } = &mut *self;
         let told = running.call(fuel, |calls, store| match feeder {
-            Some(feeder) if feeder.deliver(store, events)? => Ok(true),
-            _ => calls.on_order_events(store, events).map(|()| false),
+            Some(feeder) if feeder.deliver(store, events)? => Ok(()),
+            _ => calls.on_order_events(store, events),
         });
         self.has_fed |= self.feeder.is_some();
         told.map_err(|failure| self.fault_of("on-order-events", *failure))?;

@@ -178,17 +178,16 @@ macro_rules! export_order_events {
 #[inline]
 pub unsafe fn on_order_events<T: Slot>(events: *mut RawOrderEvent, count: usize) {
     machine::<T, _>(|machine| {
-        for at in 0..count {
-            // SAFETY: the list has so many records, and each is taken once.
-            let event = unsafe { (*events.add(at)).take() };
-            machine.runner.order_event(&event);
+        // SAFETY: the list has so many records.
+        let list = unsafe { std::slice::from_raw_parts(events, count) };
+        for event in list {
+            // SAFETY: each is taken once.
+            machine.runner.order_event(&unsafe { event.take() });
         }
+        let layout = Layout::for_value(list);
         if count > 0 {
             // SAFETY: the host asked `cabi_realloc` for this memory.
-            unsafe {
-                let layout = Layout::array::<RawOrderEvent>(count).unwrap_unchecked();
-                dealloc(events.cast(), layout);
-            }
+            unsafe { dealloc(events.cast(), layout) };
         }
         machine.act();
     });

@@ -134,7 +134,8 @@ impl Averages {
         }
     }
 
-    /// Takes in a price; tells how the averages stand then. Inlined for the same reason.
+    /// Takes in a price; tells how the averages stand then. Inlined, because a strict replay comes here with every
+    /// trade.
     #[inline(always)]
     fn push(&mut self, price: i64) -> Option<Ordering> {
         if self.sums.end == self.prices.len() {

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow};
-use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, TsNanos};
+use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, ShortText, TsNanos};
 use ipc::Discrepancy;
 
 use crate::desk::Now;

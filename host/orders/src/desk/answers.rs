@@ -10,10 +10,9 @@
 //! | nothing left this machine | REJECTED, id free | rejected | OrderRejected |
 //! | anything else | SUBMITTED, unknown | none | Error INTERNAL_ERROR |
 
-use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerAccepted, BrokerOutcome, Verdict};
-use domain::{ReasonCode, Rejection};
+use domain::{ReasonCode, Rejection, ShortText};
 use ipc::{
     AuditAccepted, AuditContext, AuditLine, AuditRejected, Event, SubmitOrderResult, SubmitOutcome,
 };

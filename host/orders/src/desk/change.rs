@@ -7,10 +7,9 @@
 //! | nothing left, or the session ended | OrderRejected, works on | OrderRejected, works on |
 //! | anything else | stays pending until a list tells | stays pending until a list tells |
 
-use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerChange, BrokerOrder, BrokerRequest};
-use domain::{OrderModify, OrderType, ReasonCode, Rejection, TimeInForce, TsNanos};
+use domain::{OrderModify, OrderType, ReasonCode, Rejection, ShortText, TimeInForce, TsNanos};
 use ipc::{CancelOrder, ModifyOrder};
 use venues::web_broker::Called;
 

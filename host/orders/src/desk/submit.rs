@@ -3,10 +3,9 @@
 
 use std::collections::VecDeque;
 
-use domain::ShortText;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{Allocation, OrderPlan};
-use domain::{OrderStatus, ReasonCode, Rejection};
+use domain::{OrderStatus, ReasonCode, Rejection, ShortText};
 use ipc::{AuditLine, AuditSubmit, Event, SubmitOrderRequest, SubmitOrderResult, SubmitOutcome};
 
 use super::guards::Guard;

@@ -1,13 +1,14 @@
 //! A dialect without a component: the fields of a request are the words of an order.
 
-use domain::ShortText;
 use domain::fault::Identity;
 use domain::order_mapping::{
     Allocation, BrokerAccepted, BrokerAnswer, BrokerChange, BrokerFill, BrokerFrame, BrokerNotice,
     BrokerOrder, BrokerOutcome, BrokerRequest, BrokerRow, DialectDescription, Field, Funding,
     Mapped, NoticeKind, OrderMapping, OrderPlan, VenuePhase, Verdict, field,
 };
-use domain::{OrderSide, OrderStatus, OrderType, Price, Quantity, ReasonCode, Rejection, TsNanos};
+use domain::{
+    OrderSide, OrderStatus, OrderType, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
+};
 
 pub(crate) struct PlainDialect(pub(crate) DialectDescription);
 

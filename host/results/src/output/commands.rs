@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use domain::ShortText;
-use domain::{InstrumentId, InstrumentIx, OrderCommand, ReasonCode, Rejection};
+use domain::{InstrumentId, InstrumentIx, OrderCommand, ReasonCode, Rejection, ShortText};
 use ipc::{CommandLine, CommandPosition, LoggedCommand, OrderNames};
 
 use super::cells::Names;

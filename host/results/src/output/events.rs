@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use domain::ShortText;
 use domain::request_key::request_key;
 use domain::strategy::Signal;
-use domain::{OrderEvent, OrderEventKind, Origin, TsNanos};
+use domain::{OrderEvent, OrderEventKind, Origin, ShortText, TsNanos};
 use ipc::{
     AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSubmit, EventLine,
     ExecutionMarkerLine, OrderContext, PositionClosedLine, PositionOpenedLine, StrategySignal,

@@ -1,9 +1,8 @@
 //! Money and positions fill by fill, and the way from flat to flat that each position is on. The
 //! exchange's account may be further already, because fills of one trade are told together.
 
-use domain::ShortText;
 use domain::adjustment::{Adjustment, ExRights};
-use domain::{InstrumentIx, Money, OrderSide, Price, TsNanos};
+use domain::{InstrumentIx, Money, OrderSide, Price, ShortText, TsNanos};
 
 use crate::rows::{FillRow, PositionEnd, PositionEvent, RoundTrip};
 use exchange::{CashAccount, PositionChange};

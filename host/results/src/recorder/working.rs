@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use domain::ShortText;
-use domain::{OrderEvent, OrderEventKind, Origin, Price, ReasonCode};
+use domain::{OrderEvent, OrderEventKind, Origin, Price, ReasonCode, ShortText};
 
 /// Orders that were sent and are not done; as many as may work at the same time.
 #[derive(Debug, Default)]

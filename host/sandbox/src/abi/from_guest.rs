@@ -1,11 +1,11 @@
 //! The strategy's values, read in the contract's layout, field by field in the order of
 //! `wit/strategy`.
 
-use domain::ShortText;
 use domain::fault::FaultKind;
 use domain::strategy::{Action, NarrativeRecord, Signal};
 use domain::{
-    GuestLimit, InstrumentIx, OrderCommand, OrderModify, OrderRequest, Price, Quantity, TsNanos,
+    GuestLimit, InstrumentIx, OrderCommand, OrderModify, OrderRequest, Price, Quantity, ShortText,
+    TsNanos,
 };
 
 use super::Lift;

@@ -6,7 +6,6 @@ mod text;
 
 use std::sync::Arc;
 
-use domain::ShortText;
 use domain::account::{Account, Position, WorkingOrder};
 use domain::adjustment::Adjustment;
 use domain::fault::FaultKind;
@@ -15,8 +14,8 @@ use domain::strategy::{Action, NarrativeRecord, Signal, SignalKind};
 use domain::{
     AccountEvent, AccountEventKind, Fill, Instrument, InstrumentIx, Money, OrderCommand,
     OrderEvent, OrderEventKind, OrderModify, OrderRequest, OrderSide, OrderStatus, OrderType,
-    Origin, Price, Quantity, ReasonCode, Rejection, Split, TickTable, TimeInForce, TriggerType,
-    TsNanos,
+    Origin, Price, Quantity, ReasonCode, Rejection, ShortText, Split, TickTable, TimeInForce,
+    TriggerType, TsNanos,
 };
 use wasmtime::{Engine, Instance, Module, Store};
 use wit_parser::TypeDefKind;

@@ -1,11 +1,10 @@
 //! What a strategy hands over, from the generated bindings into the host's words, and how many bytes
 //! of its memory it came from.
 
-use domain::ShortText;
 use domain::strategy::{Action, LogLevel, NarrativeRecord, Signal, SignalKind};
 use domain::{
     GuestLimit, InstrumentIx, OrderCommand, OrderModify, OrderRequest, OrderSide, OrderType, Price,
-    Quantity, TimeInForce, TriggerType, TsNanos,
+    Quantity, ShortText, TimeInForce, TriggerType, TsNanos,
 };
 
 use super::strategy_bindings::kumiki::strategy::{log, types as wit};

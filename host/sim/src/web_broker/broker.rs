@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
-use domain::ShortText;
 use domain::instrument::DailyLimits;
 use domain::market::Trade;
 use domain::session::TradingHours;
 use domain::{
     ExchangeCalendar, Fill, Instrument, InstrumentId, InstrumentIx, JstDate, Money, OrderCommand,
-    OrderEventKind, OrderRequest, OrderSide, OrderType, Origin, Price, Quantity, TimeInForce,
-    TsNanos, clock,
+    OrderEventKind, OrderRequest, OrderSide, OrderType, Origin, Price, Quantity, ShortText,
+    TimeInForce, TsNanos, clock,
 };
 use exchange::{Exchange, ExecutionModel, Preset};
 use serde_json::Value;

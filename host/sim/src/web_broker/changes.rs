@@ -1,7 +1,6 @@
 //! Changes of working orders.
 
-use domain::ShortText;
-use domain::{OrderCommand, OrderModify, Quantity, TsNanos};
+use domain::{OrderCommand, OrderModify, Quantity, ShortText, TsNanos};
 
 use super::broker::Broker;
 use super::config::Form;

@@ -1,9 +1,8 @@
 //! New orders, changes, cancels: what is checked, and what is handed to the exchange.
 
-use domain::ShortText;
 use domain::{
-    Money, OrderCommand, OrderRequest, OrderSide, OrderType, Price, Quantity, TimeInForce,
-    TriggerType, TsNanos,
+    Money, OrderCommand, OrderRequest, OrderSide, OrderType, Price, Quantity, ShortText,
+    TimeInForce, TriggerType, TsNanos,
 };
 use secrecy::ExposeSecret as _;
 
