@@ -113,7 +113,7 @@ guest_limits! {
     Commands: "commands", Count, 4_000_000, 1_000_000_000, "orders, changes and cancels in one run",
         "one for each second of a year's sessions and half of them again";
     Orders: "orders", Count, 1_800_000, ORDERS_MAX as u64, "orders in one run",
-        "each costs the host 25 bytes for the whole run, so that its id stays unique; one more order than \
+        "each costs the host 22 bytes for the whole run, so that its id stays unique; one more order than \
          1.8 million would double the table of ids";
     Folder: "folder", Bytes, 16 << 20, 16 << 30, "bytes of records in the run's folder",
         "what orders, changes, fills, signals, narratives and lines of the log leave in the run's folder \

@@ -12,7 +12,7 @@ pub const LOT_MAX: u64 = 1_000_000;
 /// Orders that may work at the same time in one replay.
 pub const WORKING_ORDERS_MAX: usize = 10_000;
 /// Most orders of one replay that a user may ask for: client order ids stay unique over the whole
-/// run, which costs 25 bytes of memory for each.
+/// run, which costs 22 bytes of memory for each.
 pub const ORDERS_MAX: u32 = 4_000_000;
 /// Business days that a GTD order may live (specification 2, "GTD horizon").
 pub const GTD_BUSINESS_DAYS_MAX: u32 = 10;

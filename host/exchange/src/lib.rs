@@ -228,10 +228,11 @@ impl Exchange {
         self.orders.done()
     }
 
-    /// Takes out the finished orders, by origin and in the order of their sending. Their ids stay taken, and
-    /// nothing else changes; a long run calls this from time to time so that its memory stays flat.
-    pub fn take_done(&mut self) -> Vec<OrderRecord> {
-        self.orders.take_done()
+    /// Takes out the finished orders and shows each once more, by origin and in the order of their sending.
+    /// Their ids stay taken, and nothing else changes; a long run calls this from time to time so that its
+    /// memory stays flat.
+    pub fn take_done(&mut self, take: impl FnMut(&OrderRecord)) {
+        self.orders.take_done(take);
     }
 
     /// Gives up the orders that were not taken out, by origin and in the order of their sending.

@@ -398,7 +398,7 @@ impl Run<'_> {
             self.note_events();
             self.check_folder()?;
             if self.exchange.done() >= DONE_ORDERS_MAX {
-                self.recorder.orders(&self.exchange.take_done());
+                self.exchange.take_done(|order| self.recorder.order(order));
             }
             if self.events.is_empty() {
                 return Ok(());
@@ -525,7 +525,7 @@ impl Run<'_> {
 
     fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {
         // Orders that are done and lines of the log leave memory day by day.
-        self.recorder.orders(&self.exchange.take_done());
+        self.exchange.take_done(|order| self.recorder.order(order));
         self.note_log();
         self.days_done += 1;
         if seen == 0 {
@@ -621,7 +621,7 @@ impl Run<'_> {
         let mut notes = self.exchange.range_notes();
         notes.extend(self.exchange.round_trips_note());
         let warnings = self.exchange.gap_warnings();
-        self.recorder.orders(&self.exchange.into_orders());
+        self.exchange.into_orders().iter().for_each(|order| self.recorder.order(order));
         let recorded = self.recorder.finish();
         let totals = RunTotals {
             status,

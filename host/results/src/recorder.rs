@@ -163,19 +163,17 @@ impl<'s> Recorder<'s> {
         self.sink.take(record);
     }
 
-    /// Notes orders that are done, or that the end of the run leaves open.
-    pub fn orders<'a>(&mut self, orders: impl IntoIterator<Item = &'a OrderRecord>) {
-        for order in orders {
-            self.order_counts.all += 1;
-            match order.status {
-                OrderStatus::Filled => self.order_counts.filled += 1,
-                OrderStatus::Rejected => self.order_counts.rejected += 1,
-                OrderStatus::Expired => self.order_counts.expired += 1,
-                OrderStatus::Canceled => self.order_counts.canceled += 1,
-                _ => {}
-            }
-            self.sink.take(Record::Order(order));
+    /// Notes an order that is done, or that the end of the run leaves open.
+    pub fn order(&mut self, order: &OrderRecord) {
+        self.order_counts.all += 1;
+        match order.status {
+            OrderStatus::Filled => self.order_counts.filled += 1,
+            OrderStatus::Rejected => self.order_counts.rejected += 1,
+            OrderStatus::Expired => self.order_counts.expired += 1,
+            OrderStatus::Canceled => self.order_counts.canceled += 1,
+            _ => {}
         }
+        self.sink.take(Record::Order(order));
     }
 
     /// Values the account at the end of each minute of a day: one slice for each instrument, cut to

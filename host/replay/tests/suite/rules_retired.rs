@@ -2,7 +2,6 @@
 
 use crate::common::{self, limit, market, options, until};
 use domain::OrderCommand;
-use domain::OrderRecord;
 use domain::Origin;
 use domain::market::Trade;
 use domain::session::TradingHours;
@@ -66,9 +65,11 @@ impl Bench {
     }
 
     fn done(&mut self) -> Vec<String> {
-        let name =
-            |order: &OrderRecord| format!("{} {}", order.request.client_order_id, order.status);
-        self.exchange.take_done().iter().map(name).collect()
+        let mut done = Vec::new();
+        self.exchange.take_done(|order| {
+            done.push(format!("{} {}", order.request.client_order_id, order.status));
+        });
+        done
     }
 }
 

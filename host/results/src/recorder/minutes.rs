@@ -191,8 +191,8 @@ impl Minutes {
             let from = rows[index];
             let to = from + rows_while(&slice.ts_event[from..], |ts| ts <= change.ts_event);
             excursion.follow(&slice.price[from..to]);
-            rows[index] =
-                from + slice.ts_event[from..to].partition_point(|ts| *ts < change.ts_event);
+            let at_fill = slice.ts_event[from..to].iter().rev();
+            rows[index] = to - at_fill.take_while(|ts| **ts == change.ts_event).count();
             excursion.held = change.held;
             excursion.money = change.trip_money;
             if let Some(trip) = &mut change.closed {
@@ -209,16 +209,16 @@ impl Minutes {
     }
 }
 
+/// Rows that are passed by a look at the last of them: the times of one line of the processor's cache.
+const PASSED_AT_ONCE: usize = 64 / size_of::<u64>();
+
 /// How many rows there are before the first whose time is not as asked; those before it all are. The way is
-/// short where fills and minutes follow each other, so the steps double from the first row on.
+/// short where fills and minutes follow each other, and the next look does not wait for the one before, as it
+/// would in a search.
 fn rows_while(ts_event: &[u64], is_so: impl Fn(u64) -> bool) -> usize {
-    let mut step = 1;
-    while ts_event.get(step - 1).is_some_and(|ts| is_so(*ts)) {
-        step *= 2;
-    }
-    // Row `step / 2 - 1` is as asked, row `step - 1` is not, or is not there.
-    let (from, to) = (step / 2, ts_event.len().min(step));
-    from + ts_event[from..to].partition_point(|ts| is_so(*ts))
+    let lines = ts_event.chunks_exact(PASSED_AT_ONCE);
+    let from = PASSED_AT_ONCE * lines.take_while(|line| is_so(line[PASSED_AT_ONCE - 1])).count();
+    from + ts_event[from..].iter().take_while(|ts| is_so(**ts)).count()
 }
 
 impl Excursion {

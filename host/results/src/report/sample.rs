@@ -275,7 +275,7 @@ impl Maker<'_> {
             _ => self.fill(&mut order, price),
         }
         self.mark(ts_event, price, side, number, instrument);
-        self.recorder.orders([&order]);
+        self.recorder.order(&order);
     }
 
     fn tell(&mut self, order: &OrderRecord, status: OrderStatus, kind: OrderEventKind) {

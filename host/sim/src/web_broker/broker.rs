@@ -269,7 +269,7 @@ impl Broker {
                 | OrderEventKind::PendingCancel => {}
             }
         }
-        self.exchange.take_done();
+        self.exchange.take_done(|_| ());
         any
     }
 
