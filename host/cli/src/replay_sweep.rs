@@ -84,7 +84,7 @@ fn made(args: &SweepArgs) -> Result<Ending> {
     let limits = args.run.limits.of_strategy()?;
     let instantiate = |attempt| -> Result<Box<dyn StrategyRuntime>, String> {
         let made = match attempt {
-            Attempt::First => module.instantiate_for_batches(limits, false),
+            Attempt::First { is_strict } => module.instantiate_quick(limits, is_strict),
             Attempt::Again => module.instantiate(limits),
         };
         match made {

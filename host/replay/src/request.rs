@@ -106,7 +106,7 @@ impl RunRequest {
         let are_trades = self.data.granularity.bars().is_none();
         let first = if can_be_made_again {
             let is_strict = are_trades && options.window == 1;
-            module.instantiate_for_batches(self.limits, is_strict)
+            module.instantiate_quick(self.limits, is_strict)
         } else {
             module.instantiate(self.limits)
         }?;

@@ -142,7 +142,7 @@ impl StrategyModule {
     ///
     /// # Errors
     /// As [`Self::instantiate`].
-    pub fn instantiate_for_batches(
+    pub fn instantiate_quick(
         &self,
         limits: Limits,
         is_strict: bool,

@@ -24,8 +24,12 @@ pub type Instantiate<'a> = dyn Fn(Attempt) -> Result<Box<dyn StrategyRuntime>, S
 /// Which attempt at a run a strategy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// The first, which may be quick: where it fails nothing of it is used.
-    First,
+    /// The first, which may be quick: where it fails nothing of it is used. A strict one hands over one trade
+    /// at a time.
+    First {
+        /// Whether it is strict.
+        is_strict: bool,
+    },
     /// The one after a failure, whose words hold.
     Again,
 }
@@ -154,7 +158,8 @@ impl ReplayRunner<'_> {
         days: Range<usize>,
         stop: &AtomicBool,
     ) -> Result<Outcome, String> {
-        let outcome = self.attempt(Attempt::First, window, config_json, days.clone(), stop)?;
+        let first = Attempt::First { is_strict: window == STRICT_WINDOW };
+        let outcome = self.attempt(first, window, config_json, days.clone(), stop)?;
         match outcome {
             // What it says of a failure may be rough.
             Outcome::Failed(_) => self.attempt(Attempt::Again, window, config_json, days, stop),

@@ -204,7 +204,7 @@ pub(crate) fn sandboxed(
     let mut last = None;
     let taken = seconds(|| {
         let made = if options.window == 1 {
-            module.instantiate_for_batches(Limits::default(), true)
+            module.instantiate_quick(Limits::default(), true)
         } else {
             module.instantiate(Limits::default())
         };

@@ -127,7 +127,7 @@ fn plan(series: &TradeSeries, runs: u64) -> Plan {
 fn instance(module: &StrategyModule, attempt: Attempt) -> Result<Box<dyn StrategyRuntime>, String> {
     let limits = Limits::default();
     let made = match attempt {
-        Attempt::First => module.instantiate_for_batches(limits, false),
+        Attempt::First { is_strict } => module.instantiate_quick(limits, is_strict),
         Attempt::Again => module.instantiate(limits),
     };
     match made {

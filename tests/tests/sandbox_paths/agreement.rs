@@ -91,7 +91,7 @@ fn run_quickly(
     config: &str,
 ) -> RunResult {
     let instance = |limits| {
-        let instance = module.instantiate_for_batches(limits, window == 1).unwrap();
+        let instance = module.instantiate_quick(limits, window == 1).unwrap();
         assert_eq!(instance.batch_rows() > 1, window == 1);
         instance
     };
@@ -290,7 +290,7 @@ fn an_allocator_is_not_trusted_where_orders_are_told_in_one_step() {
 #[test]
 fn batches_are_handed_over_where_nothing_is_lost_by_it() {
     let rows = |module: &StrategyModule, limits| {
-        module.instantiate_for_batches(limits, true).unwrap().batch_rows()
+        module.instantiate_quick(limits, true).unwrap().batch_rows()
     };
     let of = |text: &str, path| {
         let artefact = Artefact::from_bytes("one", wat::component(text, StringEncoding::UTF8));
@@ -346,7 +346,7 @@ fn a_batch_answers_nothing_that_the_host_refuses() {
     let text = with("", "").replace(";; MORE", &early);
     let bytes = wat::component(&text, StringEncoding::UTF8);
     let module = sandbox(None).prepare(Artefact::from_bytes("asks", bytes).unwrap()).unwrap();
-    let born = module.instantiate_for_batches(Limits::default(), true).unwrap();
+    let born = module.instantiate_quick(Limits::default(), true).unwrap();
     assert_eq!(born.batch_rows(), 1, "what cannot be made is made as without batches");
     let whole = ending(&run(&module, &series, 1, "{}").totals.status);
     assert!(whole.unwrap().2.contains("while it was made"));
