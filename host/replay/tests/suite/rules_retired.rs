@@ -105,7 +105,8 @@ fn ids_of_orders_that_were_taken_out_stay_taken() {
         "the same words as before"
     );
     bench.send(market("O-1", Buy, 100));
-    let refused = bench.exchange.take_done();
+    let mut refused = Vec::new();
+    bench.exchange.take_done(|order| refused.push(order.clone()));
     assert_eq!(refused[0].status, OrderStatus::Rejected);
     assert!(refused[0].rejection.as_ref().unwrap().text.contains("was used before"));
     bench.cancel(now, "O-1");
@@ -123,7 +124,7 @@ fn working_orders_keep_their_place_while_others_are_taken_out() {
     for number in 0..1_000 {
         bench.send(market(&format!("O-{number}"), Buy, 100));
         bench.trade(1_000);
-        assert_eq!(bench.exchange.take_done().len(), 1);
+        assert_eq!(bench.done(), [format!("O-{number} FILLED")]);
     }
     bench.send(limit("last", Buy, 100, "990"));
     bench.trade(989);
@@ -135,7 +136,7 @@ fn the_order_too_many_is_not_kept() {
     let mut bench = Bench::new(2);
     bench.send(market("O-1", Buy, 100));
     bench.trade(1_000);
-    bench.exchange.take_done();
+    assert_eq!(bench.done(), ["O-1 FILLED"]);
     bench.send(market("O-2", Buy, 100));
     assert!(!bench.exchange.is_exhausted(), "the limit itself is allowed");
     bench.exchange.take_events();
