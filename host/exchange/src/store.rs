@@ -91,6 +91,7 @@ struct Store {
     /// How each order ended that was taken out, from the first that this origin sent.
     ended: Vec<OrderStatus>,
     /// Orders that were taken out, at most [`SPARE_MAX`]; the next ones take their places in memory.
+    #[expect(clippy::vec_box, reason = "it is the boxes that are kept")]
     spare: Vec<Box<Order>>,
 }
 
