@@ -24,10 +24,9 @@ pub type Instantiate<'a> = dyn Fn(Attempt) -> Result<Box<dyn StrategyRuntime>, S
 /// Which attempt at a run a strategy is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// The first, which may be quick: where it fails nothing of it is used. A strict one hands over one trade
-    /// at a time.
+    /// The first, which may be quick: where it fails nothing of it is used.
     First {
-        /// Whether it is strict.
+        /// Whether the strategy is to have one trade at a time.
         is_strict: bool,
     },
     /// The one after a failure, whose words hold.
