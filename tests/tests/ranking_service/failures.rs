@@ -179,6 +179,9 @@ fn other_names_than_those_of_this_machine_are_refused() {
         assert_ne!(ask(&named, path, "rank.example:8080"), 421, "{path}");
         assert_eq!(ask(&named, path, "evil.example"), 421, "{path}");
     }
+    // Two names are no name, whichever a proxy in front goes by.
+    let two = [("Host", "localhost"), ("Host", "127.0.0.1")];
+    assert_eq!(http::request(served.address, "GET /health", &two, &[]).status, 400);
     let headers = [JSON, ("Host", "evil.example")];
     let body = json!({ "query": "{ schemaVersion }" }).to_string();
     let reply = http::request(served.address, "POST /graphql", &headers, body.as_bytes());

@@ -9,7 +9,7 @@ use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::header::{
     ACCEPT_RANGES, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, HeaderName, IF_MATCH, IF_MODIFIED_SINCE,
     IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, RETRY_AFTER, VARY,
     WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
@@ -132,8 +132,11 @@ fn log_access(response: &Response, time: Duration, _: &Span) {
     tracing::info!(target: "ranking::access", status, bytes, duration_ms, "answered");
 }
 
-/// Refuses who calls the service by a name that it does not have.
+/// Refuses who calls the service by a name that it does not have, or by two (RFC 9112, 3.2).
 async fn check_host(State(state): Shared, request: Request, next: Next) -> Response {
+    if request.headers().get_all(HOST).iter().nth(1).is_some() {
+        return plain(StatusCode::BAD_REQUEST, "a request has one Host header\n");
+    }
     if state.hosts.admits(request.uri(), request.headers()) {
         return next.run(request).await;
     }
