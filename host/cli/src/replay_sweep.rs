@@ -56,11 +56,7 @@ fn made(args: &SweepArgs) -> Result<Ending> {
     };
     let interrupt = Interrupt::listen()?;
     let request = replay_run::request(&args.run, SWEEP_WINDOW)?;
-    let module = match request.load_strategy(None, &|| interrupt.is_wanted()) {
-        Ok(module) => module,
-        Err(error) => return replay_run::ended(error),
-    };
-    let loaded = match request.data.load(&mut Screen::new(&interrupt, args.run.quiet)) {
+    let (module, loaded) = match request.load(&mut Screen::new(&interrupt, args.run.quiet)) {
         Ok(loaded) => loaded,
         Err(error) => return replay_run::ended(error),
     };

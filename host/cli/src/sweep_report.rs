@@ -11,6 +11,9 @@ use sweep::{Phase, Plan, Results, Score, Statistic, SweepManifest};
 use crate::args::Format;
 use crate::terminal::{columns, grouped, not_modelled, pairs, percent};
 
+/// Different warnings that are printed.
+const WARNINGS_PRINTED: usize = 5;
+
 /// `fast=5 slow=50`.
 pub(crate) fn parameters(plan: &Plan, combination: u64) -> String {
     let axes = plan.grid().axes().iter();
@@ -77,6 +80,7 @@ impl Report<'_> {
         if let Some(error) = self.first_error() {
             println!("\nfirst failed run: {error}");
         }
+        self.warnings();
         if let Some(warning) = self.manifest.made_from["options"]["warning"].as_str() {
             println!("\n{warning}");
         }
@@ -84,6 +88,20 @@ impl Report<'_> {
         let page = self.files.iter().find(|path| path.extension().is_some_and(|end| end == "html"));
         if let Some(page) = page {
             println!("\npage: {}", page.display());
+        }
+    }
+
+    /// What runs warn of, in the words of a single one.
+    fn warnings(&self) {
+        let SweepManifest { runs_warned, runs_done, warnings, .. } = &self.manifest;
+        if *runs_warned > 0 {
+            println!("\n{runs_warned} of {runs_done} runs warn of something:");
+        }
+        for warning in warnings.iter().take(WARNINGS_PRINTED) {
+            println!("{} of them: {}", warning.runs, warning.text);
+        }
+        if warnings.len() > WARNINGS_PRINTED {
+            println!("and of more; see `warnings` in sweep.json and the table");
         }
     }
 

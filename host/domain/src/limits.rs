@@ -7,6 +7,8 @@ pub const INSTRUMENTS_MAX: usize = 4;
 pub const CLIENT_ORDER_ID_MAX: usize = 36;
 /// Characters of a rejection's text (specification 2).
 pub const REASON_TEXT_MAX: usize = 512;
+/// Cash that a replay may begin with, in yen: nine times as much is still exact in 1/10,000 yen.
+pub const CASH_YEN_MAX: i64 = 100_000_000_000_000;
 /// Shares in a trading unit: far above every exchange's, and a lot times a price stays exact.
 pub const LOT_MAX: u64 = 1_000_000;
 /// Orders that may work at the same time in one replay.

@@ -109,6 +109,8 @@ pub struct Exchange {
     /// What the strategy's rejected orders leave in a run's folder, in bytes.
     rejected_bytes: u64,
     range_notes: RangeNotes,
+    /// Whether cash was held back anew for open orders, which no event tells.
+    has_reserved_again: bool,
     gap_warnings: RangeNotes,
     /// Orders that F11 has rejected.
     round_trips_rejected: u64,
@@ -150,6 +152,7 @@ impl Exchange {
             our_volume: Quantity::ZERO,
             rejected_bytes: 0,
             range_notes: RangeNotes::default(),
+            has_reserved_again: false,
             gap_warnings: RangeNotes::default(),
             round_trips_rejected: 0,
         }
@@ -165,6 +168,13 @@ impl Exchange {
     #[must_use]
     pub fn ticks(&self, instrument: InstrumentIx) -> TickTable {
         self.markets[usize::from(instrument.0)].instrument.ticks
+    }
+
+    /// Whether cash was held back anew for open orders since this was last asked. A new day and prices outside of
+    /// the range do so, and there is no event of it.
+    #[inline]
+    pub const fn take_reserved_again(&mut self) -> bool {
+        std::mem::replace(&mut self.has_reserved_again, false)
     }
 
     /// The days whose price range a trade has left so far, each in a line.

@@ -200,6 +200,7 @@ impl Exchange {
         }
         self.release(number);
         self.reserve(number);
+        self.has_reserved_again = true;
         true
     }
 }

@@ -1,5 +1,6 @@
 //! Why a request for a replay comes to nothing.
 
+use std::io;
 use std::path::PathBuf;
 
 use domain::instrument::InstrumentError;
@@ -26,6 +27,9 @@ pub enum RequestError {
     /// It was ended while the strategy was compiled.
     #[error("interrupted while the strategy was compiled; nothing was run")]
     Stopped,
+    /// The system gives no thread.
+    #[error("cannot start a thread that compiles the strategy: {0}")]
+    Thread(#[source] io::Error),
     /// The dates are in the wrong order.
     #[error("--start {first} is after --end {last}")]
     Dates {

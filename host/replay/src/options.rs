@@ -1,7 +1,7 @@
 //! What a replay can be told.
 
 use domain::adjustment::ExRights;
-use domain::limits::{INSTRUMENTS_MAX, LOT_MAX, WINDOW_ROWS_MAX};
+use domain::limits::{CASH_YEN_MAX, INSTRUMENTS_MAX, LOT_MAX, WINDOW_ROWS_MAX};
 use domain::{
     ExchangeCalendar, Instrument, InstrumentId, InstrumentIx, JstDate, Money, Price, Quantity,
     TickTable,
@@ -101,7 +101,7 @@ pub enum OptionsError {
     #[error("the lot is {0} shares; it must be at most {LOT_MAX}")]
     LargeLot(Quantity),
     /// The cash.
-    #[error("the cash is {0} yen; it must not be negative")]
+    #[error("the cash is {0} yen; it must be 0 to {CASH_YEN_MAX}")]
     Cash(Money),
 }
 
@@ -141,7 +141,7 @@ impl ReplayOptions {
         if let Some(lot) = lots.max().filter(|lot| lot.shares() > LOT_MAX) {
             return Err(OptionsError::LargeLot(lot));
         }
-        if self.cash < Money::ZERO {
+        if !(Money::ZERO..=Money::from_yen(CASH_YEN_MAX)).contains(&self.cash) {
             return Err(OptionsError::Cash(self.cash));
         }
         Ok(())

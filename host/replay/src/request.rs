@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 use domain::Money;
@@ -75,9 +78,8 @@ pub enum RequestOutcome {
 }
 
 impl RunRequest {
-    /// Loads the strategy and the data, replays, and writes the folder. The strategy comes first: it
-    /// is quick, and its errors should not wait for the data. `driver` paces the run and commands it;
-    /// `live` takes every row too, before the folder does.
+    /// Loads the strategy and the data, replays, and writes the folder. `driver` paces the run and commands
+    /// it; `live` takes every row too, before the folder does.
     ///
     /// At which row of a window a strategy has failed nobody can tell, and what it may use is counted by the
     /// window. So a run with a larger window whose strategy fails is made again with window 1, where the driver
@@ -94,8 +96,7 @@ impl RunRequest {
         observer: &mut dyn RunObserver,
     ) -> Result<RequestOutcome, RequestError> {
         let watch = Stopwatch::start();
-        let module = self.load_strategy(None, &|| observer.is_cancelled())?;
-        let data = self.data.load(observer)?;
+        let (module, data) = self.load(observer)?;
         let loading = watch.elapsed();
         let mut options = self.options(&data);
         let mut folder = self.out.as_deref().map(|out| self.folder(out)).transpose()?;
@@ -103,6 +104,10 @@ impl RunRequest {
         let mut nothing = TotalsOnly;
         let is_watched = live.is_some();
         let can_be_made_again = !is_watched && driver.rewind();
+        // What fails in a larger window is told by the run with window 1.
+        if !can_be_made_again {
+            options.window = 1;
+        }
         let are_trades = self.data.granularity.bars().is_none();
         let first = if can_be_made_again {
             let is_strict = are_trades && options.window == 1;
@@ -163,6 +168,46 @@ impl RunRequest {
             Some(clock) => folder.with_people(clock),
             None => Ok(folder),
         }
+    }
+
+    /// The strategy and the data, loaded at the same time: to compile a strategy takes as long as to read a
+    /// month of trades. Where both cannot be used the strategy's error is told, and it ends the loading of the
+    /// data.
+    ///
+    /// # Errors
+    /// [`RequestError`] of either, or when the observer wants an end.
+    pub fn load(
+        &self,
+        observer: &mut dyn RunObserver,
+    ) -> Result<(StrategyModule, DataSet), RequestError> {
+        let (stop, has_failed) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(1);
+            let (stop, has_failed) = (&stop, &has_failed);
+            let compile = move || {
+                let module = self.load_strategy(None, &|| stop.load(Ordering::Relaxed));
+                has_failed.store(module.is_err(), Ordering::Relaxed);
+                // Who waits for it is there until it comes.
+                _ = sender.send(module);
+            };
+            let started = thread::Builder::new().name("strategy".to_owned());
+            if let Err(error) = started.spawn_scoped(scope, compile) {
+                return Err(RequestError::Thread(error));
+            }
+            let data = self.data.load(&mut Loads { observer: &mut *observer, has_failed });
+            let module = loop {
+                match receiver.recv_timeout(PROGRESS_EVERY) {
+                    Ok(module) => break module,
+                    Err(RecvTimeoutError::Timeout) if observer.is_cancelled() => {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    // It panicked, and so does the scope.
+                    Err(RecvTimeoutError::Disconnected) => return Err(RequestError::Stopped),
+                }
+            };
+            Ok((module?, data?))
+        })
     }
 
     /// The strategy, ready to run, unless `stopped` says yes while it is compiled; the path none takes
@@ -255,6 +300,34 @@ impl RunRequest {
             names: (!data.names.is_empty()).then(|| data.names.clone()),
             ..manifest
         }
+    }
+}
+
+/// Is told how the loading of the data goes on, and ends it where the strategy cannot be used.
+struct Loads<'a> {
+    observer: &'a mut dyn RunObserver,
+    has_failed: &'a AtomicBool,
+}
+
+impl RunObserver for Loads<'_> {
+    fn load_begins(&mut self, bytes: u64) {
+        self.observer.load_begins(bytes);
+    }
+
+    fn file_begins(&mut self, name: &str, bytes: u64) {
+        self.observer.file_begins(name, bytes);
+    }
+
+    fn file_read(&mut self, bytes: u64, rows: u64) {
+        self.observer.file_read(bytes, rows);
+    }
+
+    fn file_ends(&mut self) {
+        self.observer.file_ends();
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed) || self.observer.is_cancelled()
     }
 }
 

@@ -400,7 +400,11 @@ impl Run<'_> {
             if self.exchange.done() >= DONE_ORDERS_MAX {
                 self.exchange.take_done(|order| self.recorder.order(order));
             }
+            let has_reserved_again = self.exchange.take_reserved_again();
             if self.events.is_empty() {
+                if has_reserved_again {
+                    self.push_portfolio();
+                }
                 return Ok(());
             }
             // Orders of clients change the account, but are none of the strategy's business.

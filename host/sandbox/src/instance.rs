@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::account::PortfolioView;
 use domain::fault::{Fault, FaultKind, Identity};
-use domain::limits::FUEL_EVENTS_MAX;
+use domain::limits::{FUEL_EVENTS_MAX, WINDOW_ROWS_MAX};
 use domain::market::Window;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{AccountEvent, Instrument, OrderEvent, TsNanos};
@@ -28,6 +28,10 @@ pub struct StrategyInstance {
     capabilities: Capabilities,
     /// Rows of the present window that are handled.
     reached: u32,
+    /// Whether the present window is a single row.
+    is_single: bool,
+    /// Rows of a larger window that it is given in one call.
+    window_rows: u32,
     /// Times of the rows of the present window, to name the event of a fault.
     window_start: Option<TsNanos>,
     ts_event: Option<TsNanos>,
@@ -50,6 +54,17 @@ const FEED_ROWS_MAX: u64 = 256;
 const FEED_FUEL_PART: u64 = 16;
 /// At most so many times more than the last time.
 const FEED_GROWTH: u64 = 4;
+/// This part of the fuel of one row of the market is what a call that handles some has for all of them: where it does,
+/// each of them has enough with window 1 too, whatever its calls cost by themselves.
+const WINDOW_FUEL_PART: u64 = 2;
+
+/// So many rows are expected to need a part of the fuel of one, by what some have used.
+fn rows_at_once(per_event: u64, used: u64, rows: u32, most: u64) -> u32 {
+    let each = (used / u64::from(rows).max(1)).max(1);
+    let most = most.min(u64::from(WINDOW_ROWS_MAX));
+    // At most 65,536.
+    (per_event / FEED_FUEL_PART / each).clamp(1, most) as u32
+}
 
 impl StrategyInstance {
     pub(crate) fn new(
@@ -62,6 +77,8 @@ impl StrategyInstance {
             running,
             capabilities,
             reached: 0,
+            is_single: true,
+            window_rows: FEED_ROWS_FIRST,
             window_start: None,
             ts_event: None,
             feeder,
@@ -137,7 +154,7 @@ impl StrategyInstance {
             let row = self.reached;
             let end = limit.min(row.saturating_add(self.feed_rows));
             // What one event may do, all of them may.
-            self.running.store.data_mut().begin_rows(1);
+            self.running.store.data_mut().begin_event();
             let used_before = self.running.fuel_used();
             let Self { running, feeder, .. } = &mut *self;
             let fed = running.call(per_event, |_, store| match feeder {
@@ -152,11 +169,9 @@ impl StrategyInstance {
                 }
             };
             self.reached = reached;
-            let rows = u64::from(reached - row).max(1);
-            let each = ((self.running.fuel_used() - used_before) / rows).max(1);
+            let fuel = self.running.fuel_used() - used_before;
             let most = (u64::from(self.feed_rows) * FEED_GROWTH).min(FEED_ROWS_MAX);
-            // At most 256.
-            self.feed_rows = (per_event / FEED_FUEL_PART / each).clamp(1, most) as u32;
+            self.feed_rows = rows_at_once(per_event, fuel, reached - row, most);
             if !self.running.store.data().actions.is_empty() {
                 break;
             }
@@ -168,8 +183,8 @@ impl StrategyInstance {
         self.running.store.data().limits.fuel_per_lifecycle_call
     }
 
-    /// Fuel of a call that handles so many events: of many together that of [`FUEL_EVENTS_MAX`], so that an
-    /// endless loop ends soon in a large window too. A run that needs more there is made again with window 1.
+    /// Fuel of a call that tells of so many events: of many together that of [`FUEL_EVENTS_MAX`], so that an
+    /// endless loop ends soon there too.
     fn events_fuel(&self, events: usize) -> u64 {
         let events = events.clamp(1, FUEL_EVENTS_MAX) as u64;
         self.running.store.data().limits.fuel_per_event.saturating_mul(events)
@@ -209,7 +224,7 @@ impl StrategyRuntime for StrategyInstance {
     fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
-        self.running.store.data_mut().begin_rows(1);
+        self.running.store.data_mut().begin_event();
         self.call("start", fuel, |calls, store| calls.start(store, now.nanos()))?;
         Ok(self.take_actions())
     }
@@ -227,6 +242,11 @@ impl StrategyRuntime for StrategyInstance {
             self.reached = 0;
             self.window_start = first;
         }
+        match window {
+            Window::Resume => {}
+            Window::OneTrade(_) | Window::OneBar(_) => self.is_single = true,
+            Window::Trades(_) | Window::Bars(_) => self.is_single = false,
+        }
         match (window, &self.feeder) {
             (Window::Trades(columns), Some(feeder)) if self.is_strict => {
                 feeder.fill(&mut self.running.store, columns);
@@ -242,9 +262,16 @@ impl StrategyRuntime for StrategyInstance {
         // with its message. Otherwise the window's first row stands for it.
         self.ts_event = self.window_start;
         let before = self.reached;
-        let rows = limit.saturating_sub(before) as usize;
-        let fuel = self.events_fuel(rows);
-        self.running.store.data_mut().begin_rows(rows);
+        let per_event = self.running.store.data().limits.fuel_per_event;
+        let (limit, fuel) = match self.is_single {
+            true => (limit, per_event),
+            false => {
+                let limit = limit.min(before.saturating_add(self.window_rows));
+                (limit, per_event / WINDOW_FUEL_PART)
+            }
+        };
+        self.running.store.data_mut().begin_event();
+        let used_before = self.running.fuel_used();
         let reached =
             self.call("advance", fuel, |calls, store| calls.advance(store, window, limit))?;
         if reached <= before || reached > limit {
@@ -257,6 +284,11 @@ impl StrategyRuntime for StrategyInstance {
             ));
         }
         self.reached = reached;
+        if !self.is_single {
+            let fuel = self.running.fuel_used() - used_before;
+            let most = u64::from(self.window_rows) * FEED_GROWTH;
+            self.window_rows = rows_at_once(per_event, fuel, reached - before, most);
+        }
         Ok(Outcome { reached, actions: self.take_actions() })
     }
 
@@ -288,7 +320,7 @@ impl StrategyRuntime for StrategyInstance {
     fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
-        self.running.store.data_mut().begin_rows(1);
+        self.running.store.data_mut().begin_event();
         self.call("stop", fuel, |calls, store| calls.stop(store, now.nanos()))?;
         Ok(self.take_actions())
     }

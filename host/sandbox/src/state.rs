@@ -31,12 +31,10 @@ struct Written {
     output: usize,
     /// Orders, changes and cancels in this run.
     commands: u64,
-    /// Records of the present event, or of the present window's rows.
+    /// Records of the present event, or of all rows that the present call handles.
     event_records: usize,
     /// Cost of log, signals and narratives of the same.
     event_output: usize,
-    /// Rows that the present call may handle; each has a budget.
-    events: usize,
     /// The instant whose answers share a budget; none while rows are handled.
     answered: Option<TsNanos>,
 }
@@ -134,12 +132,12 @@ impl State {
         Ok(())
     }
 
-    /// A call begins that may handle so many rows of the market: each has the budget of an event.
+    /// A call begins that handles an event, or some rows of the market: they have the budget of one event
+    /// together. What stays within it would row by row; where it does not, the run with window 1 tells.
     #[inline]
-    pub(crate) fn begin_rows(&mut self, rows: usize) {
+    pub(crate) fn begin_event(&mut self) {
         let written = &mut self.written;
-        (written.event_records, written.event_output) = (0, 0);
-        (written.events, written.answered) = (rows.max(1), None);
+        (written.event_records, written.event_output, written.answered) = (0, 0, None);
     }
 
     /// A call begins that tells what happened to orders. All answers at one instant share a budget,
@@ -147,7 +145,7 @@ impl State {
     #[inline]
     pub(crate) fn begin_answers(&mut self, instant: TsNanos) {
         if self.written.answered != Some(instant) {
-            self.begin_rows(1);
+            self.begin_event();
             self.written.answered = Some(instant);
         }
     }
@@ -191,10 +189,8 @@ impl State {
         written.event_records += 1;
         written.event_output += cost;
         written.output += cost;
-        let events = written.events.max(1);
-        let each = |used: usize| used.div_ceil(events);
-        limits.allow(GuestLimit::Records, each(written.event_records))?;
-        limits.allow(GuestLimit::EventOutput, each(written.event_output))?;
+        limits.allow(GuestLimit::Records, written.event_records)?;
+        limits.allow(GuestLimit::EventOutput, written.event_output)?;
         limits.allow(GuestLimit::Output, written.output)
     }
 

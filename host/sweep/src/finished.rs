@@ -56,6 +56,11 @@ impl Results {
         self.rows[plan.train_rows(fold)].iter().all(Option::is_some)
     }
 
+    /// The numbers of the runs that have some.
+    pub(crate) fn scores(&self) -> impl Iterator<Item = &Score> {
+        self.rows.iter().flatten().filter_map(|run| run.score.as_ref())
+    }
+
     /// Runs that are done.
     #[must_use]
     pub fn done(&self) -> usize {

@@ -5,11 +5,11 @@
 //! last member `checksum` is the xxh3-64 of the bytes before it. Lines are only ever appended. A last
 //! line that was cut off by a crash is dropped; damage anywhere else is an error.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use atomic_file::AtomicFile;
+use atomic_file::{AtomicFile, UNFINISHED_PREFIX};
 use domain::limits::SWEEP_JOURNAL_LINE_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,8 @@ pub const JOURNAL_FILE: &str = "journal.jsonl";
 const CHECKSUM: &str = ",\"checksum\":\"";
 /// Bytes of a header, which holds all values of the grid.
 const HEADER_MAX: usize = 64 << 20;
+/// Bytes with which all headers begin.
+const HEADER_BEGIN: usize = 8;
 
 /// A line after the first.
 #[derive(Debug, Deserialize)]
@@ -82,6 +84,9 @@ pub enum JournalError {
         /// What is different.
         difference: String,
     },
+    /// The file is somebody's.
+    #[error("{0} is of no sweep; choose another folder")]
+    NoSweep(PathBuf),
     /// A line in the middle is damaged.
     #[error("{path}, line {line}: {problem}; delete the folder and sweep again")]
     Damaged {
@@ -213,8 +218,10 @@ impl Journal {
 
     fn read_or_start(&mut self, header: &Value) -> Result<Kept, JournalError> {
         let mut lines = self.lines()?;
+        self.check_ours(header)?;
         let Some(found) = self.header(&mut lines)? else {
-            // Nothing was finished before the header was whole.
+            // Nothing was finished before the header was whole, so there is nothing else of a sweep.
+            self.check_alone()?;
             return self.start(header).map(|()| Kept::default());
         };
         if found != *header {
@@ -225,6 +232,35 @@ impl Journal {
         let good = lines.good_bytes;
         self.file.set_len(good).map_err(|error| self.failed(error))?;
         Ok(kept)
+    }
+
+    /// A file of this name that begins like no journal is somebody's.
+    fn check_ours(&self, header: &Value) -> Result<(), JournalError> {
+        let line = sealed(header).map_err(|error| self.failed(error.into()))?;
+        let begin = &line.as_bytes()[..HEADER_BEGIN.min(line.len())];
+        let mut found = Vec::new();
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(0)).map_err(|error| self.failed(error))?;
+        let read = file.take(begin.len() as u64).read_to_end(&mut found);
+        read.map_err(|error| self.failed(error))?;
+        (&self.file).seek(SeekFrom::Start(0)).map_err(|error| self.failed(error))?;
+        if begin.starts_with(&found) { Ok(()) } else { Err(self.no_sweep()) }
+    }
+
+    /// A sweep that has not begun leaves nothing but its journal and what it had not finished writing.
+    fn check_alone(&self) -> Result<(), JournalError> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        for entry in fs::read_dir(folder).map_err(|error| self.failed(error))? {
+            let name = entry.map_err(|error| self.failed(error))?.file_name();
+            if name != JOURNAL_FILE && !name.to_string_lossy().starts_with(UNFINISHED_PREFIX) {
+                return Err(self.no_sweep());
+            }
+        }
+        Ok(())
+    }
+
+    fn no_sweep(&self) -> JournalError {
+        JournalError::NoSweep(self.path.clone())
     }
 
     fn lines(&self) -> Result<Lines<BufReader<&File>>, JournalError> {

@@ -19,7 +19,9 @@ use crate::score::Statistic;
 use crate::table;
 
 /// Version of the folder's form.
-pub const SWEEP_VERSION: u32 = 4;
+pub const SWEEP_VERSION: u32 = 5;
+/// Different warnings that a manifest names.
+const WARNINGS_MAX: usize = 20;
 
 /// What a sweep was made from.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -125,6 +127,10 @@ pub struct SweepManifest {
     pub runs_verified: usize,
     /// Those of them in which something else happened then; they are not ranked.
     pub runs_saw_the_future: usize,
+    /// Runs that warn of something.
+    pub runs_warned: usize,
+    /// The first warning of each, those of most runs first; at most 20.
+    pub warnings: Vec<SweepWarning>,
     /// How many of the best runs were to be made again with window 1.
     pub verify: usize,
     /// By what the best run was chosen.
@@ -146,6 +152,30 @@ pub struct SweepManifest {
     pub rules: BTreeMap<String, String>,
     /// The columns of the table with their meaning.
     pub columns: Vec<Value>,
+}
+
+/// What some runs warn of first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SweepWarning {
+    /// How many do.
+    pub runs: usize,
+    /// The sentence.
+    pub text: String,
+}
+
+impl SweepWarning {
+    fn of(results: &Results) -> Vec<Self> {
+        let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
+        for text in results.scores().filter_map(|score| score.warning.as_deref()) {
+            *runs.entry(text).or_default() += 1;
+        }
+        let warnings = runs.into_iter().map(|(text, runs)| Self { runs, text: text.to_owned() });
+        let mut warnings: Vec<Self> = warnings.collect();
+        warnings.sort_by(|one, next| (next.runs, &one.text).cmp(&(one.runs, &next.text)));
+        warnings.truncate(WARNINGS_MAX);
+        warnings
+    }
 }
 
 impl SweepManifest {
@@ -171,6 +201,8 @@ impl SweepManifest {
             runs_failed: results.failed(),
             runs_verified: results.verified.len(),
             runs_saw_the_future: results.futures_seen().count(),
+            runs_warned: results.scores().filter(|score| score.warnings > 0).count(),
+            warnings: SweepWarning::of(results),
             verify,
             rank_by: rank_by.name().to_owned(),
             best_run: best,

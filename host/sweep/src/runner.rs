@@ -5,11 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::adjustment::ExRights;
-use domain::limits::SWEEP_ERROR_TEXT_MAX;
 use domain::strategy::StrategyRuntime;
 use domain::{Instrument, InstrumentIx, Price};
 
-use crate::score::{Score, score};
+use crate::score::{Score, cut, score};
 use replay::driver::{RunCommand, Unpaced, Watched};
 use replay::{MarketDay, ReplayOptions, replay};
 use results::RunStatus;
@@ -211,16 +210,10 @@ fn words(panic: &(dyn std::any::Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// At most [`SWEEP_ERROR_TEXT_MAX`] characters.
-fn cut(text: String) -> String {
-    match text.char_indices().nth(SWEEP_ERROR_TEXT_MAX) {
-        Some((end, _)) => format!("{} ...", &text[..end]),
-        None => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use domain::limits::SWEEP_ERROR_TEXT_MAX;
+
     use super::*;
 
     #[test]

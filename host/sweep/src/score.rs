@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use domain::Money;
+use domain::limits::SWEEP_ERROR_TEXT_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -70,6 +71,11 @@ pub struct Score {
     pub commission: Money,
     /// xxh3-128 of the event log.
     pub digest: String,
+    /// Sentences that a reader of the run must know: its warnings, and then its notes.
+    pub warnings: u64,
+    /// The first of them, at most [`SWEEP_ERROR_TEXT_MAX`] characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// The numbers of a run, from its statistics.
@@ -98,6 +104,16 @@ pub fn score(totals: &RunTotals) -> Score {
         turnover: totals.performance.turnover,
         commission: totals.commission,
         digest: summary.event_log_digest,
+        warnings: (totals.warnings.len() + totals.notes.len()) as u64,
+        warning: totals.warnings.iter().chain(&totals.notes).next().map(|text| cut(text.clone())),
+    }
+}
+
+/// At most [`SWEEP_ERROR_TEXT_MAX`] characters.
+pub(crate) fn cut(text: String) -> String {
+    match text.char_indices().nth(SWEEP_ERROR_TEXT_MAX) {
+        Some((end, _)) => format!("{} ...", &text[..end]),
+        None => text,
     }
 }
 
@@ -247,6 +263,8 @@ pub(super) fn scored(sharpe: Option<f64>, max_drawdown_ratio: f64) -> Score {
         turnover: Money::from_yen(1_000_000),
         commission: Money::ZERO,
         digest: "0123".to_owned(),
+        warnings: 0,
+        warning: None,
     }
 }
 

@@ -180,6 +180,10 @@ pub fn tail_columns() -> Vec<Column> {
         optional "verified": Text,
             "yes: with window 1 the same happened; saw the future: it did not; empty: not looked at",
             row.verdict.map(Verdict::as_str);
+        optional "warnings": Int, "sentences that a reader of the run must know",
+            row.number(|score| score.warnings);
+        optional "warning": Text, "the first of them",
+            row.run.score.as_ref().and_then(|score| score.warning.clone());
     }
 }
 

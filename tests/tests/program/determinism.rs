@@ -209,6 +209,9 @@ fn a_strategy_that_fails_leaves_the_same_folder_with_every_window() {
         ("panics-in-event", "--param at=9000"),
         ("panics-in-event", "--param at=21500"),
         ("grows-memory", ""),
+        // Too much at one trade is too much, however many others are quiet.
+        ("floods-output", "--param at=9000 --param count=5000 --param bytes=20"),
+        ("floods-output", "--param at=9000 --param count=4000 --param bytes=400"),
     ] {
         let guest = built::test_guest(guest).display().to_string();
         let run = |window: u32, out: &str| {
@@ -269,6 +272,14 @@ fn the_fuel_of_a_trade_does_not_depend_on_batches() {
         assert_eq!((scarce.code, scarce.errors.as_str()), (0, plain.errors.as_str()), "{fuel}");
         assert!(rows("scarce") == rows("plain"), "{fuel}");
         assert_eq!(user.said("replay verify scarce --quiet").code, 0, "{fuel}");
+    }
+    // Nor on the window, of which many trades together need less than that many times the limit.
+    for window in [2, 16, 1_024] {
+        let scarce = run(&format!("--window {window} --limit fuel={enough}"), "scarce");
+        assert_eq!(scarce.code, 0, "{window}: {}", scarce.errors);
+        assert!(rows("scarce") == rows("plain"), "{window}");
+        let failed = run(&format!("--window {window} --limit fuel={too_little}"), "failed");
+        assert_eq!(failed.code, 3, "{window}: {}", failed.errors);
     }
     let failed = run(&format!("--limit fuel={too_little}"), "failed");
     let told = format!("used up its fuel of {too_little} units in one call");

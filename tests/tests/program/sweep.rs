@@ -139,6 +139,54 @@ fn a_folder_with_something_else_is_left_alone() {
 }
 
 #[test]
+fn a_journal_of_something_else_is_left_alone() {
+    let user = UserFolder::with_sample(1, 500);
+    let arguments = format!("{SWEEP} --grid fast=5 --param slow=20 --out out");
+    fs::create_dir(user.path("out")).unwrap();
+    // No line, a line without an end, a whole one, and one that is cut like a sweep's.
+    for journal in ["", "todo: nothing", "{\"day\":1}\n{\"day\":2}\n", "{\"all_op"] {
+        fs::write(user.path("out/journal.jsonl"), journal).unwrap();
+        fs::write(user.path("out/sweep.csv"), "mine").unwrap();
+        let said = user.said(&arguments);
+        assert_eq!(said.code, 1, "{journal}: {}", said.errors);
+        let advice = "is of no sweep; choose another folder";
+        assert!(said.errors.contains(advice), "{journal}: {}", said.errors);
+        assert_eq!(fs::read_to_string(user.path("out/journal.jsonl")).unwrap(), journal);
+        assert_eq!(fs::read_to_string(user.path("out/sweep.csv")).unwrap(), "mine");
+    }
+    // One that was killed while it wrote the first line goes on.
+    fs::remove_file(user.path("out/sweep.csv")).unwrap();
+    good(&user, &arguments);
+}
+
+#[test]
+fn what_single_runs_warn_of_a_sweep_tells_too() {
+    let user = UserFolder::with_sample(3, 2_000);
+    // Too little money for a second round trip in a day: rule F11 rejects, and each run says how often.
+    let poor = "--cash 600000 --same-day-round-trips refuse";
+    let (text, _) = good(&user, &format!("{SWEEP} {SMALL} {poor} --out out"));
+    let single = format!("replay run sma-cross --data data --instrument 7203.TSE --quiet {poor}");
+    let single =
+        format!("{single} --param fast=5 --param slow=20 --param quantity=200 --format json");
+    let (single, _) = good(&user, &single);
+    let single: serde_json::Value = serde_json::from_str(&single).unwrap();
+    let note = single["manifest"]["notes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find_map(|note| note.as_str().filter(|note| note.contains("F11")));
+    let note = note.unwrap_or_else(|| panic!("no note of F11 in {single:#}"));
+    assert!(text.contains("9 of 9 runs warn of something:") && text.contains(note), "{text}");
+    let json = fs::read_to_string(user.path("out/sweep.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["runs_warned"], 9);
+    assert!(json["warnings"].to_string().contains(note), "{}", json["warnings"]);
+    let table = read_table(user.path("out/sweep.parquet")).unwrap();
+    let Some(Values::Text(warnings)) = table.column("warning") else { panic!("no warnings") };
+    assert_eq!(warnings[0].as_deref(), Some(note));
+}
+
+#[test]
 fn a_sweep_whose_runs_all_fail_fails() {
     let user = UserFolder::with_sample(1, 500);
     let (code, _) = user.bad(&format!("{SWEEP} --grid fats=5,6 --out out"));

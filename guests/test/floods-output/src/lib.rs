@@ -1,5 +1,5 @@
 //! Makes the host keep something at every trade: the parameter `flood` says what, `count` how many,
-//! `bytes` how long each is.
+//! `bytes` how long each is; `at` is the number of the only trade, from 1.
 
 use kumiki_sdk::prelude::*;
 
@@ -36,6 +36,8 @@ pub struct FloodsOutput {
     count: usize,
     bytes: usize,
     answers: bool,
+    at: usize,
+    seen: usize,
     made: u64,
 }
 
@@ -87,11 +89,17 @@ impl Strategy for FloodsOutput {
             count: params.count("count", 1, 1..=usize::MAX)?,
             bytes: params.count("bytes", 0, 0..=usize::MAX)?,
             answers: params.boolean("answers", false)?,
+            at: params.count("at", 0, 0..=usize::MAX)?,
+            seen: 0,
             made: 0,
         })
     }
 
     fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
+        self.seen += 1;
+        if self.at != 0 && self.at != self.seen {
+            return;
+        }
         let times = if self.flood == Flood::Tags { 1 } else { self.count };
         for _ in 0..times {
             self.one(context, trade.instrument);

@@ -483,6 +483,6 @@ fn options_that_make_no_sense_are_refused() {
     );
     assert_eq!(
         message(|o| o.cash = Money::from_yen(-1)),
-        "the cash is -1 yen; it must not be negative"
+        "the cash is -1 yen; it must be 0 to 100000000000000"
     );
 }

@@ -5,6 +5,7 @@ use crate::common::{
     tagged, told, until,
 };
 use domain::{Money, OrderModify, OrderSide, TimeInForce};
+use replay::{TradingDay, Unpaced};
 
 use OrderSide::Buy;
 use TimeInForce::{AtTheClose, AtTheOpen};
@@ -244,4 +245,21 @@ fn f7_orders_that_live_on_are_checked_against_each_new_day() {
         ["O-1 REJECTED INSUFFICIENT_FUNDS: CASH: needs up to 114900 yen at 1149 a share, 114000 \
           yen are free t=-32400"]
     );
+}
+
+#[test]
+fn what_a_new_day_holds_back_is_in_the_account_before_its_first_trade() {
+    // A stop above everything: cash for it is held back at the upper limit of each day, 300 and then 400 yen above
+    // the last close.
+    let market = Market::default()
+        .at_times(6, &[("09:00:00.5", "1000", 100), ("15:30:00", "1190", 100)])
+        .at_times(7, &[("09:00:00.5", "1190", 100), ("15:30:00", "1185", 100)]);
+    let order = until(8, stop("O-1", Buy, 100, "1250"));
+    let mut script = Script { asks: true, ..Script::default() }.after(1, order);
+    let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
+    let result = common::in_memory(days, &mut script, &options(), &mut Unpaced);
+    assert_eq!(result.totals.order_counts.rejected, 0);
+    let yen = |yen: i64| Money::from_yen(yen);
+    let seen = [yen(0), yen(130_000), yen(149_000), yen(149_000)];
+    assert_eq!(script.reserved_seen, seen);
 }

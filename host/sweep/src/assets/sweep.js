@@ -108,6 +108,11 @@ function head() {
   if (MANIFEST.runs_saw_the_future > 0) {
     notices.append(element("p", t("sawFutureNotice", { count: wholeNumber(MANIFEST.runs_saw_the_future) }), "alert"));
   }
+  for (const { runs, text } of MANIFEST.warnings) {
+    const notice = element("p", t("warnedNotice", { count: wholeNumber(runs), total: wholeNumber(MANIFEST.runs_done) }), "alert");
+    notice.append(" ", recorded(text));
+    notices.append(notice);
+  }
   const warning = (MADE_FROM.options || {}).warning;
   if (warning) {
     const notice = element("p", undefined, "notice strong");
@@ -266,7 +271,7 @@ function map() {
   });
   byId("heat").setAttribute("aria-label", best === undefined ? t("noNumbers", { label }) : t("mapLabel", { label, axes: flat ? AXES[state.x].name : t("twoAxes", { x: AXES[state.x].name, y: yAxis.name }), best: written(kind, number(best, state.statistic)), at: parameters(best) }));
   scale(values.length ? [up ? low : high, up ? high : low] : null, kind);
-  byId("map-hint").textContent = [t(AXES.length > 2 ? "cellBest" : "cellRun"), t("cellColours"), RUNS.errors.length ? t("cellCross") : "", t("cellKeys")].join("");
+  byId("map-hint").textContent = [t(AXES.length > 2 ? "cellBest" : "cellRun"), t("cellColours"), RUNS.errors.length ? t("cellCross") : "", best !== undefined && RUNS.verified[best] === null ? t("bestUnverified") : "", t("cellKeys")].join("");
 }
 
 function scale(ends, kind) {

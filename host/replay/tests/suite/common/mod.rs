@@ -86,6 +86,10 @@ pub(crate) struct Script {
     pub(crate) on_account: Vec<Action>,
     /// What it was told, in words.
     pub(crate) told: Vec<String>,
+    /// Whether it asks for the account, and the cash that was held back whenever it saw a trade.
+    pub(crate) asks: bool,
+    pub(crate) reserved_seen: Vec<Money>,
+    reserved: Money,
     seen: u64,
     in_window: u32,
 }
@@ -104,7 +108,7 @@ impl StrategyRuntime for Script {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        Capabilities { portfolio: self.asks, ..Capabilities::default() }
     }
 
     fn init(&mut self, _: &str, _: &[Instrument]) -> Result<(), Box<Fault>> {
@@ -122,6 +126,7 @@ impl StrategyRuntime for Script {
         while self.in_window < limit {
             self.in_window += 1;
             self.seen += 1;
+            self.reserved_seen.push(self.reserved);
             if let Some(actions) = self.steps.remove(&self.seen) {
                 return Ok(Outcome { reached: self.in_window, actions });
             }
@@ -149,7 +154,9 @@ impl StrategyRuntime for Script {
         Ok(self.steps.remove(&u64::MAX).unwrap_or_default())
     }
 
-    fn set_portfolio(&mut self, _: &PortfolioView) {}
+    fn set_portfolio(&mut self, view: &PortfolioView) {
+        self.reserved = view.account.reserved;
+    }
 
     fn take_log(&mut self) -> Vec<LogLine> {
         vec![]
