@@ -36,7 +36,7 @@ pub enum Attempt {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// It went through.
-    Scored(Score),
+    Scored(Box<Score>),
     /// The strategy failed, or made the engine fail; the others go on.
     Failed(String),
     /// It was stopped from outside and left nothing.
@@ -47,7 +47,7 @@ impl Outcome {
     /// The numbers of a run that went through.
     pub(crate) fn score(self) -> Option<Score> {
         match self {
-            Self::Scored(score) => Some(score),
+            Self::Scored(score) => Some(*score),
             Self::Failed(_) | Self::Stopped => None,
         }
     }
@@ -198,7 +198,7 @@ impl ReplayRunner<'_> {
             }
         };
         Ok(match &result.status {
-            RunStatus::Completed => Outcome::Scored(score(&result)),
+            RunStatus::Completed => Outcome::Scored(Box::new(score(&result))),
             RunStatus::Interrupted => Outcome::Stopped,
             RunStatus::Failed(fault) => Outcome::Failed(cut(fault.to_string())),
         })

@@ -50,7 +50,10 @@ impl Runner for Distance {
         match a {
             13 => Ok(Outcome::Failed("bad luck".to_owned())),
             17 => Err("no memory".to_owned()),
-            a => Ok(Outcome::Scored(scored(Some(days.start as f64 - (a - 7).abs() as f64), 0.1))),
+            a => Ok(Outcome::Scored(Box::new(scored(
+                Some(days.start as f64 - (a - 7).abs() as f64),
+                0.1,
+            )))),
         }
     }
 
@@ -72,7 +75,7 @@ impl Runner for Distance {
         if (self.sees_the_future)(a) {
             score.digest = "4567".to_owned();
         }
-        Ok(Outcome::Scored(score))
+        Ok(Outcome::Scored(Box::new(score)))
     }
 }
 
