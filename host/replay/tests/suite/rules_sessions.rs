@@ -255,7 +255,8 @@ fn what_a_new_day_holds_back_is_in_the_account_before_its_first_trade() {
         .at_times(6, &[("09:00:00.5", "1000", 100), ("15:30:00", "1190", 100)])
         .at_times(7, &[("09:00:00.5", "1190", 100), ("15:30:00", "1185", 100)]);
     let order = until(8, stop("O-1", Buy, 100, "1250"));
-    let mut script = Script { asks: true, ..Script::default() }.after(1, order);
+    let mut script = Script::default().after(1, order);
+    script.asks = true;
     let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
     let result = common::in_memory(days, &mut script, &options(), &mut Unpaced);
     assert_eq!(result.totals.order_counts.rejected, 0);
