@@ -458,7 +458,7 @@ mod tests {
     fn a_torn_last_line_is_dropped_with_a_warning_wherever_it_was_cut() {
         let folder = written(&[run(0), failed_run(1)]);
         let path = folder.path().join(JOURNAL_FILE);
-        let whole = std::fs::read(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
         let ends: Vec<usize> = whole
             .iter()
             .enumerate()
@@ -466,17 +466,17 @@ mod tests {
             .map(|(at, _)| at + 1)
             .collect();
         for cut in ends[1] + 1..ends[2] {
-            std::fs::write(&path, &whole[..cut]).unwrap();
+            fs::write(&path, &whole[..cut]).unwrap();
             let kept = open(&folder).unwrap();
             assert_eq!(kept.runs, [run(0)], "cut at {cut}");
             assert!(kept.warning.unwrap().contains("the last line (3) was cut off"));
             // The rest is gone, so that the next line starts on a line of its own.
-            assert_eq!(std::fs::read(&path).unwrap(), whole[..ends[1]]);
+            assert_eq!(fs::read(&path).unwrap(), whole[..ends[1]]);
         }
         for cut in 1..ends[0] {
-            std::fs::write(&path, &whole[..cut]).unwrap();
+            fs::write(&path, &whole[..cut]).unwrap();
             assert!(open(&folder).unwrap().runs.is_empty(), "cut at {cut}");
-            assert_eq!(std::fs::read(&path).unwrap(), whole[..ends[0]]);
+            assert_eq!(fs::read(&path).unwrap(), whole[..ends[0]]);
         }
     }
 
@@ -484,16 +484,16 @@ mod tests {
     fn a_last_line_with_wrong_bytes_is_dropped_and_damage_before_it_is_an_error() {
         let folder = written(&[run(0), run(1)]);
         let path = folder.path().join(JOURNAL_FILE);
-        let whole = std::fs::read(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
         let mut last = whole.clone();
         let length = last.len();
         last[length - 30] ^= 1;
-        std::fs::write(&path, &last).unwrap();
+        fs::write(&path, &last).unwrap();
         assert_eq!(open(&folder).unwrap().runs, [run(0)]);
         let mut middle = whole.clone();
         let place = middle.iter().position(|byte| *byte == b'\n').unwrap() + 20;
         middle[place] ^= 1;
-        std::fs::write(&path, &middle).unwrap();
+        fs::write(&path, &middle).unwrap();
         let error = open(&folder).unwrap_err().to_string();
         assert!(
             error.contains("line 2: its checksum does not match; delete the folder"),
