@@ -386,7 +386,7 @@ def test_rows_are_divided_around_those_that_are_there(tmp_path):
 
 def test_what_comes_back_of_another_sweep_is_refused(tmp_path):
     def files(sha256):
-        line = f'{{"sweep_version":4,"strategy":{{"sha256":"{sha256}"}},"checksum":"{sha256}"}}\n'
+        line = f'{{"sweep_version":5,"strategy":{{"sha256":"{sha256}"}},"checksum":"{sha256}"}}\n'
         manifest = b'{"runs_total": 7, "rank_by": "sharpe", "verify": 10}'
         return {"journal.jsonl": line.encode() + b"{}\n", "sweep.partial.json": manifest}
 

@@ -86,6 +86,20 @@ fn an_answer_without_prices_takes_no_published_day_away() {
     assert_eq!(tuesday(&fixture), ["100,100,11600.0"]);
 }
 
+/// C12, of an answer without rows: what the vendor withdraws is told, and stays.
+#[test]
+fn a_published_day_that_is_withdrawn_stays_and_is_told() {
+    let fixture = then(|market| market.days = days([("20251215", 100), ("20251216", 0)]));
+    let why = "it has none of the 100 issues that are stored";
+    // A plain run asks for the last days again by itself; here only where it is told to.
+    for options in [REFETCH, "--as-of 2025-12-16 --recheck 1"] {
+        let run = fixture.update(options);
+        stays(&fixture, &run, why);
+    }
+    let run = fixture.update(&format!("{REFETCH} --accept 2025-12-16"));
+    assert!(!run.told.contains(why), "{}", run.told);
+}
+
 fn without_volume(row: &mut Value) {
     for name in ["Vo", "Va"] {
         row[name] = json!(0);

@@ -149,7 +149,11 @@ impl Job<'_> {
                 self.note(problem);
             }
             match self.whole_day(slots, place, date)? {
-                Ok((answer, _)) if answer.rows.is_empty() => {}
+                Ok((answer, _)) if answer.rows.is_empty() => {
+                    if let Some(why) = self.withdrawal(date)? {
+                        self.refuse(date, &why);
+                    }
+                }
                 Ok((_, Verdict::Refused(why))) => self.refuse(date, &why),
                 Ok((_, Verdict::Odd(odd))) => self.leave_odd_day(date, odd),
                 Ok((answer, _)) => {
@@ -216,7 +220,10 @@ impl Job<'_> {
                 continue;
             }
             match self.whole_day(slots, place, *date)? {
-                Ok((answer, _)) if answer.rows.is_empty() => _ = left.empty.insert(*date),
+                Ok((answer, _)) if answer.rows.is_empty() => match self.withdrawal(*date)? {
+                    Some(why) => self.refuse(*date, &why),
+                    None => _ = left.empty.insert(*date),
+                },
                 Ok((_, Verdict::Refused(why))) => self.refuse(*date, &why),
                 Ok((_, Verdict::Odd(odd))) => self.leave_odd_day(*date, odd),
                 Ok((answer, verdict)) => {

@@ -135,9 +135,6 @@ fn odd_rows(rows: &[DailyRow]) -> Option<Oddity> {
     is_odd.then_some(Oddity::Splits { issues: split, of })
 }
 
-/// Issues of a day that are compared first.
-const SAMPLE: usize = 200;
-
 /// What a day traded, by issue.
 type DayTraded = BTreeMap<IssueCode, Traded>;
 
@@ -171,14 +168,17 @@ impl TradedDays {
 
 /// Whether what was traded is that of another day (rule E3).
 fn repeated(found: &DayTraded, (day, others): (JstDate, &DayTraded)) -> Option<Oddity> {
-    let is_same = |(code, values): &(&IssueCode, &Traded)| others.get(code) == Some(*values);
-    // A few of them tell already that days are not alike.
-    let few = found.iter().take(SAMPLE);
-    if few.clone().filter(is_same).count() * 4 < few.len() {
-        return None;
+    let of = found.len() as u64;
+    // So many that are not alike tell already that days are not.
+    let most = of * (100 - REPEATED_PERCENT_MAX) / 100;
+    let (mut issues, mut unlike) = (0, 0);
+    for (code, values) in found {
+        match others.get(code) == Some(values) {
+            true => issues += 1,
+            false if unlike >= most => return None,
+            false => unlike += 1,
+        }
     }
-    let same = found.iter().filter(is_same);
-    let (issues, of) = (same.count() as u64, found.len() as u64);
     let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * REPEATED_PERCENT_MAX;
     is_odd.then_some(Oddity::Repeated { issues, of, day })
 }
@@ -477,6 +477,14 @@ mod tests {
         };
         let odd = Oddity::Repeated { issues: 51, of: 100, day: first };
         assert_eq!((check(50), check(51)), (None, Some(odd)), "E3");
+        // Wherever they are: a vendor that is half-way through loading a day has the first ones anew.
+        let others = rows(1_000, |row, number| {
+            if number < 400 {
+                row.volume = Some(101);
+            }
+        });
+        let half_way = repeated(&traded_of(&rows(1_000, |_, _| {})), (first, &traded_of(&others)));
+        assert_eq!(half_way, Some(Oddity::Repeated { issues: 600, of: 1_000, day: first }), "E3");
         // What was not traded is the same by itself.
         let quiet = rows(100, |row, _| row.volume = Some(0));
         let quiet = traded_of(&quiet);

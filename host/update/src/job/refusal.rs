@@ -67,6 +67,19 @@ impl Job<'_> {
         Ok((!is_enough(again, known.len() as u64, 0)).then_some(why))
     }
 
+    /// What is wrong with an answer that has no rows of a day; nothing where nobody had any, where a lesser source
+    /// gave them, or where the user takes it.
+    pub(super) fn withdrawal(&mut self, date: JstDate) -> Result<Option<String>, UpdateError> {
+        let stored = self.published_before(date).filter(|rows| *rows > 0);
+        let is_whole = self.state.complete.contains(&date) && self.is_protected(date);
+        match stored {
+            Some(rows) if is_whole && !self.store.days_of_lesser_sources(date)?.contains(&date) => {
+                Ok(Some(format!("it has none of the {rows} issues that are stored")))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Whether a day was published before this run, and nobody has said that it may lose anything.
     fn is_protected(&self, date: JstDate) -> bool {
         self.published_before(date).is_some() && !self.options.accept.contains(&date)
