@@ -144,7 +144,7 @@ fn a_journal_of_something_else_is_left_alone() {
     let arguments = format!("{SWEEP} --grid fast=5 --param slow=20 --out out");
     fs::create_dir(user.path("out")).unwrap();
     // No line, a line without an end, a whole one, and one that is cut like a sweep's.
-    for journal in ["", "todo: nothing", "{\"day\":1}\n{\"day\":2}\n", "{\"all_op"] {
+    for journal in ["", "todo: nothing", "{\"day\":1}\n{\"day\":2}\n", "{\"sweep_"] {
         fs::write(user.path("out/journal.jsonl"), journal).unwrap();
         fs::write(user.path("out/sweep.csv"), "mine").unwrap();
         let said = user.said(&arguments);
