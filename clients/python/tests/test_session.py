@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+import dataclasses
 import datetime
 import functools
 import inspect
@@ -80,6 +81,19 @@ def test_a_run_from_its_begin_to_its_end(session, market):
         assert one.run(strategy_file="sma-cross", multiplier="max").run_id != result.run_id
     # What there is of it stays.
     assert result.manifest()["partial"] is False and Decimal(result.summary()["equity_end"]) == result.final_equity
+
+
+def test_a_printed_result_tells_what_is_not_modelled(session, market):
+    one = session()
+    load(one, market)
+    result = one.run(strategy_file="sma-cross", multiplier="max", strategy_init_kwargs=SMA)
+    shown = str(result).splitlines()
+    assert shown[0].startswith(f"run {result.run_id}: completed at ")
+    assert shown[-1] == f"not modelled: {result.manifest()['rules']['NOT MODELLED']}"
+    assert result.warning() == result.manifest()["warning"]
+    # Its folder is one of the last 20, or it is gone.
+    gone = dataclasses.replace(result, run_dir=result.run_dir / "gone")
+    assert str(gone).splitlines() == shown[:1]
 
 
 def test_the_frames_are_the_tables_of_the_run(session, market, monkeypatch):

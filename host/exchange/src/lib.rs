@@ -40,6 +40,7 @@ pub use checks::check_order;
 pub use commands::Warning;
 pub use commission::{Commission, CommissionError, Tier, TierTable};
 pub use model::{ExecutionModel, ModelError, Preset, SameDayRoundTrips};
+pub use round_trips::round_trips_words;
 pub use rules::{NOT_MODELLED, RULES};
 
 use book::Book;

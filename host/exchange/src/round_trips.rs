@@ -78,6 +78,16 @@ impl RoundTrips {
     }
 }
 
+/// How many orders F11 has rejected, in words.
+#[must_use]
+pub fn round_trips_words(rejected: u64) -> String {
+    let count = match rejected {
+        1 => "1 order was".to_owned(),
+        many => format!("{many} orders were"),
+    };
+    format!("same-day round trips (F11): {count} rejected")
+}
+
 impl Exchange {
     /// A new day begins: what was bought and sold before it binds no more.
     pub(crate) fn begin_round_trips(&mut self) {
@@ -127,12 +137,8 @@ impl Exchange {
     /// How many orders F11 has rejected, in words; none where it rejects none.
     #[must_use]
     pub fn round_trips_note(&self) -> Option<String> {
-        let count = match self.round_trips_rejected {
-            1 => "1 order was".to_owned(),
-            many => format!("{many} orders were"),
-        };
         (self.model.same_day_round_trips == SameDayRoundTrips::Refuse)
-            .then(|| format!("same-day round trips (F11): {count} rejected"))
+            .then(|| round_trips_words(self.round_trips_rejected))
     }
 
     /// An order does not trade shares against the money of their own trade of today. `selling` are the

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use domain::Money;
 use domain::limits::SWEEP_ERROR_TEXT_MAX;
+use exchange::round_trips_words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -85,6 +86,10 @@ pub fn score(totals: &RunTotals) -> Score {
     let drawdown = totals.performance.drawdown.deepest();
     let returns = totals.performance.returns();
     let shape = shape(returns.daily());
+    // A run also notes that a rule has rejected nothing.
+    let nothing = round_trips_words(0);
+    let told = totals.warnings.iter().chain(&totals.notes).filter(|text| **text != nothing);
+    let told: Vec<&String> = told.collect();
     Score {
         trades_seen: totals.trades_seen,
         orders: totals.order_counts.all,
@@ -104,8 +109,8 @@ pub fn score(totals: &RunTotals) -> Score {
         turnover: totals.performance.turnover,
         commission: totals.commission,
         digest: summary.event_log_digest,
-        warnings: (totals.warnings.len() + totals.notes.len()) as u64,
-        warning: totals.warnings.iter().chain(&totals.notes).next().map(|text| cut(text.clone())),
+        warnings: told.len() as u64,
+        warning: told.first().map(|text| cut((*text).clone())),
     }
 }
 

@@ -181,6 +181,9 @@ fn what_single_runs_warn_of_a_sweep_tells_too() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["runs_warned"], 9);
     assert!(json["warnings"].to_string().contains(note), "{}", json["warnings"]);
+    // Of nothing they tell nothing.
+    let (quiet, _) = good(&user, &format!("{SWEEP} {SMALL} --out quiet"));
+    assert!(!quiet.contains("warn of something"), "{quiet}");
     let table = read_table(user.path("out/sweep.parquet")).unwrap();
     let Some(Values::Text(warnings)) = table.column("warning") else { panic!("no warnings") };
     assert_eq!(warnings[0].as_deref(), Some(note));

@@ -43,7 +43,21 @@ class RunResult:
 
     def __str__(self) -> str:
         end = to_datetime(self.ts_event_ns)
-        return f"run {self.run_id}: {self.status} at {end:%Y-%m-%d %H:%M}, equity {self.final_equity:,} yen"
+        lines = [f"run {self.run_id}: {self.status} at {end:%Y-%m-%d %H:%M}, equity {self.final_equity:,} yen"]
+        if (self.run_dir / "manifest.json").is_file():
+            told = {"warning": self.warning(), "not modelled": self.not_modelled()}
+            lines += [f"{name}: {words}" for name, words in told.items() if words]
+        return "\n".join(lines)
+
+    def warning(self) -> str | None:
+        """What a reader of the numbers must know, like prices that jump as after a split that nobody told."""
+        words: str | None = self.manifest().get("warning")
+        return words
+
+    def not_modelled(self) -> str | None:
+        """What the simulated exchange does not model."""
+        words: str | None = self.manifest().get("rules", {}).get("NOT MODELLED")
+        return words
 
     def orders(self, *, backend: str = "pandas", exact: bool = True) -> Any:
         """The orders, one a row, told when they were done."""
