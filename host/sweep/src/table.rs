@@ -380,11 +380,11 @@ mod tests {
             "run,phase,fold,start,end,param_fast,param_at,param_mode,param_on,param_name,status,\
              error,trades_seen,orders,orders_rejected,fills,round_trips,win_rate,equity_end,return,\
              max_drawdown_yen,max_drawdown,sharpe,skewness,kurtosis,deflated_sharpe,turnover,\
-             commission,digest,verified\n\
+             commission,digest,verified,warnings,warning\n\
              0,whole,,2025-01-06,2025-01-08,5,0.5,1,true,\"a,\"\"b\"\"\",completed,,10,4,1,3,1,1,\
-             10100000,0.01,1.2345,0.25,1.5,0.5,3,0.554320258295,1000000,0,0123,\n\
+             10100000,0.01,1.2345,0.25,1.5,0.5,3,0.554320258295,1000000,0,0123,,0,\n\
              15,whole,,2025-01-06,2025-01-08,10,1,b,false,\"a,\"\"b\"\"\",failed,\
-             \"line 1\nline 2\",,,,,,,,,,,,,,,,,,\n"
+             \"line 1\nline 2\",,,,,,,,,,,,,,,,,,,,\n"
         );
     }
 
