@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(archive) => {
             let folder = Path::new(&env::var("OUT_DIR")?).join("runtime");
             fs::create_dir_all(&folder)?;
-            fs::copy(archive, folder.join(ARCHIVE))?;
+            // Not its permissions: it may be there again.
+            fs::write(folder.join(ARCHIVE), fs::read(archive)?)?;
             println!("cargo::rustc-link-search=native={}", folder.display());
         }
         None => println!(

@@ -188,7 +188,7 @@ impl RunObserver for Screen<'_> {
         }
         if window > 1 {
             eprintln!(
-                "the strategy failed somewhere in a window of {window}; the run is made again with window 1, \
+                "the strategy failed, or used more than one event may, in a window of {window}; the run is made again with window 1, \
                  which tells where"
             );
         } else if io::stderr().is_terminal() {

@@ -286,7 +286,8 @@ impl StrategyRuntime for StrategyInstance {
         self.reached = reached;
         if !self.is_single {
             let fuel = self.running.fuel_used() - used_before;
-            let most = u64::from(self.window_rows) * FEED_GROWTH;
+            let fits = self.running.store.data().rows_for_output(reached - before);
+            let most = (u64::from(self.window_rows) * FEED_GROWTH).min(fits.max(1));
             self.window_rows = rows_at_once(per_event, fuel, reached - before, most);
         }
         Ok(Outcome { reached, actions: self.take_actions() })

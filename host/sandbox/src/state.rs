@@ -19,6 +19,9 @@ pub(crate) struct Guest {
     pub(crate) realloc: TypedFunc<(u32, u32, u32, u32), u32>,
 }
 
+/// This part of what one event may leave is expected of the rows of a call.
+const OUTPUT_PART: u64 = 2;
+
 /// Done, or the limit that was reached.
 pub(crate) type Breach<T> = std::result::Result<T, FaultKind>;
 
@@ -138,6 +141,18 @@ impl State {
     pub(crate) fn begin_event(&mut self) {
         let written = &mut self.written;
         (written.event_records, written.event_output, written.answered) = (0, 0, None);
+    }
+
+    /// So many rows of the market may be handled in the next call, by the records and output of the last one,
+    /// which handled some.
+    pub(crate) fn rows_for_output(&self, rows: u32) -> u64 {
+        let Self { written, limits, .. } = self;
+        let fits = |limit: GuestLimit, used: usize| match used {
+            0 => u64::MAX,
+            used => (limits.get(limit) / OUTPUT_PART).saturating_mul(rows.into()) / used as u64,
+        };
+        fits(GuestLimit::Records, written.event_records)
+            .min(fits(GuestLimit::EventOutput, written.event_output))
     }
 
     /// A call begins that tells what happened to orders. All answers at one instant share a budget,

@@ -26,7 +26,7 @@ const CHECKSUM: &str = ",\"checksum\":\"";
 /// Bytes of a header, which holds all values of the grid.
 const HEADER_MAX: usize = 64 << 20;
 /// Bytes with which all headers begin.
-const HEADER_BEGIN: usize = 8;
+const HEADER_BEGIN: usize = 17;
 
 /// A line after the first.
 #[derive(Debug, Deserialize)]

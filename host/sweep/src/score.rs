@@ -86,9 +86,11 @@ pub fn score(totals: &RunTotals) -> Score {
     let drawdown = totals.performance.drawdown.deepest();
     let returns = totals.performance.returns();
     let shape = shape(returns.daily());
-    // A run also notes that a rule has rejected nothing.
+    // A run also notes that a rule has rejected nothing; that it has comes last there, and is of the run
+    // itself, not of its data.
     let nothing = round_trips_words(0);
-    let told = totals.warnings.iter().chain(&totals.notes).filter(|text| **text != nothing);
+    let told =
+        totals.warnings.iter().chain(totals.notes.iter().rev()).filter(|text| **text != nothing);
     let told: Vec<&String> = told.collect();
     Score {
         trades_seen: totals.trades_seen,

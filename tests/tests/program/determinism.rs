@@ -238,6 +238,26 @@ fn a_strategy_that_fails_leaves_the_same_folder_with_every_window() {
     }
 }
 
+/// Windows are handed over in parts that fit into what one event may leave.
+#[test]
+fn a_strategy_that_writes_at_each_trade_goes_through_in_every_window() {
+    let user = UserFolder::with_sample(1, 3_000);
+    let guest = built::test_guest("floods-output").display().to_string();
+    let run = |window: u32, out: &str| {
+        user.said(&format!(
+            "replay run {guest} --param bytes=600 --data data --instrument 7203.TSE --window {window} --out {out}"
+        ))
+    };
+    let strict = run(1, "strict");
+    assert_eq!(strict.code, 0, "{}", strict.errors);
+    for window in [64, 2_048, 65_536] {
+        let wide = run(window, "wide");
+        assert_eq!((wide.code, wide.errors.as_str()), (0, strict.errors.as_str()), "{window}");
+        let log = |folder: &str| std::fs::read(user.path(folder).join("log.csv")).unwrap();
+        assert!(log("wide") == log("strict"), "{window}");
+    }
+}
+
 /// A batch of trades has the fuel of one of them, and a run that wants more is made again without batches:
 /// nothing of it is seen, and what a trade may use by itself is the limit as it was, to the unit.
 #[test]

@@ -44,9 +44,12 @@ class RunResult:
     def __str__(self) -> str:
         end = to_datetime(self.ts_event_ns)
         lines = [f"run {self.run_id}: {self.status} at {end:%Y-%m-%d %H:%M}, equity {self.final_equity:,} yen"]
-        if (self.run_dir / "manifest.json").is_file():
+        try:
             told = {"warning": self.warning(), "not modelled": self.not_modelled()}
-            lines += [f"{name}: {words}" for name, words in told.items() if words]
+        except (OSError, ValueError, AttributeError):
+            # The engine keeps the last 20 folders; a result is shown without its own too.
+            told = {}
+        lines += [f"{name}: {words}" for name, words in told.items() if words]
         return "\n".join(lines)
 
     def warning(self) -> str | None:

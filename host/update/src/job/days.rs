@@ -151,7 +151,7 @@ impl Job<'_> {
             match self.whole_day(slots, place, date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => {
                     if let Some(why) = self.withdrawal(date)? {
-                        self.refuse(date, &why);
+                        self.refuse_withdrawal(date, &why);
                     }
                 }
                 Ok((_, Verdict::Refused(why))) => self.refuse(date, &why),
@@ -221,7 +221,7 @@ impl Job<'_> {
             }
             match self.whole_day(slots, place, *date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => match self.withdrawal(*date)? {
-                    Some(why) => self.refuse(*date, &why),
+                    Some(why) => self.refuse_withdrawal(*date, &why),
                     None => _ = left.empty.insert(*date),
                 },
                 Ok((_, Verdict::Refused(why))) => self.refuse(*date, &why),

@@ -15,6 +15,8 @@ use crate::row::{DailyRow, IssueCode};
 const ADVICE: &str = "the day stays as it was; look at what the vendor says of it, and ask again with \
                       --refetch, or take what it says with --accept and the date";
 
+const WITHDRAWN_ADVICE: &str = "the day stays as it was; look at what the vendor says of it. It is told while the                                 day is one of the last that are asked for again";
+
 /// Whether so many of a day's issues lose values at once (rule R8).
 fn is_too_much(lost: usize, of: u64) -> bool {
     lost >= LOST_ISSUES_MIN && lost as u64 * 100 > of * TAKEN_BACK_PERCENT_MAX as u64
@@ -93,9 +95,18 @@ impl Job<'_> {
 
     /// Tells that an answer was refused, and notes it for the report.
     pub(super) fn refuse(&mut self, date: JstDate, why: &str) {
+        self.refuse_with(date, why, ADVICE);
+    }
+
+    /// The same of an answer without rows, of which there is nothing to accept.
+    pub(super) fn refuse_withdrawal(&mut self, date: JstDate, why: &str) {
+        self.refuse_with(date, why, WITHDRAWN_ADVICE);
+    }
+
+    fn refuse_with(&mut self, date: JstDate, why: &str, advice: &str) {
         self.note(format!("an answer for {date}, which is published, was refused: {why}"));
         let what = format!("an answer was refused: {why}");
-        let advice = ADVICE.to_owned();
+        let advice = advice.to_owned();
         let doubt = DoubtReport { date, kind: DoubtKind::Refused, what, advice };
         self.report.doubts.push(doubt);
         self.day(date).outcome = Some(DayOutcome::Refused);
