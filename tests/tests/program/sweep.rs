@@ -182,7 +182,8 @@ fn what_single_runs_warn_of_a_sweep_tells_too() {
     assert_eq!(json["runs_warned"], 9);
     assert!(json["warnings"].to_string().contains(note), "{}", json["warnings"]);
     // Of nothing they tell nothing.
-    let (quiet, _) = good(&user, &format!("{SWEEP} {SMALL} --out quiet"));
+    let rich = "--same-day-round-trips allow";
+    let (quiet, _) = good(&user, &format!("{SWEEP} {SMALL} {rich} --out quiet"));
     assert!(!quiet.contains("warn of something"), "{quiet}");
     let table = read_table(user.path("out/sweep.parquet")).unwrap();
     let Some(Values::Text(warnings)) = table.column("warning") else { panic!("no warnings") };
