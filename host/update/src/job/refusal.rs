@@ -15,7 +15,8 @@ use crate::row::{DailyRow, IssueCode};
 const ADVICE: &str = "the day stays as it was; look at what the vendor says of it, and ask again with \
                       --refetch, or take what it says with --accept and the date";
 
-const WITHDRAWN_ADVICE: &str = "the day stays as it was; look at what the vendor says of it. It is told while the                                 day is one of the last that are asked for again";
+const WITHDRAWN_ADVICE: &str = "the day stays as it was; look at what the vendor says of it. It is told while \
+                                the day is one of the last that are asked for again";
 
 /// Whether so many of a day's issues lose values at once (rule R8).
 fn is_too_much(lost: usize, of: u64) -> bool {
