@@ -217,12 +217,13 @@ impl Journal {
     }
 
     fn read_or_start(&mut self, header: &Value) -> Result<Kept, JournalError> {
+        let line = sealed(header).map_err(|error| self.failed(error.into()))?;
+        self.check_ours(&line)?;
         let mut lines = self.lines()?;
-        self.check_ours(header)?;
         let Some(found) = self.header(&mut lines)? else {
             // Nothing was finished before the header was whole, so there is nothing else of a sweep.
             self.check_alone()?;
-            return self.start(header).map(|()| Kept::default());
+            return self.start(&line).map(|()| Kept::default());
         };
         if found != *header {
             let difference = difference("", &found, header).unwrap_or_default();
@@ -235,15 +236,11 @@ impl Journal {
     }
 
     /// A file of this name that begins like no journal is somebody's.
-    fn check_ours(&self, header: &Value) -> Result<(), JournalError> {
-        let line = sealed(header).map_err(|error| self.failed(error.into()))?;
-        let begin = &line.as_bytes()[..HEADER_BEGIN.min(line.len())];
+    fn check_ours(&self, header: &str) -> Result<(), JournalError> {
+        let begin = &header.as_bytes()[..HEADER_BEGIN.min(header.len())];
         let mut found = Vec::new();
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(0)).map_err(|error| self.failed(error))?;
-        let read = file.take(begin.len() as u64).read_to_end(&mut found);
+        let read = self.lines()?.source.take(begin.len() as u64).read_to_end(&mut found);
         read.map_err(|error| self.failed(error))?;
-        (&self.file).seek(SeekFrom::Start(0)).map_err(|error| self.failed(error))?;
         if begin.starts_with(&found) { Ok(()) } else { Err(self.no_sweep()) }
     }
 
@@ -298,10 +295,9 @@ impl Journal {
         Ok(kept)
     }
 
-    fn start(&mut self, header: &Value) -> Result<(), JournalError> {
+    fn start(&mut self, header: &str) -> Result<(), JournalError> {
         self.file.set_len(0).map_err(|error| self.failed(error))?;
-        let line = sealed(header).map_err(|error| self.failed(error.into()))?;
-        self.file.write_all(line.as_bytes()).map_err(|error| self.failed(error))
+        self.file.write_all(header.as_bytes()).map_err(|error| self.failed(error))
     }
 
     fn damaged(&self, line: u64, problem: String) -> JournalError {
