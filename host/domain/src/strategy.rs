@@ -192,6 +192,12 @@ pub trait StrategyRuntime {
         Ok(Vec::new())
     }
 
+    /// Takes a list of actions back, empty and with nothing asked for since, so that the next ones may have its
+    /// memory. Does nothing by default.
+    fn take_back(&mut self, actions: Vec<Action>) {
+        drop(actions);
+    }
+
     /// Says that no events follow.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ impl Orders {
         if let OrderEventKind::Submitted(request) = &event.kind {
             let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
             let mut record =
-                OrderRecord::new(event.origin, number, (**request).clone(), event.ts_event);
+                OrderRecord::new(event.origin, number, Arc::clone(request), event.ts_event);
             record.request = Arc::clone(request);
             self.ids.insert(key.clone(), self.all.len());
             self.unnumbered.insert(self.all.len());

@@ -56,6 +56,7 @@ impl Exchange {
         if let Some(market) = self.markets.get(usize::from(request.instrument.0)) {
             checks::round_to_tick(&mut request, market.instrument.ticks);
         }
+        let request = self.orders.place(origin, request);
         let record = OrderRecord::new(origin, self.orders.sent(origin), request, now);
         let arrival = now.plus_nanos(self.model.latency_ns);
         let (number, is_new) = self.orders.push(Order::new(record, arrival));

@@ -8,8 +8,9 @@
 use std::collections::{HashMap, VecDeque}; // lookup only: the map of ids
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 
-use domain::{OrderRecord, OrderStatus, Origin};
+use domain::{OrderRecord, OrderRequest, OrderStatus, Origin};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::order::{Order, OrderIx};
@@ -71,8 +72,8 @@ pub(crate) const fn origin_of(number: OrderIx) -> Origin {
     if number & CLIENT == 0 { Origin::Strategy } else { Origin::Client }
 }
 
-/// Blocks of memory of orders that were taken out, kept for the next ones.
-const SPARE_MAX: usize = 1024;
+/// Blocks of memory of orders that were taken out, kept for the next ones: some 6 MB, where a day had as many.
+const SPARE_MAX: usize = 16_384;
 
 /// All orders of one origin.
 #[derive(Debug, Clone)]
@@ -106,6 +107,19 @@ impl Store {
     fn next(&self) -> OrderIx {
         // The number of orders is limited far below 2^31.
         self.first + self.slots.len() as OrderIx
+    }
+
+    /// The request of the next order, where the one of an order was that was taken out, if nobody has that one
+    /// any more.
+    fn place(&mut self, request: OrderRequest) -> Arc<OrderRequest> {
+        if let Some(order) = self.spare.last_mut()
+            && let Some(place) = Arc::get_mut(&mut order.record.request)
+        {
+            *place = request;
+            // It is this order's alone as soon as that one's place is taken.
+            return Arc::clone(&order.record.request);
+        }
+        Arc::new(request)
     }
 
     /// Adds an order. Tells its key, and whether its id is new; the first order with an id keeps it.
@@ -211,6 +225,11 @@ impl Orders {
     /// The same, to count.
     pub(crate) fn open_mut(&mut self, origin: Origin) -> &mut usize {
         &mut self.of_mut(origin).open
+    }
+
+    /// The request of the next order of an origin.
+    pub(crate) fn place(&mut self, origin: Origin, request: OrderRequest) -> Arc<OrderRequest> {
+        self.of_mut(origin).place(request)
     }
 
     /// Adds an order. Tells its key, and whether its id is new in its origin.

@@ -372,8 +372,8 @@ impl Run<'_> {
     }
 
     /// Does what the strategy asked for, in order, at the present instant.
-    fn execute(&mut self, actions: Vec<Action>) {
-        for action in actions {
+    fn execute(&mut self, mut actions: Vec<Action>) {
+        for action in actions.drain(..) {
             match action {
                 Action::Order(command) => {
                     self.exchange.execute(self.now, Origin::Strategy, command);
@@ -388,6 +388,7 @@ impl Run<'_> {
                 }
             }
         }
+        self.strategy.take_back(actions);
     }
 
     /// Tells the strategy the events of its orders, does what it asks for then, until there are no

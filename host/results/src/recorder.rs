@@ -124,18 +124,18 @@ impl<'s> Recorder<'s> {
         self.fill_count += 1;
         self.performance.fill(&row);
         self.sink.take(Record::Fill(&row));
-        let (change, told) = self.ledger.book(&row);
+        let (booked, told) = self.ledger.book(&row);
         if let Some(told) = told {
             self.sink.take(Record::Position(&told));
         }
-        self.minutes.note(change);
+        self.minutes.note(booked);
     }
 
     /// Notes that shares were split before a day's open. `price` is the last price, adjusted.
     pub fn adjustment(&mut self, ts_event: TsNanos, ex_rights: &ExRights, price: Price) {
-        let (change, paid) = self.ledger.adjust(ts_event, ex_rights, price);
+        let (booked, paid) = self.ledger.adjust(ts_event, ex_rights, price);
         self.digest.adjustment(ts_event, ex_rights, paid);
-        self.minutes.adjust(change, price);
+        self.minutes.adjust(booked, price);
     }
 
     /// Notes a mark of the strategy.

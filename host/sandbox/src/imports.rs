@@ -130,8 +130,10 @@ fn report(
 fn act(mut caller: Caller<'_, State>, pointer: u32, length: u32) -> Result<()> {
     take(&mut caller, |lift, state| {
         state.limits.allow(GuestLimit::Actions, state.actions.len() + length as usize)?;
-        let actions = abi::actions(lift, &state.limits, pointer, length)?;
-        state.act(actions)
+        let before = state.actions.len();
+        let State { limits, actions, .. } = &mut *state;
+        abi::actions(lift, limits, (pointer, length), actions)?;
+        state.count_actions(before)
     })
 }
 

@@ -143,7 +143,9 @@ impl StrategyInstance {
     /// What the strategy asked for in the call that has just returned.
     #[inline]
     fn take_actions(&mut self) -> Vec<Action> {
-        std::mem::take(&mut self.running.store.data_mut().actions)
+        let actions = &mut self.running.store.data_mut().actions;
+        // Without any it is memory alone, which stays for the next ones.
+        if actions.is_empty() { Vec::new() } else { std::mem::take(actions) }
     }
 
     /// Lets the feeder hand over the rows of a batch below `limit`, and stops early where something was asked for
@@ -316,6 +318,13 @@ impl StrategyRuntime for StrategyInstance {
         let export = "on-account-events";
         self.call(export, fuel, |calls, store| calls.on_account_events(store, events))?;
         Ok(self.take_actions())
+    }
+
+    fn take_back(&mut self, actions: Vec<Action>) {
+        let held = &mut self.running.store.data_mut().actions;
+        if actions.capacity() > held.capacity() {
+            *held = actions;
+        }
     }
 
     fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {

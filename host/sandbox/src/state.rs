@@ -165,37 +165,35 @@ impl State {
         }
     }
 
-    /// Takes what the strategy wants done.
-    pub(crate) fn act(&mut self, mut actions: Vec<Action>) -> Breach<()> {
-        self.limits.allow(GuestLimit::Actions, self.actions.len() + actions.len())?;
-        for action in &actions {
-            match action {
-                Action::Order(_) => {
-                    self.written.commands += 1;
-                    let (used, allowed) = (self.written.commands, self.limits.commands);
-                    if used > allowed {
-                        let limit = GuestLimit::Commands;
-                        return Err(FaultKind::Budget { limit, used, allowed });
-                    }
-                    self.count(0)?;
+    /// Counts what the strategy wants done, from the action at this index on.
+    pub(crate) fn count_actions(&mut self, from: usize) -> Breach<()> {
+        let actions = std::mem::take(&mut self.actions);
+        let counted = actions[from..].iter().try_for_each(|action| self.count_action(action));
+        self.actions = actions;
+        counted
+    }
+
+    fn count_action(&mut self, action: &Action) -> Breach<()> {
+        match action {
+            Action::Order(_) => {
+                self.written.commands += 1;
+                let (used, allowed) = (self.written.commands, self.limits.commands);
+                if used > allowed {
+                    let limit = GuestLimit::Commands;
+                    return Err(FaultKind::Budget { limit, used, allowed });
                 }
-                Action::Signal(signal) => {
-                    let texts = [&signal.tag, &signal.note].into_iter().flatten();
-                    self.count(SIGNAL_COST + texts.map(|text| text_cost(text)).sum::<usize>())?;
-                }
-                Action::Narrative(record) => {
-                    let texts = text_cost(&record.title) + text_cost(&record.body);
-                    let id = record.client_order_id.as_deref().map_or(0, text_cost);
-                    self.count(NARRATIVE_COST + texts + id)?;
-                }
+                self.count(0)
+            }
+            Action::Signal(signal) => {
+                let texts = [&signal.tag, &signal.note].into_iter().flatten();
+                self.count(SIGNAL_COST + texts.map(|text| text_cost(text)).sum::<usize>())
+            }
+            Action::Narrative(record) => {
+                let texts = text_cost(&record.title) + text_cost(&record.body);
+                let id = record.client_order_id.as_deref().map_or(0, text_cost);
+                self.count(NARRATIVE_COST + texts + id)
             }
         }
-        if self.actions.is_empty() {
-            self.actions = actions;
-        } else {
-            self.actions.append(&mut actions);
-        }
-        Ok(())
     }
 
     /// Counts a record with its cost in bytes against the budgets.

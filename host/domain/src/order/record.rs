@@ -42,11 +42,16 @@ pub struct OrderRecord {
 impl OrderRecord {
     /// An order that was made and not sent; `now` is the time of both.
     #[must_use]
-    pub fn new(origin: Origin, number: u32, request: OrderRequest, now: TsNanos) -> Self {
+    pub fn new(
+        origin: Origin,
+        number: u32,
+        request: impl Into<Arc<OrderRequest>>,
+        now: TsNanos,
+    ) -> Self {
         Self {
             origin,
             number,
-            request: Arc::new(request),
+            request: request.into(),
             venue_order_id: None,
             status: OrderStatus::Initialized,
             filled: Quantity::ZERO,

@@ -28,9 +28,11 @@ pub(super) struct Change {
     /// Money that the way from flat has brought up to now, fees taken off; negative while shares
     /// are paid for.
     pub(super) trip_money: Money,
-    /// The way from flat to flat, where this fill ended it. Excursions are not known yet.
-    pub(super) closed: Option<Box<RoundTrip>>,
 }
+
+/// What a fill or a split did: to the account, and the way from flat to flat that it ended, whose excursions
+/// are not known yet.
+pub(super) type Booked = (Change, Option<RoundTrip>);
 
 /// A way from flat that has not come back yet.
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl Ledger {
     }
 
     /// Books a fill. The second value tells of a position that was opened or closed.
-    pub(super) fn book(&mut self, fill: &FillRow) -> (Change, Option<PositionEvent>) {
+    pub(super) fn book(&mut self, fill: &FillRow) -> (Booked, Option<PositionEvent>) {
         let instrument = usize::from(fill.instrument.0);
         let change = self.account.book(
             fill.instrument,
@@ -83,7 +85,7 @@ impl Ledger {
         });
         let cash = self.account.account().cash;
         let ts_event = fill.ts_event.nanos();
-        (Change { instrument, ts_event, cash, held, trip_money, closed }, told)
+        ((Change { instrument, ts_event, cash, held, trip_money }, closed), told)
     }
 
     /// Adjusts a position for a split, at the adjusted last price. The second value is the money paid
@@ -93,7 +95,7 @@ impl Ledger {
         ts_event: TsNanos,
         ex_rights: &ExRights,
         price: Price,
-    ) -> (Change, Money) {
+    ) -> (Booked, Money) {
         let (at, adjustment) = (ex_rights.instrument, ex_rights.adjustment);
         let paid = self.account.adjust(at, adjustment, price);
         let instrument = usize::from(at.0);
@@ -115,7 +117,7 @@ impl Ledger {
         }
         let cash = self.account.account().cash;
         let ts_event = ts_event.nanos();
-        (Change { instrument, ts_event, cash, held, trip_money, closed }, paid)
+        ((Change { instrument, ts_event, cash, held, trip_money }, closed), paid)
     }
 
     /// Every instrument at the end, valued at its last price.
@@ -198,9 +200,9 @@ impl Trip {
         self.sold += paid;
     }
 
-    fn end(self, ts_exit: TsNanos, exit_order: ShortText) -> Box<RoundTrip> {
+    fn end(self, ts_exit: TsNanos, exit_order: ShortText) -> RoundTrip {
         let pnl = self.money();
-        Box::new(RoundTrip {
+        RoundTrip {
             ts_exit,
             exit_order,
             quantity: self.shares_bought,
@@ -208,7 +210,7 @@ impl Trip {
             sell_price: average(self.sold, self.shares_sold),
             pnl,
             ..self.row
-        })
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use domain::time::NANOS_PER_MINUTE;
 use domain::{Money, Price, TsNanos};
 
 use super::Notes;
-use super::ledger::{Change, instrument_at};
-use crate::rows::{EquityRow, MarkRow};
+use super::ledger::{Booked, Change, instrument_at};
+use crate::rows::{EquityRow, MarkRow, RoundTrip};
 use crate::sink::Record;
 use crate::statistics::Performance;
 
@@ -52,7 +52,17 @@ pub(super) struct Minutes {
     last_prices: Vec<Option<Price>>,
     excursions: Vec<Excursion>,
     /// Fills of the present day, in order.
-    changes: Vec<Change>,
+    changes: Vec<Noted>,
+    /// The round trips that they ended, in order.
+    trips: Vec<RoundTrip>,
+}
+
+/// A fill or a split of the present day.
+#[derive(Debug)]
+struct Noted {
+    change: Change,
+    /// Whether it ended the next one of the round trips.
+    ends_trip: bool,
 }
 
 /// How far a position that is not closed went on its way.
@@ -74,20 +84,22 @@ impl Minutes {
             last_prices: vec![None; instruments],
             excursions: vec![Excursion::default(); instruments],
             changes: Vec::new(),
+            trips: Vec::new(),
         }
     }
 
     /// Notes a fill of the present day.
-    pub(super) fn note(&mut self, change: Change) {
-        self.changes.push(change);
+    pub(super) fn note(&mut self, (change, ended): Booked) {
+        self.changes.push(Noted { change, ends_trip: ended.is_some() });
+        self.trips.extend(ended);
     }
 
     /// Takes in a split before the day's first row, with the adjusted last price.
-    pub(super) fn adjust(&mut self, change: Change, price: Price) {
-        if let Some(last) = &mut self.last_prices[change.instrument] {
+    pub(super) fn adjust(&mut self, booked: Booked, price: Price) {
+        if let Some(last) = &mut self.last_prices[booked.0.instrument] {
             *last = price;
         }
-        self.changes.push(change);
+        self.note(booked);
     }
 
     /// The last price of each instrument.
@@ -130,12 +142,12 @@ impl Minutes {
         &mut self,
         day: &[DaySlice<'_>],
         times: RowTimes,
-        changes: &[Change],
+        changes: &[Noted],
         performance: &mut Performance,
         sink: &mut Notes<'_>,
     ) -> Option<EquityRow> {
         let mut rows = vec![0; day.len()];
-        let mut changes = changes.iter().peekable();
+        let mut changes = changes.iter().map(|noted| &noted.change).peekable();
         let mut last = None;
         while let Some(minute_end) = next_minute_end(day, &rows, times) {
             let is_in = |ts_event: u64| times.is_in_minute(ts_event, minute_end);
@@ -184,7 +196,8 @@ impl Minutes {
         sink: &mut Notes<'_>,
     ) {
         let mut rows = vec![0; day.len()];
-        for change in &mut self.changes {
+        let mut trips = self.trips.iter_mut();
+        for Noted { change, ends_trip } in &self.changes {
             let (index, slice) = (change.instrument, day[change.instrument]);
             let excursion = &mut self.excursions[index];
             // Up to the trade that filled it, which counts for what was held before and after.
@@ -195,7 +208,7 @@ impl Minutes {
             rows[index] = to - at_fill.take_while(|ts| **ts == change.ts_event).count();
             excursion.held = change.held;
             excursion.money = change.trip_money;
-            if let Some(trip) = &mut change.closed {
+            if let Some(trip) = ends_trip.then(|| trips.next()).flatten() {
                 trip.mae = excursion.lowest.min(trip.pnl);
                 trip.mfe = excursion.highest.max(trip.pnl);
                 *excursion = Excursion::default();
@@ -203,6 +216,8 @@ impl Minutes {
                 sink.take(Record::RoundTrip(trip));
             }
         }
+        // The memory is kept for the next day.
+        self.trips.clear();
         for (index, slice) in day.iter().enumerate() {
             self.excursions[index].follow(&slice.price[rows[index]..]);
         }

@@ -17,14 +17,14 @@ pub(crate) const ACTION_BYTES: usize = 104;
 
 type Lifted<T> = Result<T, FaultKind>;
 
-/// `list<action>`
+/// `list<action>`, behind those that are in `into`.
 pub(crate) fn actions(
     lift: &mut Lift<'_>,
     limits: &Limits,
-    pointer: u32,
-    length: u32,
-) -> Lifted<Vec<Action>> {
-    lift.list_at(pointer, length, 8, ACTION_BYTES, |lift| action(lift, limits))
+    (pointer, length): (u32, u32),
+    into: &mut Vec<Action>,
+) -> Lifted<()> {
+    lift.list_into(into, pointer, length, 8, ACTION_BYTES, |lift| action(lift, limits))
 }
 
 /// `result<_, string>` at an address: the text when it is an error.

@@ -237,18 +237,33 @@ impl<'m> Lift<'m> {
         length: u32,
         alignment: u32,
         size: usize,
-        mut each: impl FnMut(&mut Self) -> Lifted<T>,
+        each: impl FnMut(&mut Self) -> Lifted<T>,
     ) -> Lifted<Vec<T>> {
+        let mut items = Vec::new();
+        self.list_into(&mut items, pointer, length, alignment, size, each)?;
+        Ok(items)
+    }
+
+    /// The same, behind the items that there are.
+    pub(crate) fn list_into<T>(
+        &mut self,
+        items: &mut Vec<T>,
+        pointer: u32,
+        length: u32,
+        alignment: u32,
+        size: usize,
+        mut each: impl FnMut(&mut Self) -> Lifted<T>,
+    ) -> Lifted<()> {
         let length = length as usize;
         let bytes = length.saturating_mul(size);
         self.spend(bytes)?;
         self.go_to(pointer, alignment, bytes)?;
-        let mut items = Vec::with_capacity(length);
+        items.reserve(length);
         for index in 0..length {
             self.at = pointer as usize + index * size;
             items.push(each(self)?);
         }
-        Ok(items)
+        Ok(())
     }
 }
 

@@ -81,12 +81,15 @@ fn lifted(values: Vec<Value>) -> Result<Vec<Action>, FaultKind> {
     for (index, value) in values.iter().enumerate() {
         contract.encode(&action, value, &mut memory, pointer + index * ACTION_BYTES);
     }
-    super::actions(
-        &mut Lift::new(&memory, 1 << 20, 1 << 20),
-        &Limits::default(),
-        pointer as u32,
-        count,
-    )
+    actions_at(&memory, pointer as u32, count)
+}
+
+/// The actions that lie in a memory.
+fn actions_at(memory: &[u8], pointer: u32, count: u32) -> Result<Vec<Action>, FaultKind> {
+    let mut lift = Lift::new(memory, 1 << 20, 1 << 20);
+    let mut actions = Vec::new();
+    super::actions(&mut lift, &Limits::default(), (pointer, count), &mut actions)?;
+    Ok(actions)
 }
 
 fn request() -> OrderRequest {
@@ -362,15 +365,7 @@ fn enumerations_have_the_numbers_of_the_contract() {
 #[test]
 fn nothing_outside_the_memory_is_read() {
     let memory = [0_u8; 256];
-    let read = |pointer, length| {
-        super::actions(
-            &mut Lift::new(&memory, 1 << 20, 1 << 20),
-            &Limits::default(),
-            pointer,
-            length,
-        )
-        .unwrap_err()
-    };
+    let read = |pointer, length| actions_at(&memory, pointer, length).unwrap_err();
     let words = |kind: FaultKind| kind.to_string();
     assert!(words(read(8, 3)).contains("312 bytes at 8 are outside its memory"));
     assert!(words(read(u32::MAX - 7, 1)).contains("are outside its memory"));
@@ -382,11 +377,7 @@ fn nothing_outside_the_memory_is_read() {
 #[test]
 fn bad_cases_and_texts_are_refused() {
     let mut memory = vec![0_u8; 256];
-    let read = |memory: &[u8]| {
-        super::actions(&mut Lift::new(memory, 1 << 20, 1 << 20), &Limits::default(), 0, 1)
-            .unwrap_err()
-            .to_string()
-    };
+    let read = |memory: &[u8]| actions_at(memory, 0, 1).unwrap_err().to_string();
     memory[0] = 6;
     assert!(read(&memory).contains("6 is no case of an action"));
     // A cancel whose id lies at 200 and is no text.

@@ -45,7 +45,9 @@ impl State {
             from_guest::check(action, &self.limits)?;
         }
         self.spend(actions.iter().map(from_guest::bytes_of).sum())?;
-        self.act(actions.into_iter().map(from_guest::action).collect())
+        let before = self.actions.len();
+        self.actions.extend(actions.into_iter().map(from_guest::action));
+        self.count_actions(before)
     }
 }
 
