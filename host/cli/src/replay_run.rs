@@ -70,6 +70,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
         RunStatus::Interrupted if args.commands.is_some() && !interrupt.is_wanted() => Ending::Done,
         RunStatus::Interrupted => {
             eprintln!("interrupted: the results go up to {}", last_seen(&finished.totals));
+            if let Some(folder) = args.out.as_deref().filter(|_| finished.is_earlier_kept) {
+                let folder = folder.display();
+                eprintln!(
+                    "they were not written: {folder} has an earlier run, which has ended, and keeps it"
+                );
+            }
             Ending::Interrupted
         }
         RunStatus::Failed(fault) => {
@@ -227,6 +233,7 @@ fn print_table(args: &RunArgs, finished: &FinishedRun) {
         println!("\nwhy orders were rejected: `reason_text` in orders.csv, and the report");
     }
     match &args.out {
+        Some(_) if finished.is_earlier_kept => {}
         Some(folder) => println!("\nreport: {}", folder.join(REPORT_FILE).display()),
         None => println!("\n--out DIR keeps orders, fills, equity and a report."),
     }
@@ -352,7 +359,11 @@ fn print_json(args: &RunArgs, finished: &FinishedRun) {
     let whole = serde_json::json!({
         "summary": Summary::new(&finished.totals),
         "manifest": finished.manifest,
-        "out": args.out.as_deref().map(Path::display).map(|path| path.to_string()),
+        "out": args
+            .out
+            .as_deref()
+            .filter(|_| !finished.is_earlier_kept)
+            .map(|path| path.display().to_string()),
         "timing": {
             "loading_s": finished.loading.as_secs_f64(),
             "running_s": finished.running.as_secs_f64(),

@@ -208,9 +208,28 @@ fn print_check(
     );
 }
 
+/// A guest whose limits have other defaults than those of a strategy.
+struct OtherGuest {
+    column: &'static str,
+    words: &'static str,
+    limits: Limits,
+}
+
+/// Formula modules and dialects. A dialect comes from the broker's side of a desk and runs where orders go: what
+/// it may use is fixed.
+fn other_guests() -> [OtherGuest; 3] {
+    let guest = |column, words, limits| OtherGuest { column, words, limits };
+    [
+        guest("default_of_formula", "a formula module", Limits::formula()),
+        guest("of_broker_dialect", "a broker's dialect (fixed)", Limits::dialect()),
+        guest("of_gateway_dialect", "a local gateway's dialect (fixed)", Limits::gateway()),
+    ]
+}
+
 /// Lists the limits of guests.
 pub(crate) fn limits(args: &StrategyLimitsArgs) -> Result<Ending> {
-    let all = GuestLimit::ALL.iter().copied();
+    let all = || GuestLimit::ALL.iter().copied();
+    let others = other_guests();
     match args.format {
         Format::Table => {
             let head = ["name", "default", "at most", "unit", "reason"].map(str::to_owned).to_vec();
@@ -223,19 +242,30 @@ pub(crate) fn limits(args: &StrategyLimitsArgs) -> Result<Ending> {
                     limit.reason().to_owned(),
                 ]
             };
-            print!("{}", plain(std::iter::once(head).chain(all.map(row)), Align::Left));
+            print!("{}", plain(std::iter::once(head).chain(all().map(row)), Align::Left));
+            println!("\nguests that are no strategies have others by default:");
+            for OtherGuest { words, limits, .. } in others {
+                let differs = |limit: &GuestLimit| limits.get(*limit) != limit.default_value();
+                let own = |limit: GuestLimit| format!("{limit} {}", limit.show(limits.get(limit)));
+                let own: Vec<String> = all().filter(differs).map(own).collect();
+                println!("  {words}: {}", own.join(", "));
+            }
         }
         Format::Json => {
             let one = |limit: GuestLimit| {
-                json!({
+                let mut row = json!({
                     "name": limit.name(),
                     "default": limit.default_value(),
                     "most": limit.most(),
                     "unit": limit.unit().as_str(),
                     "reason": limit.reason(),
-                })
+                });
+                for guest in &others {
+                    row[guest.column] = guest.limits.get(limit).into();
+                }
+                row
             };
-            println!("{:#}", Value::Array(all.map(one).collect()));
+            println!("{:#}", Value::Array(all().map(one).collect()));
         }
     }
     Ok(Ending::Done)

@@ -52,7 +52,7 @@ pub struct RunRequest {
     pub wall_clock: Option<WallClock>,
 }
 
-/// A run that began, whatever its end; its folder is complete.
+/// A run that began, whatever its end; its folder is complete, or as it was ([`Self::is_earlier_kept`]).
 #[derive(Debug)]
 pub struct FinishedRun {
     /// What it was made from.
@@ -63,6 +63,8 @@ pub struct FinishedRun {
     pub loading: Duration,
     /// Wall time of the run itself.
     pub running: Duration,
+    /// Whether the folder still has an earlier run: that one has ended, and this one was interrupted.
+    pub is_earlier_kept: bool,
 }
 
 /// How a request ended.
@@ -156,10 +158,14 @@ impl RunRequest {
             return Ok(RequestOutcome::Interrupted);
         }
         let manifest = self.manifest(&options, &totals, &module, &data);
-        if let Some(folder) = folder {
+        // Where commands end a run they do so each time; where a user did not wait, what has ended is worth more.
+        let is_cut = totals.status == RunStatus::Interrupted && observer.is_cancelled();
+        let is_earlier_kept = is_cut && folder.as_ref().is_some_and(RunFolder::has_ended_run);
+        if let Some(folder) = folder.filter(|_| !is_earlier_kept) {
             folder.finish(&manifest, &totals)?;
         }
-        Ok(RequestOutcome::Finished(Box::new(FinishedRun { manifest, totals, loading, running })))
+        let finished = FinishedRun { manifest, totals, loading, running, is_earlier_kept };
+        Ok(RequestOutcome::Finished(Box::new(finished)))
     }
 
     pub(crate) fn folder(&self, out: &Path) -> Result<RunFolder, FolderError> {

@@ -12,6 +12,7 @@ use crate::output::cells::{Names, TableFile};
 use crate::output::commands::CommandLog;
 use crate::output::convert::other_forms;
 use crate::output::events::{AuditFile, AuditLog, EventLog};
+use crate::output::read::read_json;
 use crate::output::removable;
 use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
 use crate::output::whole_lines::WholeLines;
@@ -22,7 +23,7 @@ use crate::output::{
 use crate::report;
 use crate::sink::{Record, RunSink};
 use crate::summary::Summary;
-use crate::totals::RunTotals;
+use crate::totals::{RunStatus, RunTotals};
 
 /// Writes a run's folder while the run goes on, so that it is never half there and never in memory:
 /// rows are appended to files in a folder aside, which is put in place once it is complete.
@@ -83,6 +84,14 @@ impl RunFolder {
             aside: self.aside.keeping(&KEPT_UNFINISHED),
             ..self
         })
+    }
+
+    /// Whether a run whose place this one would take has ended, at the end of its data or with a fault: what an
+    /// interrupted run leaves is worth less.
+    #[must_use]
+    pub fn has_ended_run(&self) -> bool {
+        let manifest = read_json(&self.folder, MANIFEST_FILE);
+        manifest.is_ok_and(|manifest| manifest["status"] != RunStatus::Interrupted.as_str())
     }
 
     /// Removes what runs have left in a folder whose processes were killed. What people did in them stays: the

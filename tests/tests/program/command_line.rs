@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
 use tests::user_folder::{Said, UserFolder, files_in};
 use tests::{built, sample, schema};
 
@@ -533,12 +534,10 @@ fn a_wrong_level_of_the_log_is_a_wrong_argument() {
     assert!(user.good("rank serve --help").contains("KUMIKI_LOG"));
 }
 
-/// Ctrl-C, as a terminal sends it.
+/// Begins a run of minutes into the folder `out` and ends it with Ctrl-C, as a terminal sends it; gives what it
+/// said.
 #[cfg(unix)]
-#[test]
-fn an_interrupted_run_keeps_what_it_has() {
-    let user = user();
-    sample::write(&user.path("long"), "72030", 60, 30_000, 7);
+fn interrupted_run(user: &UserFolder) -> String {
     let guest = built::test_guest("orders-every-tick");
     let mut command = user.command("replay run");
     command.arg(guest).args("--data long --instrument 7203.TSE --quiet --out out".split(' '));
@@ -558,6 +557,31 @@ fn an_interrupted_run_keeps_what_it_has() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    let status = child.wait().unwrap();
-    assert_eq!(status.code(), Some(130), "130 says that it was interrupted");
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(said.status.code(), Some(130), "130 says that it was interrupted");
+    String::from_utf8(said.stderr).unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let user = user();
+    sample::write(&user.path("long"), "72030", 60, 30_000, 7);
+    let manifest = || -> Value {
+        serde_json::from_str(&fs::read_to_string(user.path("out/manifest.json")).unwrap()).unwrap()
+    };
+    for _ in 0..2 {
+        // The second takes the place of the first, which has not ended either.
+        let said = interrupted_run(&user);
+        assert!(said.starts_with("interrupted: the results go up to "), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert_eq!(manifest()["status"], "interrupted");
+    }
+    // A run that has ended stays.
+    user.good("replay run sma-cross --data data --instrument 7203.TSE --quiet --out out");
+    let ended = manifest();
+    let said = interrupted_run(&user);
+    let told = "they were not written: out has an earlier run, which has ended, and keeps it\n";
+    assert!(said.ends_with(told), "{said}");
+    assert_eq!(manifest(), ended);
 }

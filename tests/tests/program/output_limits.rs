@@ -3,13 +3,13 @@
 
 #![allow(clippy::print_stderr, reason = "figures of an attack, and what is skipped")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use domain::GuestLimit;
 use serde_json::Value;
-use tests::built;
 use tests::user_folder::UserFolder;
+use tests::{built, wat};
 
 /// Most memory that a run under attack may have at any time.
 const MEMORY_BYTES_MAX: u64 = 160_000_000;
@@ -42,17 +42,30 @@ fn peak_of(process: u32) -> Option<u64> {
 }
 
 fn command_of(parameters: &str) -> String {
-    command_for("floods-output", parameters)
+    command_for(&built::test_guest("floods-output"), parameters)
 }
 
-fn command_for(guest: &str, parameters: &str) -> String {
-    let guest = built::test_guest(guest);
+fn command_for(guest: &Path, parameters: &str) -> String {
     let parameters: String =
         parameters.split_whitespace().map(|one| format!("--param {one} ")).collect();
     format!(
         "replay run {} {parameters} --data data --instrument 7203.TSE --out run --quiet",
         guest.display()
     )
+}
+
+/// A guest as it is built, which the host calls directly, and the same with one program more, for which the
+/// general path is taken.
+fn on_both_paths(user: &UserFolder, guest: &str) -> [PathBuf; 2] {
+    let direct = built::test_guest(guest);
+    let general = user.path(&format!("{guest}-general.wasm"));
+    std::fs::write(&general, wat::with_another_program(&std::fs::read(&direct).unwrap())).unwrap();
+    for (guest, path) in [(&direct, "direct"), (&general, "general")] {
+        let checked = user.good(&format!("strategy check {} --format json", guest.display()));
+        let checked: Value = serde_json::from_str(&checked).unwrap();
+        assert_eq!(checked["call_path"], path);
+    }
+    [direct, general]
 }
 
 /// Runs an attack to its end.
@@ -94,8 +107,8 @@ fn ended(user: &UserFolder, command: &str) -> Ended {
 }
 
 /// Checks that an attack ends at a limit, and that it cost the host little.
-fn ends_at(user: &UserFolder, parameters: &str, limit: GuestLimit) {
-    let ended = attack(user, parameters, "");
+fn ends_at(user: &UserFolder, guest: &Path, parameters: &str, limit: GuestLimit) {
+    let ended = ended(user, &command_for(guest, parameters));
     held(parameters, &ended);
     assert_eq!(ended.code, STRATEGY_FAILED, "{parameters}: {}", ended.errors);
     let fault = ended.manifest["fault"].as_str().unwrap();
@@ -119,6 +132,7 @@ fn held(parameters: &str, ended: &Ended) {
 #[test]
 fn a_flood_within_one_event_ends_at_its_limit() {
     let user = UserFolder::with_sample(1, 200);
+    let guests = on_both_paths(&user, "floods-output");
     for (parameters, limit) in [
         ("flood=lines count=5000", GuestLimit::Records),
         ("flood=lines bytes=16385", GuestLimit::LogLine),
@@ -133,13 +147,16 @@ fn a_flood_within_one_event_ends_at_its_limit() {
         ("flood=unknown-cancels count=257", GuestLimit::Actions),
         ("flood=rejected-orders count=200 answers=true", GuestLimit::Records),
     ] {
-        ends_at(&user, parameters, limit);
+        for guest in &guests {
+            ends_at(&user, guest, parameters, limit);
+        }
     }
 }
 
 #[test]
 fn a_flood_over_a_run_ends_at_its_limit() {
     let user = UserFolder::with_sample(4, 5_000);
+    let guests = on_both_paths(&user, "floods-output");
     for (parameters, limit) in [
         ("flood=lines count=1000", GuestLimit::Log),
         ("flood=lines count=20 bytes=16000", GuestLimit::Log),
@@ -150,7 +167,9 @@ fn a_flood_over_a_run_ends_at_its_limit() {
         ("flood=rejected-orders count=60 bytes=36", GuestLimit::Rejected),
         ("flood=rejected-orders count=200 bytes=256", GuestLimit::Rejected),
     ] {
-        ends_at(&user, parameters, limit);
+        for guest in &guests {
+            ends_at(&user, guest, parameters, limit);
+        }
     }
 }
 
@@ -158,15 +177,19 @@ fn a_flood_over_a_run_ends_at_its_limit() {
 #[test]
 fn floods_of_accepted_orders_end_at_the_budget_of_the_folder() {
     let user = UserFolder::with_sample(1, 20_000);
-    for parameters in [
+    let guests = on_both_paths(&user, "floods-orders");
+    let attacks = [
         "flood=orders count=60",
         "flood=orders count=60 tags=32",
         "flood=changes count=250",
         "flood=cancel-replace count=128",
         "flood=cancel-replace count=128 tags=32",
         "flood=fills count=1000000",
-    ] {
-        let command = command_for("floods-orders", parameters);
+    ];
+    for (guest, parameters) in
+        guests.iter().flat_map(|guest| attacks.iter().map(move |attack| (guest, *attack)))
+    {
+        let command = command_for(guest, parameters);
         let ended = ended(&user, &format!("{command} --cash 1000000000000"));
         held(parameters, &ended);
         assert_eq!(ended.code, STRATEGY_FAILED, "{parameters}: {}", ended.errors);
@@ -174,7 +197,7 @@ fn floods_of_accepted_orders_end_at_the_budget_of_the_folder() {
             assert!(ended.errors.contains(expected), "{parameters}: {}", ended.errors);
         }
     }
-    let guest = command_for("floods-orders", "flood=cancel-replace");
+    let guest = command_for(&guests[0], "flood=cancel-replace");
     user.good(&format!("{guest} --cash 1000000000000 --limit folder=64MiB"));
 }
 
@@ -182,7 +205,7 @@ fn floods_of_accepted_orders_end_at_the_budget_of_the_folder() {
 #[test]
 fn later_days_have_room_of_their_own() {
     let user = UserFolder::with_sample(3, 1_000);
-    let guest = command_for("floods-orders", "flood=cancel-replace");
+    let guest = command_for(&built::test_guest("floods-orders"), "flood=cancel-replace");
     let with = |limits: &str| ended(&user, &format!("{guest} --cash 1000000000 --limit {limits}"));
     assert_eq!(with("folder=3MiB,folder-day=2MiB").code, 0);
     let ended = with("folder=3MiB,folder-day=1500KiB");
@@ -268,7 +291,7 @@ fn limits_are_the_users_and_the_manifest_has_them() {
     let listed = user.good("strategy limits --format json");
     let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
     let table = user.good("strategy limits");
-    for (limit, listed) in GuestLimit::ALL.iter().zip(listed) {
+    for (limit, listed) in GuestLimit::ALL.iter().zip(&listed) {
         assert_eq!(listed["name"], limit.name());
         assert_eq!(listed["default"], limit.default_value());
         assert_eq!(listed["most"], limit.most());
@@ -278,6 +301,25 @@ fn limits_are_the_users_and_the_manifest_has_them() {
     }
     let fuel = domain::limits::FORMULA_FUEL_PER_DAY;
     assert!(table.contains(&format!("{fuel} of a formula module")), "{table}");
+    // What dialects may use is listed too: it is what the sandbox gives them.
+    let own = |column: &str, limit: GuestLimit| {
+        let index = GuestLimit::ALL.iter().position(|one| *one == limit).unwrap();
+        listed[index][column].as_u64().unwrap()
+    };
+    for (column, limits) in [
+        ("default_of_formula", sandbox::Limits::formula()),
+        ("of_broker_dialect", sandbox::Limits::dialect()),
+        ("of_gateway_dialect", sandbox::Limits::gateway()),
+    ] {
+        assert!(GuestLimit::ALL.iter().all(|limit| own(column, *limit) == limits.get(*limit)));
+    }
+    for line in [
+        "a formula module: lifecycle-fuel 100000000\n",
+        "a broker's dialect (fixed): lifecycle-fuel 100000000, memory 16MiB, result 1MiB\n",
+        "a local gateway's dialect (fixed): fuel 50000000, lifecycle-fuel 50000000, memory 4MiB,",
+    ] {
+        assert!(table.contains(line), "{line}: {table}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | nothing, or an empty folder | the run's folder gets the name |
 //! | a folder with the manifest of a run, and besides only files that a run or its report makes | removed when the new run is complete |
+//! | the same of a run that has ended, and the new one was interrupted by Ctrl-C | left alone, which is told |
 //! | a folder with the same and one file or folder more | left alone; the run is refused |
 //! | any other folder, also with a `manifest.json` of somebody else | left alone; the run is refused |
 //! | a file | left alone; the run is refused |
