@@ -229,13 +229,39 @@ fn what_a_killed_process_left_is_removed_when_it_is_ours() {
     assert!(in_use.unfinished_path().is_dir() && second.unfinished_path().is_dir());
 }
 
+/// A reader never finds the name without a folder.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[test]
+fn a_folder_takes_the_place_of_another_in_one_step() {
+    let around = tempfile::tempdir().unwrap();
+    let path = around.path().join("a");
+    fs::create_dir(&path).unwrap();
+    for number in 0..20 {
+        let folder = AtomicFolder::create_beside(&path).unwrap();
+        fs::write(folder.unfinished_path().join(number.to_string()), "").unwrap();
+        // Where a process is killed here, the one or the other has the name.
+        folder.commit(|old| if path.is_dir() && old.is_dir() { Ok(()) } else { panic!() }).unwrap();
+        assert_eq!(names(&path), vec![number.to_string()]);
+    }
+    assert_eq!(names(around.path()), ["a"]);
+}
+
 #[test]
 fn a_folder_whose_successor_was_killed_gets_its_name_back() {
+    for is_made_again in [false, true] {
+        gets_its_name_back(is_made_again);
+    }
+}
+
+fn gets_its_name_back(is_made_again: bool) {
     let around = tempfile::tempdir().unwrap();
     let path = around.path().join("a");
     let aside = leftover(&path, "a");
     fs::create_dir(aside.join("old")).unwrap();
     fs::write(aside.join("old").join("run"), "whole").unwrap();
+    if is_made_again {
+        fs::create_dir(&path).unwrap();
+    }
     drop(AtomicFolder::create_beside(&path).unwrap());
     assert_eq!((names(around.path()), names(&path)), (vec!["a".into()], vec!["run".into()]));
 }

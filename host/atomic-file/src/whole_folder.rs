@@ -26,7 +26,7 @@ const OLD: &str = "old";
 /// | what | when |
 /// |---|---|
 /// | a folder `.kumiki-*` beside the name | its `owner` holds the name, nobody has that locked, and besides there is nothing but `new` and `old` |
-/// | the folder in it that had the name before | another one has the name; else it gets its name back |
+/// | the folder in it that had the name before | another one that is not empty has the name; else it gets its name back |
 /// | everything else | never |
 #[derive(Debug)]
 pub struct AtomicFolder {
@@ -105,8 +105,8 @@ impl AtomicFolder {
 
     /// Gives the folder the name beside which it was made, in the place of what has it, which is
     /// removed if `may_remove` agrees: it is asked once that is away, so nothing can come in later.
-    /// The name is free for the instant between, as folders cannot be renamed over each other
-    /// everywhere; what is in the folder is brought to the disk when the system likes.
+    /// Both change their names in one step on Linux and macOS; elsewhere the name is free for the instant
+    /// between. What is in the folder is brought to the disk when the system likes.
     ///
     /// # Errors
     /// What the system or `may_remove` says, with the path at which the complete folder is left;
@@ -167,6 +167,14 @@ fn replace_folder(
     if fs::symlink_metadata(path).is_err() {
         return fs::rename(complete, path);
     }
+    if exchange(complete, path).is_ok() {
+        // What had the name is where the new one was.
+        let agreed = may_remove(complete);
+        if agreed.is_err() {
+            exchange(complete, path)?;
+        }
+        return agreed;
+    }
     let old = aside.join(OLD);
     fs::rename(path, &old)?;
     if let Err(error) = may_remove(&old).and_then(|()| fs::rename(complete, path)) {
@@ -174,6 +182,19 @@ fn replace_folder(
         return Err(error);
     }
     Ok(())
+}
+
+/// Gives two folders each other's name in one step, where system and disk can.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+}
+
+/// Other systems cannot.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn exchange(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Removes what killed processes have left aside, of one name or of all; see [`AtomicFolder`].
@@ -223,8 +244,12 @@ fn remove_leftover(
         }
     }
     let old = aside.join(OLD);
-    if fs::symlink_metadata(&path).is_err() && old.is_dir() {
-        fs::rename(&old, &path)?;
+    if old.is_dir() {
+        // A folder that somebody has made since, as `mkdir -p` does, is in nobody's way while it is empty.
+        let _ = fs::remove_dir(&path);
+        if fs::symlink_metadata(&path).is_err() {
+            fs::rename(&old, &path)?;
+        }
     }
     keep_files(&aside.join(NEW), &path, kept)?;
     for part in [NEW, OLD].map(|part| aside.join(part)) {

@@ -279,9 +279,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "ticks", value_name = "[ID=]TABLE", value_parser = parse_ticks)]
     pub(crate) ticks: Vec<(Option<InstrumentName>, TickChoice)>,
 
-    /// Trades or bars handed to the strategy at once, 1 to 65536. Results do not depend on it; more is
-    /// faster, 1 never lets a trade into the strategy's memory before its time. Default: 1, for a
-    /// sweep 1024.
+    /// Trades or bars handed to the strategy at once, 1 to 65536. More is faster; 1 never lets a trade into
+    /// the strategy's memory before its time. Only a strategy that reads ahead there has other results with
+    /// more: `kumiki replay verify` finds it, and a sweep does for its best runs. Default: 1, for a sweep
+    /// 1024.
     #[arg(long, value_name = "TRADES")]
     pub(crate) window: Option<u32>,
 

@@ -229,6 +229,13 @@ fn print_table(args: &RunArgs, finished: &FinishedRun) {
     }
     let notes: String = manifest.notes.iter().map(|note| format!("\nnote: {note}")).collect();
     println!("{notes}\n\n{}", not_modelled(NOT_MODELLED));
+    if manifest.window > 1 {
+        println!(
+            "\nwindow {}: a strategy that reads ahead in its memory gains by that; `kumiki replay verify` makes \
+             the run again with 1",
+            manifest.window
+        );
+    }
     if summary.orders_rejected > 0 {
         println!("\nwhy orders were rejected: `reason_text` in orders.csv, and the report");
     }

@@ -231,6 +231,9 @@ pub enum LimitError {
         /// What was given.
         text: String,
     },
+    /// Two values for one limit.
+    #[error("the limit {0} is given twice; give it once")]
+    Twice(GuestLimit),
     /// More than there can be.
     #[error(
         "{} is too much for the limit {limit}; at most {} may be asked for",

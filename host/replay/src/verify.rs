@@ -4,17 +4,19 @@
 //! With window 1 it has not: a run that comes out the same owes nothing to them. The caller gives an
 //! empty cache, so that data are decoded and the strategy is compiled anew.
 
+mod files;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::fault::Fault;
 use domain::guest_limit::LimitChange;
-use domain::limits::{VERIFY_OTHERS_MAX, WINDOW_ROWS_MAX};
+use domain::limits::WINDOW_ROWS_MAX;
 use domain::{GuestLimit, InstrumentId, Money, TsNanos};
 use exchange::ExecutionModel;
 use results::output::{
-    AUDIT_FILE, COMMANDS_FILE, InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, REPORT_FILE,
-    ReadError, commands, read_json_text,
+    AUDIT_FILE, COMMANDS_FILE, InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, ReadError,
+    commands, read_json_text,
 };
 use results::{RunStatus, WallClock};
 use sandbox::{CallPath, Limits, StrategyModule};
@@ -67,6 +69,14 @@ pub enum VerifyError {
         path: PathBuf,
         /// What is wrong.
         problem: String,
+    },
+    /// A file of the run cannot be read.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
     },
     /// The manifest was written by a version that knew less, or more, of what decides a run.
     #[error(
@@ -133,7 +143,7 @@ pub struct Verification {
 /// What is in a run's folder that the run does not write. Nobody has looked at it, and it changes no verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherFiles {
-    /// The first [`VERIFY_OTHERS_MAX`] names, in order.
+    /// The first [`domain::limits::VERIFY_OTHERS_MAX`] names, in order.
     pub names: Vec<String>,
     /// How many there are besides.
     pub more: usize,
@@ -254,10 +264,10 @@ impl VerifyRequest {
             let requests = (&request, &running);
             let (again, fault) =
                 run_again(requests, module, &data, (&options, script), &out, observer)?;
-            let changed =
-                files_changed(&self.folder, &out).map_err(|error| self.damaged(&error))?;
+            let changed = files::changed(&self.folder, &out)
+                .map_err(|(path, error)| VerifyError::File { path, source: error })?;
             if !is_other {
-                let others = others(&self.folder, &out);
+                let others = files::others(&self.folder, &out);
                 found.others = Some(others.map_err(|error| self.damaged(&error))?);
             }
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
@@ -348,9 +358,7 @@ impl VerifyRequest {
     /// A clock for the audit log where that of the run tells the time of the outside. Which time it
     /// was is not compared.
     fn wall_clock(&self) -> Option<WallClock> {
-        let audit = std::fs::read(self.folder.join(AUDIT_FILE)).unwrap_or_default();
-        let first = audit.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let tells = first.windows(WALL_TIME.len()).any(|part| part == WALL_TIME);
+        let tells = files::tells_wall_time(&self.folder.join(AUDIT_FILE));
         tells.then_some(TsNanos::default as WallClock)
     }
 
@@ -437,73 +445,6 @@ fn run_again(
         RunStatus::Completed | RunStatus::Interrupted => None,
     };
     Ok((manifest, fault))
-}
-
-/// How the audit log tells the time of the outside.
-const WALL_TIME: &[u8] = b"\"wall_ms\":";
-
-/// An audit log without the times of the outside.
-fn without_wall_time(log: &[u8]) -> Vec<u8> {
-    let mut left = Vec::with_capacity(log.len());
-    let mut rest = log;
-    while let Some(at) = rest.windows(WALL_TIME.len()).position(|part| part == WALL_TIME) {
-        left.extend_from_slice(&rest[..at]);
-        let digits = rest[at + WALL_TIME.len()..].iter().take_while(|byte| byte.is_ascii_digit());
-        rest = &rest[at + WALL_TIME.len() + digits.count()..];
-    }
-    left.extend_from_slice(rest);
-    left
-}
-
-/// The files of the run made again that are not in the folder as they are, byte for byte. Manifest and
-/// page say the window too, and are made from what is compared.
-fn files_changed(folder: &Path, again: &Path) -> std::io::Result<Vec<Difference>> {
-    let mut changed = Vec::new();
-    let mut names: Vec<_> = std::fs::read_dir(again)?
-        .map(|entry| Ok(entry?.file_name()))
-        .collect::<std::io::Result<_>>()?;
-    names.sort();
-    for name in names {
-        if name == MANIFEST_FILE || name == REPORT_FILE {
-            continue;
-        }
-        let was = match std::fs::read(folder.join(&name)) {
-            Ok(was) => Some(was),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let is = std::fs::read(again.join(&name))?;
-        let (was, is) = match name == AUDIT_FILE {
-            true => (was.as_deref().map(without_wall_time), without_wall_time(&is)),
-            false => (was, is),
-        };
-        if was.as_ref() != Some(&is) {
-            let told = |bytes: Option<&[u8]>| {
-                bytes.map_or_else(String::new, |bytes| format!("xxh3_64 {:016x}", xxh3_64(bytes)))
-            };
-            changed.push(Difference {
-                what: format!("the file {}", name.to_string_lossy()),
-                was: told(was.as_deref()),
-                is: told(Some(&is)),
-            });
-        }
-    }
-    Ok(changed)
-}
-
-/// What is in the folder and not in that of the run made again.
-fn others(folder: &Path, again: &Path) -> std::io::Result<OtherFiles> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        if !again.join(&name).exists() {
-            names.push(name.to_string_lossy().into_owned());
-        }
-    }
-    names.sort();
-    let more = names.len().saturating_sub(VERIFY_OTHERS_MAX);
-    names.truncate(VERIFY_OTHERS_MAX);
-    Ok(OtherFiles { names, more })
 }
 
 /// The strategy and the data files that are not those of the run.

@@ -152,8 +152,14 @@ impl Limits {
     /// The same limits with the changes that a user wants.
     ///
     /// # Errors
-    /// [`LimitError::TooMuch`] for a value that is too large for this machine or for the limit.
+    /// [`LimitError::TooMuch`] for a value that is too large for this machine or for the limit,
+    /// [`LimitError::Twice`] for two values of one.
     pub fn changed(self, changes: &[LimitChange]) -> Result<Self, LimitError> {
+        for (number, LimitChange { limit, .. }) in changes.iter().enumerate() {
+            if changes[..number].iter().any(|earlier| earlier.limit == *limit) {
+                return Err(LimitError::Twice(*limit));
+            }
+        }
         changes.iter().try_fold(self, |limits, &LimitChange { limit, value }| {
             limits.with(limit, value).ok_or(LimitError::TooMuch { limit, value })
         })

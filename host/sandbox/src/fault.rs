@@ -41,7 +41,7 @@ const BACKTRACE: &str = "error while executing at wasm backtrace";
 const TOO_MUCH_COPIED: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// The failure behind an error while a program was made, if it is the program's: its start function
-/// trapped or did not end, or it wanted more than its limits. Anything else is the host's.
+/// trapped, did not end or broke the contract, or it wanted more than its limits. Anything else is the host's.
 pub(crate) fn at_birth(
     allowed: &Allowed,
     state: &mut State,
@@ -50,7 +50,9 @@ pub(crate) fn at_birth(
     if state.breach.is_none() {
         state.breach = too_many(state.limits.instances, &format!("{error:#}"));
     }
-    if state.breach.is_none() && error.downcast_ref::<Trap>().is_none() {
+    // What the engine itself finds wrong in what the program's code hands over is no trap, but has its frames.
+    let is_of_program = error.is::<Trap>() || error.is::<WasmBacktrace>();
+    if state.breach.is_none() && !is_of_program {
         return None;
     }
     let mut failure = from_error(allowed, state, error);

@@ -106,9 +106,7 @@ fn log_write(
     take(&mut caller, |lift, state| {
         let known = u8::try_from(level).ok().and_then(LogLevel::of_code);
         let level = known.ok_or_else(|| FaultKind::Protocol(format!("{level} is no log level")))?;
-        if level != LogLevel::Panic {
-            state.limits.allow(GuestLimit::LogLine, length as usize)?;
-        }
+        state.check_line(level, length as usize)?;
         state.write(level, ts_event, lift.text_at(pointer, length)?)
     })
 }

@@ -207,16 +207,23 @@ impl State {
         limits.allow(GuestLimit::Output, written.output)
     }
 
-    /// Takes a line of the log, which is still in the guest's memory.
+    /// Holds a line of the log against its limit, before anything of it is copied. A panic's text is cut off, not
+    /// refused: it is the reason of the fault.
+    pub(crate) fn check_line(&self, level: LogLevel, bytes: usize) -> Breach<()> {
+        match level {
+            LogLevel::Panic => Ok(()),
+            _ => self.limits.allow(GuestLimit::LogLine, bytes),
+        }
+    }
+
+    /// Takes a line of the log, which is within its limit and still in the guest's memory.
     pub(crate) fn write(&mut self, level: LogLevel, ts_event: u64, message: &str) -> Breach<()> {
         let timestamp = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
         if level == LogLevel::Panic {
-            // A panic's text is cut off, not refused: it is the reason of the fault.
             let end = message.floor_char_boundary(self.limits.log_line_bytes);
             self.panic_message = Some((timestamp, message[..end].to_owned()));
             return Ok(());
         }
-        self.limits.allow(GuestLimit::LogLine, message.len())?;
         let cost = LOG_LINE_COST + text_cost(message);
         self.written.log += cost;
         self.limits.allow(GuestLimit::Log, self.written.log)?;

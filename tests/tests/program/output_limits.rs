@@ -278,6 +278,7 @@ fn limits_are_the_users_and_the_manifest_has_them() {
 
     for (limit, expected) in [
         ("ram=1", "there is no limit `ram`; there are: fuel, lifecycle-fuel, memory, "),
+        ("note=1KiB,note=2KiB", "the limit note is given twice; give it once"),
         ("memory=64MB", "`64MB` is no value for the limit memory; write a whole number from 1"),
     ] {
         let (code, errors) = user.bad(&format!("{} --limit {limit}", command_of("flood=lines")));

@@ -56,6 +56,8 @@ fn runs_that_failed_come_out_the_same() {
         (guest("floods-output"), "--param flood=notes --param bytes=4000 --param count=100"),
         (guest("returns-huge-lists"), "--param count=257"),
         (guest("floods-log"), "--param line_bytes=20000"),
+        // More than one call may hand over, too.
+        (guest("floods-log"), "--param line_bytes=20000000"),
         (guest("loops-forever"), "--window 1024 --limit fuel=1000000"),
         (guest("panics-in-event"), "--param at=700"),
         ("sma-cross".to_owned(), "--limit lifecycle-fuel=18000"),

@@ -7,11 +7,12 @@ use domain::clock::Stopwatch;
 use domain::fault::{Fault, FaultKind};
 use domain::limits::GUEST_STACK_MAX;
 use domain::strategy::StrategyRuntime;
-use sandbox::{Limits, StrategyModule};
+use sandbox::{Artefact, CallPath, Limits, StrategyModule};
 use tests::{built, wat};
 use wit_component::StringEncoding;
 
 use crate::common::{guest, instrument, one, prepared};
+use crate::mutations::sandbox;
 
 /// Less work than by default: one endless loop takes seconds otherwise.
 fn limits() -> Limits {
@@ -57,6 +58,20 @@ fn a_start_function_that_traps_is_told() {
     assert_eq!(fault.export, "instantiation");
     assert!(matches!(&fault.kind, FaultKind::Trap(text) if text.contains("unreachable")));
     assert!(!fault.backtrace.is_empty());
+}
+
+#[test]
+fn a_strategy_that_breaks_the_contract_while_it_is_made_is_told() {
+    let text = wat::speaking(b"well", 4).replace("$log (i32.const 1)", "$log (i32.const 5)");
+    for (path, told) in
+        [(CallPath::Direct, "5 is no log level"), (CallPath::General, "unexpected discriminant: 5")]
+    {
+        let bytes = wat::component(&text, StringEncoding::UTF8);
+        let module = sandbox(path).prepare(Artefact::from_bytes("speaks", bytes).unwrap()).unwrap();
+        let fault = init(&module, limits()).unwrap_err();
+        assert_eq!((fault.component.as_str(), fault.export), ("speaks", "instantiation"));
+        assert_eq!(fault.kind, FaultKind::Protocol(told.to_owned()));
+    }
 }
 
 #[test]

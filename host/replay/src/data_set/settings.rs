@@ -1,6 +1,6 @@
 //! The tables of a data folder that decide with: which they are, and what is in them.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use marketdata::TableError;
@@ -17,7 +17,7 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<SettingsFile>, TableError> {
     let mut found = Vec::new();
     for name in [INSTRUMENTS_FILE, CALENDAR_FILE] {
         let path = folder.join(name);
-        match std::fs::read(&path) {
+        match ordinary(&path) {
             Ok(text) => found.push(SettingsFile {
                 file: name.to_owned(),
                 sha256: Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -28,4 +28,12 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<SettingsFile>, TableError> {
         }
     }
     Ok(found)
+}
+
+/// What is in a file; a pipe could keep its reader waiting.
+fn ordinary(path: &Path) -> io::Result<Vec<u8>> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is no ordinary file"));
+    }
+    std::fs::read(path)
 }

@@ -58,6 +58,10 @@ pub(crate) fn check(folder: &Path) -> io::Result<Result<(), NotOurs>> {
 }
 
 fn is_of_run(manifest: &Path) -> bool {
+    // A pipe could keep its reader waiting.
+    if !manifest.is_file() {
+        return false;
+    }
     let Ok(file) = File::open(manifest) else { return false };
     serde_json::from_reader::<_, OfRun>(BufReader::new(file)).is_ok()
 }

@@ -13,8 +13,11 @@ impl types::Host for State {}
 
 impl log::Host for State {
     fn write(&mut self, level: log::Level, ts_event: u64, message: String) -> Result<()> {
-        let taken = self.spend(message.len());
-        let taken = taken.and_then(|()| self.write(level.into(), ts_event, &message));
+        // Here the engine has copied it already, as far as its own limit lets it.
+        let level = level.into();
+        let taken = self.check_line(level, message.len());
+        let taken = taken.and_then(|()| self.spend(message.len()));
+        let taken = taken.and_then(|()| self.write(level, ts_event, &message));
         taken.or_else(|kind| self.breach(kind))
     }
 }

@@ -189,7 +189,7 @@ function method({ manifest, instruments }) {
     [t("priceSteps"), manifest.ticks],
     [t("notes"), (manifest.notes ?? []).length > 0
       ? el("ul", "plain-list", ...manifest.notes.map((note) => el("li", "", recorded(note)))) : t("nothingToNote")],
-    [t("window"), t("windowValue", { window: grouped(manifest.window) })],
+    [t("window"), t(manifest.window > 1 ? "windowAbove" : "windowValue", { window: grouped(manifest.window) })],
     [t("parametersGiven"), el("code", "", JSON.stringify(manifest.parameters))],
     [t("parametersInEffect"), el("code", "", JSON.stringify(manifest.parameters_effective ?? {}))],
     [t("eventLog"), el("span", "", el("code", "", manifest.event_log_digest), " ", t("records", { records: grouped(manifest.event_log_records) }))],
