@@ -15,7 +15,7 @@ use keys::{Key, KeyError};
 use pricestore::DataDir;
 use secrecy::SecretString;
 use update::limits::{DAYS_FIRST_RUN, WEB_BROKER_RATE};
-use update::source::{PublicSource, VendorSource, WebBrokerAccess, WebBrokerSource};
+use update::source::{PublicSource, VENDOR_URL, VendorSource, WebBrokerAccess, WebBrokerSource};
 use update::store::{Removals, WorkDatabase};
 use update::{
     DayCache, Ending as JobEnding, JobOptions, JobWatch, PUBLIC_KEY, Phase, PriceStore, SourceKind,
@@ -118,7 +118,8 @@ fn sources(
         Some(folder) => folder.clone(),
         None => options.data.path().join("cache"),
     };
-    let cache = DayCache::new(&cache_folder, SourceKind::Vendor);
+    let cache =
+        DayCache::new(&cache_folder, SourceKind::Vendor).of_server(vendor_url.as_str(), VENDOR_URL);
     if let Err(error) = cache.remove_leftovers(options.now) {
         tracing::warn!(%error, "what a killed job has left in the cache is still there");
     }

@@ -8,6 +8,9 @@ use chrono::{Datelike, Weekday};
 
 use crate::time::JstDate;
 
+/// The first year of which the rules tell.
+pub const FIRST_YEAR: i32 = 2000;
+
 /// Whether the exchange is closed on `date`: a weekend, a public holiday, or the year's turn.
 #[must_use]
 pub fn is_closed(date: JstDate) -> bool {

@@ -17,6 +17,54 @@ const BASE64_ENDS: [[u8; 2]; 2] = [*b"+/", *b"-_"];
 /// Shortest secret that is looked for in hexadecimal digits: those of a shorter one stand in many a number.
 const HEX_SECRET_BYTES_MIN: usize = 4;
 
+/// How often a page's reference to a letter may be encoded again, and its digits.
+const ENTITY_TIMES_MAX: usize = 3;
+const ENTITY_DIGITS_MAX: usize = 10;
+/// The names of letters in pages that may stand in a secret.
+const ENTITIES: [(&str, char); 41] = [
+    ("amp;", '&'),
+    ("AMP;", '&'),
+    ("apos;", '\''),
+    ("ast;", '*'),
+    ("midast;", '*'),
+    ("bsol;", '\\'),
+    ("colon;", ':'),
+    ("comma;", ','),
+    ("commat;", '@'),
+    ("dollar;", '$'),
+    ("equals;", '='),
+    ("excl;", '!'),
+    ("grave;", '`'),
+    ("DiacriticalGrave;", '`'),
+    ("gt;", '>'),
+    ("GT;", '>'),
+    ("Hat;", '^'),
+    ("lbrace;", '{'),
+    ("lcub;", '{'),
+    ("lbrack;", '['),
+    ("lsqb;", '['),
+    ("lowbar;", '_'),
+    ("UnderBar;", '_'),
+    ("lpar;", '('),
+    ("lt;", '<'),
+    ("LT;", '<'),
+    ("num;", '#'),
+    ("percnt;", '%'),
+    ("period;", '.'),
+    ("plus;", '+'),
+    ("quest;", '?'),
+    ("quot;", '"'),
+    ("QUOT;", '"'),
+    ("rbrace;", '}'),
+    ("rcub;", '}'),
+    ("rbrack;", ']'),
+    ("rsqb;", ']'),
+    ("rpar;", ')'),
+    ("semi;", ';'),
+    ("sol;", '/'),
+    ("verbar;", '|'),
+];
+
 /// Shortest secret that is looked for within a code: the digits of a shorter one stand in many.
 const CODE_SECRET_BYTES_MIN: usize = 6;
 
@@ -175,7 +223,7 @@ const fn is_blank(byte: u8) -> bool {
 }
 
 /// How many bytes of the text's start are the secret: as it is, or any of its letters encoded as in an
-/// address, a form, a JSON text or a program's, in letters of either case, with anything between them that
+/// address, a form, a page, a JSON text or a program's, in letters of either case, with anything between them that
 /// nobody sees.
 fn spelled(text: &str, secret: &str) -> Option<usize> {
     if text.starts_with(secret) {
@@ -233,10 +281,40 @@ fn escaped(text: &[u8]) -> Option<(u32, usize)> {
             (digits.get(..end)?, end + 4)
         }
         [b'\\', b'u', digits @ ..] => (digits.get(..4)?, 6),
+        [b'&', ..] => return entity(text),
         _ => return None,
     };
     let digits = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     Some((u32::from_str_radix(digits, 16).ok()?, bytes))
+}
+
+/// A reference of a page (HTML) to a letter, by its number or its name, which may be encoded again.
+fn entity(text: &[u8]) -> Option<(u32, usize)> {
+    let mut rest = text.strip_prefix(b"&")?;
+    for _ in 0..ENTITY_TIMES_MAX {
+        let inner = rest.strip_prefix(b"amp;").filter(|inner| reference(inner).is_some());
+        rest = inner.unwrap_or(rest);
+    }
+    let (number, bytes) = reference(rest)?;
+    Some((number, text.len() - rest.len() + bytes))
+}
+
+/// What stands behind the `&` of a reference, and its bytes. The semicolon of a number may be missing.
+fn reference(text: &[u8]) -> Option<(u32, usize)> {
+    if let Some(number) = text.strip_prefix(b"#") {
+        let (radix, digits) = match number {
+            [b'x' | b'X', digits @ ..] => (16, digits),
+            digits => (10, digits),
+        };
+        let start = text.len() - digits.len();
+        let is_digit = |byte: &&u8| char::from(**byte).is_digit(radix);
+        let count = digits.iter().take(ENTITY_DIGITS_MAX).take_while(is_digit).count();
+        let number = u32::from_str_radix(str::from_utf8(&digits[..count]).ok()?, radix).ok()?;
+        let end = usize::from(digits.get(count) == Some(&b';'));
+        return Some((number, start + count + end));
+    }
+    let (name, letter) = ENTITIES.iter().find(|(name, _)| text.starts_with(name.as_bytes()))?;
+    Some((u32::from(*letter), name.len()))
 }
 
 fn spelled_byte(text: &[u8], byte: u8) -> Option<usize> {

@@ -50,6 +50,18 @@ impl DayCache {
         Self { folder: cache_folder.join(format!("{source}-daily")), source }
     }
 
+    /// The same of another server than the source's own: what it says is kept apart, and never taken for what
+    /// another one has said.
+    #[must_use]
+    pub fn of_server(mut self, address: &str, own: &str) -> Self {
+        let address = address.trim_end_matches('/');
+        if address != own.trim_end_matches('/') {
+            let digest = xxh3_128(address.as_bytes()) as u64;
+            self.folder.set_file_name(format!("{}-daily-{digest:016x}", self.source));
+        }
+        self
+    }
+
     /// The file of a day.
     #[must_use]
     pub fn path(&self, date: JstDate) -> PathBuf {
@@ -240,6 +252,18 @@ mod tests {
         );
         let names: Vec<_> = fs::read_dir(folder.path().join("vendor-daily")).unwrap().collect();
         assert_eq!(names.len(), 1, "nothing is left beside");
+    }
+
+    #[test]
+    fn servers_do_not_share_their_days() {
+        let (folder, cache) = stored();
+        let of = |address: &str| cache.clone().of_server(address, "https://vendor.example/v2");
+        assert!(matches!(of("https://vendor.example/v2/").load(date()), Cached::Rows(_)));
+        let (one, other) = (of("http://127.0.0.1:1/v2"), of("http://127.0.0.1:2/v2"));
+        one.store(date(), &rows()).unwrap();
+        assert!(matches!(one.load(date()), Cached::Rows(_)));
+        assert!(matches!(other.load(date()), Cached::Missing));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]

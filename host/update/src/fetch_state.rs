@@ -18,6 +18,9 @@ pub struct FetchState {
     /// Days of which nobody has anything, found out by asking; before all that are published, they need
     /// not be there (rule D6 of the job).
     pub closed: BTreeSet<JstDate>,
+    /// Days that the user has accepted as the vendor has them: closed by its calendar alone, or withdrawn (rules D9,
+    /// D10 and C12 of the job).
+    pub settled: BTreeSet<JstDate>,
     /// Days that are complete; they are published.
     pub complete: BTreeSet<JstDate>,
     /// Days that are published though they are not complete, because the user said so.

@@ -5,6 +5,7 @@
 //! first source that succeeds. Rows of two sources are never mixed in one answer. What was fetched is
 //! stored after every few days or issues, so that a run that ends early is gone on with by the next.
 
+mod corrections;
 mod days;
 mod doubts;
 mod files;
@@ -31,24 +32,27 @@ mod report;
 /// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
 /// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
 /// | D8 | with rows, and closed by a calendar that comes later | open as before, and told as a doubt, until `--accept` names it: then it is closed, and published no more. Of a published day the whole calendar is not used until then |
-/// | D9 | closed in the vendor's calendar and open by the law's, of the last 20 weekdays, without rows | closed, and told as a doubt by each run, unless `--accept` names it |
+/// | D9 | closed in the vendor's calendar and open by the law's, from the first that is published or looked at on, without rows | closed, and told as a doubt by each run, until `--accept` names it: then it is closed for good |
+/// | D10 | as D9, three or more of them in a row | as D9, and the run ends as incomplete; `--accept` of one counts for the row |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
-/// | C2 | without such a list, with 99 % of the rows of the last complete day before it; where none of the last 20 has 99 % of that one's, it is left out of account. A run over 60 days asks for the lists of the first day of each month only, and for that of any other day which would not be complete without | complete |
+/// | C2 | without such a list, with as many rows as 99 % of those of the last complete day before it and with rows of 99 % of its issues, less by 1 % a month between; and with those of 99 % of the issues of the nearest believed list, less by 1 % a month between; where none of the last 20 days has 99 % of that one's rows, it is left out of account. A run over 60 days asks for the lists of the first day of each week only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
 /// | C4 | fetched with `--codes` | complete only if it was before |
 /// | C5 | that was complete | complete, whatever comes later |
 /// | C6 | without a list and a complete day before it, with 99 % of the most rows of the nearest five complete days after it, else of the issues of the nearest list; less by 1 % a month between; what is 300 days away tells nothing | complete |
 /// | C7 | as C3, but the list could not be had | not complete |
-/// | C8 | with rows, of which none has a price, and less than a week old | not complete |
+/// | C8 | with rows, of which none has a volume, unless `--accept` names it; but for 2020-10-01, when the exchange's system failed | not complete |
 /// | C9 | one of the first five without a complete day before them but each other, by C2, C3 or C6 | complete once none of the five complete days after it has over 1 % more rows |
 /// | C10 | after one that is published though it is not complete | not held against that one. Only where that one has 90 % of what it should have, and a believed list of its date has not told so, days without a list are held against it and those after it, not those before; and the days after it alone once it is complete itself. With no complete day before it its list was never met: later lists are held against it too then |
 /// | C11 | published though it is not complete, of which five complete days after it have no more rows, to 1 % | complete |
-/// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored, or none at all where they are the vendor's | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
-/// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
+/// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored, or none at all where over 1 % of them are the vendor's, or all, and `--accept` has not named the day since it had some | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
+/// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three; without a list, new and not complete by C2, of issues that the day of C2 does not have, or had again, of issues that neither it nor the days beside it nor the nearest list have | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
 /// | E2 `one yen` | with over half of its priced issues, at least 30, at a close of 1 yen | odd, as above |
 /// | E3 `repeated` | with over half of its traded issues, at least 30, with the prices and the volume of one of the ten complete days before it or of the one after it | odd, as above |
 /// | E4 `no volume` | with prices of at least 30 issues, of which under 10 % have a volume | odd, as above |
 /// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
+/// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in | odd, as above: it stays as it was |
+/// | E7 | published, with rows that come otherwise than as a whole, of over 1 % of its issues and at least three | E2 to E6 hold for the day as it would be with all of them: none of them is stored where it is odd |
 /// | Z1 `priceless` | complete, of whose rows a smaller share has a price than 90 % of that share on the complete business day before it, so that at least 30 prices are missing | published, and told as a doubt when it is had and for 20 weekdays, unless `--accept` names it |
 /// | Z2 `jump` | complete, of whose issues over 5 %, at least 30, have a close that no price limit allows after that of the complete business day before it: under 40 % or over 160 %, and over 60 yen away, splits counted in | as Z1. Prices that a source has adjusted itself, and those of rows that tell no factor, are not compared |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
@@ -98,6 +102,7 @@ use crate::row::{DailyRow, IssueCode, SourceKind};
 use crate::source::IssueList;
 use crate::store::StoreError;
 
+use corrections::Held;
 use odd_days::{Oddity, TradedDays};
 use report::Reason;
 use silent::SilentRows;
@@ -131,8 +136,9 @@ pub struct JobOptions {
     pub publish_incomplete: Option<Vec<JstDate>>,
     /// Complete days before those that are wanted of which the vendor is asked again (rule B4).
     pub recheck: usize,
-    /// Days of which a whole answer is taken, and a list of issues or a calendar believed, whatever speaks
-    /// against it (rules C12, D8, E1 to E5, L3, R6 and R8). The run begins with the first of them.
+    /// Days of which an answer is taken, and a list of issues or a calendar believed, whatever speaks against it
+    /// (rules C2, C8, C12, D8 to D10, E1 to E7, L3, R6 and R8); the report names those against which nothing does.
+    /// The run begins with the first of them.
     pub accept: Vec<JstDate>,
 }
 
@@ -193,6 +199,7 @@ pub fn update_from_sources(
         let mut slots = Slots::new(sources);
         let fetched = job.fetch(&mut slots).and_then(|()| {
             job.flush()?;
+            job.release_held()?;
             job.judge_stored(Some(&mut slots))
         });
         job.report.notes.extend(slots.take_notes());
@@ -215,6 +222,7 @@ pub fn update_from_files(
 ) -> Result<Report, UpdateError> {
     run(store, options, cancel, watch, |job| {
         job.read_files(folder)?;
+        job.release_held()?;
         job.judge_stored(None)
     })
 }
@@ -285,6 +293,16 @@ struct Job<'a> {
     /// The rows of each complete day, and of each that is published all the same where the standard begins
     /// anew (rule C10).
     complete_rows: BTreeMap<JstDate, u64>,
+    /// The issues of the day that was looked up last.
+    issues: Option<(JstDate, BTreeSet<IssueCode>)>,
+    /// Days that were judged by a whole answer.
+    whole_days: BTreeSet<JstDate>,
+    /// Rows of published days that came otherwise, and issues that are done with them.
+    held: Held,
+    /// Days for which the user's word has counted.
+    accepted: BTreeSet<JstDate>,
+    /// The vendor's calendar alone closes days in a row (rule D10).
+    is_closed_in_a_row: bool,
     /// What complete days traded, as far as others were held against them.
     traded_days: TradedDays,
     /// The issues that were listed on a date.
@@ -335,8 +353,8 @@ struct DayState {
     /// Why it is not complete.
     why: Option<String>,
     complete: bool,
-    /// It has rows, and none of them a price; that was told.
-    is_priceless: bool,
+    /// It has rows, and none of them a trade; that was told.
+    is_tradeless: bool,
     sources: BTreeSet<SourceKind>,
     reasons: Vec<Reason>,
 }
@@ -381,6 +399,11 @@ impl<'a> Job<'a> {
             calendar_is_new: false,
             covered: None,
             complete_rows: BTreeMap::new(),
+            issues: None,
+            whole_days: BTreeSet::new(),
+            held: Held::default(),
+            accepted: BTreeSet::new(),
+            is_closed_in_a_row: false,
             traded_days: TradedDays::default(),
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),
@@ -442,6 +465,15 @@ impl<'a> Job<'a> {
         self.report.notes.push(line);
     }
 
+    /// Whether the user accepts what speaks against a day; asked where something does.
+    fn accept(&mut self, date: JstDate) -> bool {
+        let is_accepted = self.options.accept.contains(&date);
+        if is_accepted {
+            self.accepted.insert(date);
+        }
+        is_accepted
+    }
+
     fn day(&mut self, date: JstDate) -> &mut DayState {
         self.days.entry(date).or_default()
     }
@@ -481,6 +513,12 @@ impl<'a> Job<'a> {
             return Ok(());
         }
         self.refuse_losses(&mut batch)?;
+        self.hold_back(&mut batch);
+        self.store_batch(batch)?;
+        if self.held.is_full() { self.release_held() } else { Ok(()) }
+    }
+
+    fn store_batch(&mut self, batch: Batch) -> Result<(), UpdateError> {
         for (date, has_all) in batch.days {
             if let Some(known) = self.first_days.get_mut(&date) {
                 *known = Some(has_all);

@@ -37,6 +37,11 @@ pub const COMPLETE_PERCENT: u64 = 99;
 /// Complete days before a day among which one must have as many rows as the last, where there is no list of
 /// issues, and whose most rows tell of a slow sinking.
 pub const COMPLETE_DAYS_COMPARED: usize = 20;
+/// Business days in a row that the vendor's calendar alone closes from which on they are a gap: no holiday that the
+/// law does not know was ever so long.
+pub const CLOSED_ROW_MIN: usize = 3;
+/// Rows of published days that came issue by issue and wait to be judged together; about 200 days of all issues.
+pub const HELD_ROWS_MAX: usize = 1_000_000;
 /// Percent of the most rows of these days below which the last complete day is told as a doubt.
 pub const SUNK_PERCENT: u64 = 95;
 /// Complete days after a day that it is held against, where there is none before it or it is published
@@ -89,7 +94,8 @@ pub const TAKEN_BACK_PERCENT_MAX: usize = 1;
 /// above: a vendor may correct one or two of a small day.
 pub const LOST_ISSUES_MIN: usize = 3;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
-/// history, asks for the first of each month and the last, and holds the others against the day before.
+/// history, asks for the first of each week and the last, and holds the others against the nearest of these and the
+/// day before.
 pub const MASTER_DAYS_MAX: usize = 60;
 /// Keys of a row of the vendor's answers; it documents some twenty.
 pub const ROW_KEYS_MAX: usize = 128;

@@ -60,11 +60,11 @@ pub trait PriceStore {
         last: JstDate,
     ) -> Result<BTreeMap<JstDate, Vec<DailyRow>>, StoreError>;
 
-    /// Whether any row of a day has a price.
+    /// Whether anything was traded on a day.
     ///
     /// # Errors
     /// When the database cannot be read.
-    fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError>;
+    fn has_trades(&mut self, date: JstDate) -> Result<bool, StoreError>;
 
     /// The days from one on that have a row of a source below the vendor's [rank](crate::SourceKind::rank).
     ///

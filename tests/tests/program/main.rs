@@ -47,6 +47,7 @@ mod update_decisions;
 mod update_doubts;
 mod update_edges;
 mod update_foreign;
+mod update_guards;
 mod update_kills;
 mod update_listed;
 mod update_losses;

@@ -125,7 +125,13 @@ fn folders_and_files_of_others_are_left_alone() {
     let rank = data.rank_folder();
     let names = ["rank-9.db", ".tmp-of-others", "rank-9.grid"];
     names.iter().for_each(|name| fs::create_dir(rank.join(name)).unwrap());
-    let files = ["rank-18446744073709551615.bak", "rank-18446744073709551615.db", "rank-1.txt"];
+    let files = [
+        "rank-18446744073709551615.bak",
+        "rank-18446744073709551615.db",
+        "rank-1.txt",
+        "rank-5.db",
+        "rank-8.grid",
+    ];
     files.iter().for_each(|name| fs::write(rank.join(name), "mine").unwrap());
     let run = fixture.update("--as-of 2025-12-16");
     assert_eq!((run.code, data.current().unwrap()), (0, Some(10)), "{run:?}");

@@ -144,6 +144,8 @@ fn the_service_and_the_command_give_the_same_rows() {
 #[test]
 fn limits_of_the_service_can_be_set() {
     let serving = serving(&["--max-limit", "7", "--max-lag", "10", "--max-aliases", "1"]);
+    let page = http::request(serving.address, "GET /", &[], &[]).text();
+    assert!(page.contains(r#"max="7" value="7""#), "the page offers what is answered: {page}");
     let code = |arguments: &str| {
         let query = format!(
             "{{ stockRankingRange(fromDate: \"2016-01-01\", toDate: \"2016-12-31\"{arguments}) \

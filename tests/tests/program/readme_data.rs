@@ -23,9 +23,8 @@ const CODES: [&str; 3] = ["130A0", "13010", "72030"];
 const LISTS: [&str; 2] = ["kumiki data calendar ", "kumiki data instruments "];
 /// Commands that have tests of their own, because they need what other sections make, a person at a terminal or
 /// a compiler.
-const ELSEWHERE: [&str; 8] = [
+const ELSEWHERE: [&str; 7] = [
     "kumiki sql --runs",
-    "kumiki sql --config-dir",
     "kumiki sql --sweeps",
     "kumiki sql --market-data",
     "kumiki key ",

@@ -29,6 +29,8 @@ pub(crate) struct Market {
     pub(crate) listed: Option<usize>,
     /// The same of the lists of some dates.
     pub(crate) lists: BTreeMap<&'static str, usize>,
+    /// Changes an issue of a list before it is sent.
+    pub(crate) alter_list: Option<fn(&mut Value)>,
     /// Nobody answers to questions for lists.
     pub(crate) lists_down: bool,
     /// Days on which the exchange is closed, or open for a half, against the law's calendar; none
@@ -86,9 +88,12 @@ impl Market {
             }
             let count = self.lists.get(date.unwrap()).copied().or(self.listed);
             let date = dashed(date.unwrap());
+            let alter = self.alter_list.unwrap_or(|_| ());
             let issue = |number| {
-                json!({ "Date": date, "Code": issue(number), "CoName": "Name",
-                                         "ScaleCat": "-", "Mkt": "0111" })
+                let mut issue = json!({ "Date": date, "Code": issue(number), "CoName": "Name",
+                                        "ScaleCat": "-", "Mkt": "0111" });
+                alter(&mut issue);
+                issue
             };
             let issues: Vec<Value> = (0..count.unwrap_or(0)).map(issue).collect();
             return Some((200, json!({ "data": issues }).to_string()));
@@ -446,8 +451,8 @@ fn a_long_first_run_asks_for_the_list_of_a_day_that_would_be_short() {
     let fixture = Fixture::new(Market { days: rows.clone(), lists: rows, ..Market::default() });
     let run = fixture.update("--as-of 2025-12-19 --days 80");
     assert_eq!((run.code, run.report["gaps"].to_string()), (0, "[]".to_owned()), "{run:?}");
-    // The first of each month and the last, and the day on which three were delisted.
-    assert_eq!(run.report["listed"]["lists"], 6, "{run:?}");
+    // The first of each week and the last, and the day on which three were delisted.
+    assert_eq!(run.report["listed"]["lists"], 18, "{run:?}");
     assert_eq!(fixture.published().len(), all.len());
 }
 

@@ -146,7 +146,9 @@ fn days_that_files_do_not_have_are_told_and_counted_by_lags() {
     fs::write(files.path().join("markets_calendar.csv"), calendar).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (code, report) = from_files(folder.path(), &files);
-    assert_eq!((code, &report["gaps"]), (0, &json!([])), "{report}");
+    // D10: three that the law knows nothing of are told.
+    assert_eq!((code, &report["gaps"]), (3, &json!([])), "{report}");
+    assert_eq!(report["doubts"].as_array().unwrap().len(), 3, "{report}");
     assert_eq!(closes_before(folder.path(), "2025-12-22"), [json!(116), json!(115)]);
     fs::write(files.path().join("markets_calendar.csv"), "Date,HolDiv\n2025-12-01").unwrap();
     let path = files.path().to_str().unwrap();
@@ -310,7 +312,7 @@ fn a_young_day_without_any_price_is_not_over() {
     assert_eq!((run.code, run.incomplete().len()), (3, 1), "{run:?}");
     assert_eq!(fixture.published().len(), 1);
     let notes = run.report["notes"].to_string();
-    assert!(notes.contains(&format!("no issue has a price on {}", dashed[1])), "{notes}");
+    assert!(notes.contains(&format!("no issue was traded on {}", dashed[1])), "{notes}");
     // Nor where the vendor is down and only what is stored is judged.
     fixture.change(|market| _ = market.down.insert(last));
     assert_eq!(fixture.update(&format!("--as-of {}", dashed[1])).code, 3);
@@ -323,8 +325,9 @@ fn a_young_day_without_any_price_is_not_over() {
     assert_eq!(fixture.published().len(), 2);
 }
 
+/// C8: the exchange was open, so something was traded.
 #[test]
-fn an_old_day_without_any_price_is_complete_and_told() {
+fn a_day_without_any_trade_waits_until_it_is_accepted() {
     let fixture = Fixture::new(Market {
         days: days([("20251215", 20)]),
         alter: Some(|row| {
@@ -332,9 +335,21 @@ fn an_old_day_without_any_price_is_complete_and_told() {
         }),
         ..Market::default()
     });
-    let run = fixture.update("--as-of 2025-12-15 --days 1");
-    assert_eq!((run.code, fixture.published()), (0, vec!["15:20".to_owned()]));
-    assert!(run.report["notes"].to_string().contains("no issue has a price on 2025-12-15"));
+    for zero in [false, true] {
+        let run = fixture.update("--as-of 2025-12-15 --days 1");
+        assert_eq!((run.code, fixture.published()), (3, Vec::new()), "{zero}: {run:?}");
+        assert!(run.report["notes"].to_string().contains("no issue was traded on 2025-12-15"));
+        assert!(text(&run.report["incomplete"][0]["why"]).contains("no issue was traded"));
+        fixture.change(|market| {
+            market.alter = Some(|row| {
+                ["O", "H", "L", "C"].into_iter().for_each(|name| row[name] = Value::Null);
+                (row["Vo"], row["Va"]) = (json!(0), json!(0));
+            });
+        });
+    }
+    let run = fixture.update("--as-of 2025-12-15 --accept 2025-12-15");
+    assert_eq!((run.code, fixture.published()), (0, vec!["15:20".to_owned()]), "{run:?}");
+    assert_eq!(fixture.update("--as-of 2025-12-15").code, 0);
 }
 
 #[test]

@@ -105,8 +105,15 @@ fn names_of_unfinished_files_and_reports_of_others_are_left_alone() {
     for folder in [&folder, &update] {
         fs::create_dir_all(folder).unwrap();
     }
-    let theirs =
-        [folder.join("mother.db.new"), folder.join("1303.db.new"), folder.join("1304.db.new.wal")];
+    let rank = DataDir::new(fixture.path()).rank_folder();
+    fs::create_dir_all(&rank).unwrap();
+    let theirs = [
+        folder.join("mother.db.new"),
+        folder.join("1303.db.new"),
+        folder.join("1304.db.new.wal"),
+        folder.join("notes.kumiki-new"),
+        rank.join("rank-99.db"),
+    ];
     for path in &theirs {
         fs::write(path, "somebody else's").unwrap();
     }
@@ -120,6 +127,7 @@ fn names_of_unfinished_files_and_reports_of_others_are_left_alone() {
 
     // Reports of thirty more runs, and what only has the name of one.
     let report = fs::read_to_string(update.join("report-1.json")).unwrap();
+    fs::write(update.join(format!("report-{}.json", u64::MAX)), &report).unwrap();
     for number in 2..=31 {
         let numbered = report.replace("\"number\": 1,", &format!("\"number\": {number},"));
         fs::write(update.join(format!("report-{number}.json")), numbered).unwrap();
@@ -129,7 +137,8 @@ fn names_of_unfinished_files_and_reports_of_others_are_left_alone() {
     assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
     assert_eq!(fs::read_to_string(update.join("report-1.json")).unwrap(), theirs);
     let is_there = |number: u32| update.join(format!("report-{number}.json")).exists();
-    assert_eq!([2, 3, 32].map(is_there), [false, true, true]);
+    assert_eq!([3, 4, 32].map(is_there), [false, true, true]);
+    assert!(update.join(format!("report-{}.json", u64::MAX)).exists());
 }
 
 #[cfg(unix)]

@@ -301,7 +301,7 @@ fn the_same_row_twice_and_a_null_name_cost_no_list() {
     let other = issue("72030", "新トヨタ", "TOYOTA MOTOR", "プライム");
     fixture.set("20251216", vec![toyota(), veritas(), other]);
     let (_, report) = fixture.update("--as-of 2025-12-16 --days 1");
-    assert!(report.to_string().contains("the issue 72030 comes twice"), "{report}");
+    assert!(report.to_string().contains("there are two rows of the issue"), "{report}");
     assert_eq!(fixture.published().unwrap().lists().len(), 1);
 }
 

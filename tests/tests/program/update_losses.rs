@@ -96,8 +96,37 @@ fn a_published_day_that_is_withdrawn_stays_and_is_told() {
         let run = fixture.update(options);
         stays(&fixture, &run, why);
     }
-    let run = fixture.update(&format!("{REFETCH} --accept 2025-12-16"));
-    assert!(!run.told.contains(why), "{}", run.told);
+    // Accepted once, it stays and is told no more, until the vendor has it again.
+    for options in [&format!("{REFETCH} --accept 2025-12-16"), REFETCH] {
+        let run = fixture.update(options);
+        assert_eq!((run.code, &run.report["doubts"]), (0, &json!([])), "{run:?}");
+        assert!(!run.told.contains(why), "{}", run.told);
+        assert_eq!(tuesday(&fixture), ["100,100,11600.0"]);
+    }
+    fixture.change(|market| _ = market.days.insert("20251216", 100));
+    assert_eq!(fixture.update(REFETCH).code, 0);
+    fixture.change(|market| _ = market.days.insert("20251216", 0));
+    stays(&fixture, &fixture.update(REFETCH), why);
+}
+
+/// C12: one row of a lesser source beside those of the vendor hides nothing.
+#[test]
+fn a_day_that_is_withdrawn_is_told_whoever_else_has_a_row_of_it() {
+    let fixture = then(|market| {
+        market.days.insert("20251216", 0);
+        market.down.insert("20251216");
+        market.others = Some(|path| match path.contains("1400") {
+            true => "Date,Open,High,Low,Close,Volume\n2025-12-16,9,9,9,9,7\n".to_owned(),
+            false => "No data".to_owned(),
+        });
+    });
+    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch --codes 1400");
+    assert_eq!(counts(&run, "public", ["inserted"]), [1], "{run:?}");
+    fixture.change(|market| market.down.clear());
+    let run = fixture.update(REFETCH);
+    let what = text(&run.report["doubts"][0]["what"]);
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(what.contains("it has none of the 100 issues that are stored"), "{what}");
 }
 
 fn without_volume(row: &mut Value) {
@@ -200,7 +229,7 @@ fn files_take_no_published_day_away() {
     let files = tempfile::tempdir().unwrap();
     for (count, cells, why) in [
         (100, ",,,,0,0,,", "of 100 of 100 issues away"),
-        (5, "9,9,9,9,0,0,9,9", "it has 5 of the 100 issues that are stored"),
+        (5, "116,116,116,116,0,0,9,9", "it has 5 of the 100 issues that are stored"),
     ] {
         let path = files.path().join("equities_bars_daily_20251216.csv.gz");
         fs::remove_file(&path).ok();

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -393,8 +394,10 @@ fn wrong_arguments_are_refused_and_the_help_teaches() {
 #[test]
 fn ctrl_c_ends_cleanly() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(|path| match query(path, "date") {
-        Some("20251224") => None,
+    let is_silent = Arc::new(AtomicBool::new(true));
+    let silent = Arc::clone(&is_silent);
+    let server = Server::start(move |path| match query(path, "date") {
+        Some("20251224") if silent.load(Ordering::SeqCst) => None,
         _ => market(path),
     });
     let mut running = update(folder.path(), &server, &[]);
@@ -412,7 +415,8 @@ fn ctrl_c_ends_cleanly() {
     assert_eq!(checked_reports(folder.path()), 1);
     assert!(!folder.path().join("jp").join("stocks_daily").join("mother.db").exists());
 
-    let server = Server::start(market);
+    is_silent.store(false, Ordering::SeqCst);
+    server.take_asked();
     let output = update(folder.path(), &server, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{:?}", texts(&output));
     let asked = server.take_asked();

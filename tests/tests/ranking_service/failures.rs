@@ -182,6 +182,12 @@ fn other_names_than_those_of_this_machine_are_refused() {
     // Two names are no name, whichever a proxy in front goes by.
     let two = [("Host", "localhost"), ("Host", "127.0.0.1")];
     assert_eq!(http::request(served.address, "GET /health", &two, &[]).status, 400);
+    // Nor is none (RFC 9112, 3.2).
+    let mut nameless = std::net::TcpStream::connect(served.address).unwrap();
+    std::io::Write::write_all(&mut nameless, b"GET /health HTTP/1.1\r\n\r\n").unwrap();
+    let mut status = [0; 12];
+    std::io::Read::read_exact(&mut nameless, &mut status).unwrap();
+    assert_eq!(&status, b"HTTP/1.1 400");
     let headers = [JSON, ("Host", "evil.example")];
     let body = json!({ "query": "{ schemaVersion }" }).to_string();
     let reply = http::request(served.address, "POST /graphql", &headers, body.as_bytes());

@@ -45,18 +45,18 @@ folder runs (`kumiki serve --mode live`), it holds the account: the web broker i
 which the report says. So give the job the engine's --config-dir, if that is not the usual one.
 
 A day is published when it is complete: with rows of 99 % of the issues that the vendor lists \
-for its date, without a list with 99 % of the rows of the last complete day. Others wait in the \
+for its date, without a list of those of the last complete day and the nearest list. Others wait in the \
 folder work, are asked for again and named in the report. Today is due from 16:30 in Japan \
-on. An answer that no market ever gave, like all prices at 1 yen or the rows of the day before, is \
-not taken unless --accept names its day. The last three complete days are asked for again \
+on. An answer that no market ever gave, like all prices at 1 yen, the rows of the day before, or \
+corrections beyond the daily price limits, is not taken unless --accept names its day. The last three complete days are asked for again \
 (--recheck). --codes adds to days that are complete and never makes a new one. Ctrl-C ends a run between \
 two days; the next run goes on from there. A report of each run is in the folder update of the \
 data folder.
 
 Exit codes:
   0    all days that are due are complete
-  3    some are not, or an answer was refused that would take a published day away; see the
-       report, run it again later
+  3    some are not, or an answer was refused that would take a published day away, or the
+       vendor's calendar alone closes three days in a row; see the report, run it again later
   6    a business day is missing between published ones
   1    an error; also where the vendor refuses the key, or there is none and days are missing
   2    wrong arguments
@@ -150,9 +150,9 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(crate) refetch: bool,
 
-    /// Take the vendor's whole answer for this day, with its list of issues, even where it takes much of
-    /// a published day away or is odd, which is refused without this. May be given many times; the run
-    /// begins with this day at the latest, and fetches days again.
+    /// Take what the vendor says of this day, with its list of issues and its calendar, even where it takes
+    /// much of a published day away or is odd, which is refused without this. May be given many times; the
+    /// run begins with this day at the latest, and fetches days again.
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) accept: Vec<JstDate>,
 

@@ -19,6 +19,10 @@ fn every_spelling_of_a_secret_is_hidden() {
         r#"a+b/c\"d\\e%41=&"#,
         r#"a+b\/c\"d\\e%41=&"#,
         r"a\u002bb\u002Fc\u0022d\u005ce\u002541\u003d\u0026",
+        r#"a+b/c&quot;d\e%41=&amp;"#,
+        "&#x61;&#43;b&sol;c&#34;d&bsol;e&percnt;41&equals;&#38;",
+        "&#X61&#0000043;b/c&#x22;d\\e%41=&amp;amp;",
+        "&amp;#x61;+b/c&amp;quot;d\\e%41=&",
     ] {
         let text = format!("日本 key={spelling}; 語");
         assert_eq!(secrets.redacted(&text), "日本 key=***; 語", "{spelling}");

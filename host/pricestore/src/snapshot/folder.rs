@@ -3,14 +3,17 @@
 //! | in `rank/` | is |
 //! |---|---|
 //! | a file whose name is one under which files are written | removed: a publication was killed |
-//! | a snapshot's file with a number above that in `CURRENT` | removed: nobody has ever used it |
-//! | a snapshot's file with a number before the last two | removed: nobody asks it any more |
+//! | `WRITTEN`, a number a line | the snapshots that this program has written; without it, those up to `CURRENT` |
+//! | a snapshot's file of these with a number above that in `CURRENT` | removed: nobody has ever used it |
+//! | a snapshot's file of these with a number before the last two | removed: nobody asks it any more |
+//! | any other file with the name of a snapshot's | left alone; its number is passed over |
 //! | a folder with the name of a snapshot's file | left alone; its number is passed over |
 //! | in the folder `spill`, a file that DuckDB names so | removed, and the folder when nothing else is in it |
 //! | anything else there, and a folder with any other name | left alone; an error names it where a file must be written there |
 //! | a `CURRENT` that holds no number, or one above [`SNAPSHOT_NUMBER_MAX`](crate::limits::SNAPSHOT_NUMBER_MAX) | an error that names it and what to do |
 //! | a name with such a number, or any other | left alone |
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -45,6 +48,48 @@ pub(super) fn next_number(data: &DataDir) -> Result<u64, PublishError> {
     let newest = data.snapshots().map_err(at(&data.rank_folder()))?.last().copied();
     // Both are far below what would wrap.
     Ok(newest.max(current(data)?).unwrap_or(0) + 1)
+}
+
+/// Name of the file of the snapshots that this program has written.
+const WRITTEN: &str = "WRITTEN";
+
+/// The snapshots that this program has written.
+fn written(data: &DataDir) -> Result<BTreeSet<u64>, PublishError> {
+    let path = data.rank_folder().join(WRITTEN);
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text.lines().filter_map(|line| line.parse().ok()).collect()),
+        // As earlier versions left it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let current = current(data)?.unwrap_or(0);
+            let all = data.snapshots().map_err(at(&data.rank_folder()))?;
+            Ok(all.into_iter().filter(|number| *number <= current).collect())
+        }
+        Err(error) => Err(at(&path)(error)),
+    }
+}
+
+fn write_down(data: &DataDir, numbers: &BTreeSet<u64>) -> Result<(), PublishError> {
+    let path = data.rank_folder().join(WRITTEN);
+    let text: String = numbers.iter().map(|number| format!("{number}\n")).collect();
+    atomic_file::write(&path, text.as_bytes()).map_err(at(&path))
+}
+
+/// Notes that this program writes a snapshot, before there is anything of it.
+pub(super) fn note_own(data: &DataDir, number: u64) -> Result<(), PublishError> {
+    let mut numbers = written(data)?;
+    numbers.insert(number);
+    write_down(data, &numbers)
+}
+
+/// Removes those of the own snapshots that are of no use.
+fn remove_own(data: &DataDir, is_useless: impl Fn(u64) -> bool) -> Result<(), PublishError> {
+    let mut numbers = written(data)?;
+    let useless: Vec<u64> = numbers.iter().copied().filter(|number| is_useless(*number)).collect();
+    for number in &useless {
+        remove_snapshot(data, *number)?;
+        numbers.remove(number);
+    }
+    if useless.is_empty() { Ok(()) } else { write_down(data, &numbers) }
 }
 
 /// Removes a file; a folder of this name is not ours and stays.
@@ -85,10 +130,7 @@ pub(super) fn sweep(data: &DataDir) -> Result<(), PublishError> {
     }
     sweep_spill(&folder.join(SPILL))?;
     let current = current(data)?.unwrap_or(0);
-    let all = data.snapshots().map_err(at(&folder))?;
-    all.into_iter()
-        .filter(|number| *number > current)
-        .try_for_each(|unused| remove_snapshot(data, unused))
+    remove_own(data, |number| number > current)
 }
 
 /// Removes what DuckDB has left in its folder, and nothing that it does not name so.
@@ -118,8 +160,5 @@ fn sweep_spill(spill: &Path) -> Result<(), PublishError> {
 /// Removes the snapshots before the last one. Engines that still use one keep its bytes until
 /// their last query ends.
 pub(super) fn remove_old(data: &DataDir, number: u64) -> Result<(), PublishError> {
-    let all = data.snapshots().map_err(at(&data.rank_folder()))?;
-    all.into_iter()
-        .filter(|old| *old + SNAPSHOTS_KEPT <= number)
-        .try_for_each(|old| remove_snapshot(data, old))
+    remove_own(data, |old| old + SNAPSHOTS_KEPT <= number)
 }

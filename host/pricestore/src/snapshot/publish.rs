@@ -11,7 +11,7 @@ use duckdb::{Config, Connection};
 use super::base::{self, Base, Found, first_lines};
 use super::dense::{Block, Sides};
 use super::error::PublishError;
-use super::folder::{SPILL, make_place, next_number, remove_old, sweep};
+use super::folder::{SPILL, make_place, next_number, note_own, remove_old, sweep};
 use super::lock::PublicationLock;
 use super::table::{DATES, DATES_AND_CALENDAR, GRID, GridRows, SIDES_STORED, sides};
 use super::{rows_are_in_order, splits};
@@ -83,6 +83,7 @@ pub(super) fn publish_held(data: &DataDir, block_cells: usize) -> Result<Publish
     }
     sweep(data)?;
     let number = next_number(data)?;
+    note_own(data, number)?;
     let mut published = build(data, number, block_cells)?;
     for name in [GenerationFileName::Tables(number), GenerationFileName::Grid(number)] {
         let path = name.on_disk(data);

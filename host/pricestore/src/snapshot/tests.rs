@@ -441,7 +441,11 @@ fn what_a_killed_publication_has_left_is_removed() {
         data.rank_folder().join(".kumiki-AbCdEf"),
         spill.join("duckdb_temp_storage-0.tmp"),
     ];
-    let write = || left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
+    let write = || {
+        left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
+        // It notes the number before it begins.
+        std::fs::write(data.rank_folder().join("WRITTEN"), "1\n2\n3\n").unwrap();
+    };
     write();
     remove_leftovers(&data).unwrap();
     assert!(left.iter().all(|path| !path.exists()) && !spill.exists());

@@ -14,7 +14,7 @@ use axum::http::header::{
     WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -83,7 +83,10 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
     let no_content = || async { StatusCode::NO_CONTENT };
     let file = || get(get_file).options(no_content);
     let pages = Router::new()
-        .route("/", get(|| async { page::page() }))
+        .route(
+            "/",
+            get(|State(state): Shared| async move { page::page(&state.endpoint.context.limits) }),
+        )
         .route("/page/{name}", get(page_asset))
         .route("/health", get(health))
         .route("/metrics", get(metrics))
@@ -132,9 +135,12 @@ fn log_access(response: &Response, time: Duration, _: &Span) {
     tracing::info!(target: "ranking::access", status, bytes, duration_ms, "answered");
 }
 
-/// Refuses who calls the service by a name that it does not have, or by two (RFC 9112, 3.2).
+/// Refuses who calls the service by a name that it does not have, by two, or in HTTP/1.1 by none (RFC 9112, 3.2).
 async fn check_host(State(state): Shared, request: Request, next: Next) -> Response {
-    if request.headers().get_all(HOST).iter().nth(1).is_some() {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let (first, second) = (hosts.next(), hosts.next());
+    let must_have = request.version() == Version::HTTP_11 && request.uri().authority().is_none();
+    if second.is_some() || (first.is_none() && must_have) {
         return plain(StatusCode::BAD_REQUEST, "a request has one Host header\n");
     }
     if state.hosts.admits(request.uri(), request.headers()) {

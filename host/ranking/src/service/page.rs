@@ -6,6 +6,8 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use results::report::{self, texts};
 
+use super::limits::ServiceLimits;
+
 /// Its texts in both languages.
 const TEXTS: &str = include_str!("page/texts.json");
 /// What it may do: run and show what this service sends, talk to this service, and no more.
@@ -19,10 +21,22 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
     page.replacen("@@texts.json@@", TEXTS, 1)
 });
 
-/// The page.
-pub(super) fn page() -> Response {
+/// Rows of a day that the page asks for at first.
+const FIRST_ROWS: u32 = 20;
+
+/// The page, whose fields take what this service does.
+pub(super) fn page(limits: &ServiceLimits) -> Response {
     let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, POLICY)];
-    (headers, PAGE.as_str()).into_response()
+    (headers, text(limits)).into_response()
+}
+
+fn text(limits: &ServiceLimits) -> String {
+    let values = [
+        ("@@rows.max@@", limits.rank_limit.to_string()),
+        ("@@rows@@", limits.rank_limit.min(FIRST_ROWS).to_string()),
+        ("@@formula.max@@", limits.formula_characters.to_string()),
+    ];
+    values.iter().fold(PAGE.clone(), |page, (name, value)| page.replacen(name, value, 1))
 }
 
 /// A file that the page loads, by its name below `/page/`; the charts are drawn by the library that
@@ -72,7 +86,13 @@ mod tests {
         }
         assert_eq!(loaded, 7);
         assert!(asset("../ranking.css").is_none());
-        assert!(!PAGE.contains("@@"));
+        let page = text(&ServiceLimits::default());
+        assert!(!page.contains("@@") && page.contains(r#"max="500" value="20""#));
+        assert!(page.contains(r#"maxlength="1000""#));
+        let small =
+            ServiceLimits { rank_limit: 5, formula_characters: 80, ..ServiceLimits::default() };
+        let page = text(&small);
+        assert!(page.contains(r#"max="5" value="5""#) && page.contains(r#"maxlength="80""#));
         for outside in ["http://", "https://", "<script>", " style=", " onclick="] {
             assert!(!PAGE.contains(outside), "{outside}");
         }

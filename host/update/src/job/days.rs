@@ -29,12 +29,12 @@ struct Left {
     hopeless: BTreeSet<JstDate>,
 }
 
-/// The days of a run whose list of issues is asked for: all, or of a long run the first of each month and
+/// The days of a run whose list of issues is asked for: all, or of a long run the first of each week and
 /// the last.
 fn list_days(wanted: &[JstDate]) -> BTreeSet<JstDate> {
     let is_daily = wanted.len() <= MASTER_DAYS_MAX;
-    let month = |date: &JstDate| (date.year(), date.month());
-    let firsts = wanted.chunk_by(|one, next| !is_daily && month(one) == month(next));
+    let week = |date: &JstDate| date.iso_week();
+    let firsts = wanted.chunk_by(|one, next| !is_daily && week(one) == week(next));
     firsts.filter_map(<[JstDate]>::first).chain(wanted.last()).copied().collect()
 }
 
@@ -59,8 +59,6 @@ impl Job<'_> {
             self.fetch_issues(slots, &left.failed, None)?;
             self.fetch_issues(slots, &hopeless, with_days)?;
         }
-        // The sources have told these already, when they happened.
-        self.report.notes.extend(slots.take_notes());
         Ok(())
     }
 
@@ -309,6 +307,8 @@ impl Job<'_> {
     fn take_day(&mut self, kind: SourceKind, date: JstDate, answer: Answer, is_complete: bool) {
         let Answer { mut rows, odd, .. } = answer;
         self.traded_days.forget(date);
+        // The vendor has it after all.
+        self.state.settled.remove(&date);
         if is_complete {
             self.batch.days.push((date, odd.is_empty()));
         }
@@ -396,7 +396,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_are_asked_for_each_day_or_each_month() {
+    fn lists_are_asked_for_each_day_or_each_week() {
         let last = "2026-01-09".parse().unwrap();
         let of = |count: usize| {
             let days = last_weekdays(last, u32::try_from(count).unwrap());
@@ -406,9 +406,10 @@ mod tests {
         assert!(lists.iter().eq(&days));
         let (lists, _) = of(MASTER_DAYS_MAX + 1);
         let lists: Vec<String> = lists.iter().map(ToString::to_string).collect();
-        let expected = ["2025-10-17", "2025-11-03", "2025-12-01", "2026-01-01", "2026-01-09"];
-        assert_eq!(lists, expected);
-        assert_eq!(of(1_000).0.len(), 48);
+        let ends = (lists[..3].join(" "), lists[lists.len() - 2..].join(" "));
+        let expected = ("2025-10-17 2025-10-20 2025-10-27", "2026-01-05 2026-01-09");
+        assert_eq!((ends.0.as_str(), ends.1.as_str()), expected);
+        assert_eq!((lists.len(), of(1_000).0.len()), (14, 201));
         assert!(list_days(&[]).is_empty());
     }
 }

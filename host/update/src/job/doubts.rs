@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use domain::{JstDate, holidays};
 
 use super::Job;
-use super::plan::last_weekdays;
+use super::plan::{last_weekdays, weekdays};
 use super::report::{DoubtKind, DoubtReport};
 use super::rules::{days_between, is_enough};
 use crate::limits::{
-    BETTER_DAYS_MAX, COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, REPORT_ROWS_MAX, SUNK_PERCENT,
+    BETTER_DAYS_MAX, CLOSED_ROW_MIN, COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, REPORT_ROWS_MAX,
+    SUNK_PERCENT,
 };
 
 const SHORT: &str = "it may have come short; ask for it again with --days and --refetch";
@@ -67,25 +68,53 @@ fn sunk_day(complete: &[(JstDate, u64)]) -> Option<(JstDate, Short)> {
     (*rows * 100 < of * SUNK_PERCENT).then_some((*date, short))
 }
 
-const CLOSED_ALONE: &str = "it counts as closed and is not asked for; where the exchange was open, ask the vendor; it is \
-                            told for 20 weekdays, and --accept and the date leave it out of one report";
+const CLOSED_ALONE: &str = "it counts as closed and is not asked for; where the exchange was open, ask the vendor, and \
+                            where it was closed, say so with --accept and the date";
 
 impl Job<'_> {
-    /// Notes the days that the vendor's calendar alone has closed (rule D9): without that nobody would see that
-    /// they are missing.
+    /// Notes the days that the vendor's calendar alone has closed (rules D9 and D10): without that nobody would see
+    /// that they are missing.
     pub(super) fn tell_days_closed_by_the_vendor(&mut self) {
-        for date in last_weekdays(self.options.to, BETTER_DAYS_MAX) {
-            let is_closed_alone =
-                self.calendar.get(&date) == Some(&false) && !holidays::is_closed(date);
-            let has_rows = self.known.dates.contains_key(&date);
-            if !is_closed_alone || has_rows || self.options.accept.contains(&date) {
-                continue;
+        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX).first().copied();
+        let published = self.published_range().map(|(first, _)| first);
+        // The law's calendar begins there.
+        let by_law = JstDate::from_ymd_opt(holidays::FIRST_YEAR, 1, 1);
+        let from = [back, published, self.report.from].into_iter().flatten().min();
+        let Some(from) = from.max(by_law) else { return };
+        let mut days: Vec<JstDate> = weekdays(from, self.options.to).collect();
+        days.retain(|date| !holidays::is_closed(*date));
+        let is_missing = |date: &JstDate| {
+            self.calendar.get(date) == Some(&false) && !self.known.dates.contains_key(date)
+        };
+        let rows = days.chunk_by(|one, next| is_missing(one) && is_missing(next));
+        let rows: Vec<Vec<JstDate>> =
+            rows.filter(|row| is_missing(&row[0])).map(<[JstDate]>::to_vec).collect();
+        for mut row in rows {
+            // Whoever accepts one day of a row has looked at it.
+            if row.clone().into_iter().any(|date| self.accept(date)) {
+                self.state.settled.extend(&row);
             }
-            let what =
-                "the vendor's calendar says closed, and by Japan's holidays it is open".to_owned();
+            row.retain(|date| !self.state.settled.contains(date));
+            self.tell_closed_row(&row);
+        }
+    }
+
+    fn tell_closed_row(&mut self, row: &[JstDate]) {
+        let is_gap = row.len() >= CLOSED_ROW_MIN;
+        self.is_closed_in_a_row |= is_gap;
+        let ends = row.first().zip(row.last()).filter(|_| is_gap);
+        let more = ends.map_or(String::new(), |(first, last)| {
+            format!("; that is a gap of {} business days in a row, {first} to {last}", row.len())
+        });
+        for date in row.iter().copied() {
+            let what = format!(
+                "the vendor's calendar says closed, and by Japan's holidays it is open{more}"
+            );
             self.note(format!("of {date} {what}"));
-            let (kind, advice) = (DoubtKind::Closed, CLOSED_ALONE.to_owned());
-            self.report.doubts.push(DoubtReport { date, kind, what, advice });
+            if self.report.doubts.len() < REPORT_ROWS_MAX {
+                let (kind, advice) = (DoubtKind::Closed, CLOSED_ALONE.to_owned());
+                self.report.doubts.push(DoubtReport { date, kind, what, advice });
+            }
         }
     }
 

@@ -149,7 +149,9 @@ impl Job<'_> {
         };
         let is_refused = |doubt: &DoubtReport| doubt.kind == DoubtKind::Refused;
         let has_refused = self.report.doubts.iter().any(is_refused);
-        let is_short = has_refused || self.state.incomplete.keys().any(|date| self.is_due(*date));
+        let is_short = has_refused
+            || self.is_closed_in_a_row
+            || self.state.incomplete.keys().any(|date| self.is_due(*date));
         let has_gap = self.report.gaps.iter().any(|date| self.is_due(*date));
         let is_published = self.report.split.is_some() || !publication_was_due;
         let is_undone = self.cut_short || !is_published || self.days.values().any(is_open);

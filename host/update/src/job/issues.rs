@@ -83,6 +83,7 @@ impl Job<'_> {
         }
         self.watch.progress(Phase::Issues, of, of, "");
         self.flush()?;
+        self.release_held()?;
         self.close_pass(&dates, failed, &out)
     }
 

@@ -8,7 +8,7 @@ use pricestore::{DatasetStatus, DayDoubt, IncompleteDay};
 
 use super::odd_days::{ADVICE as ODD_ADVICE, Oddity};
 use super::report::{DayOutcome, ShortDayReport};
-use super::rules::{DueDays, Standard, is_enough, is_open};
+use super::rules::{DueDays, NotDue, Standard, is_day_without_trading, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError, own_folder};
 use crate::fetch_state::FetchState;
@@ -22,16 +22,14 @@ pub(super) enum Verdict {
     Complete,
     /// It is not.
     Short,
-    /// It stays as it was, and why (rules C12, E1 to E5 and R8).
+    /// It stays as it was, and why (rules C12, E1 to E7 and R8).
     Refused(String),
     /// It is not taken (rules E1 to E5).
     Odd(Oddity),
 }
 
 /// Why a day with enough rows is not complete (rule C8).
-fn no_prices() -> String {
-    format!("no issue has a price, and it is not older than {EMPTY_FINAL_DAYS} days")
-}
+const NO_TRADE: &str = "no issue was traded, and the exchange was open; where that is right, --accept and the date say so";
 
 /// What happens next to a day that is not complete, and what the user can do.
 fn advice(rows: u64, published: bool) -> &'static str {
@@ -74,6 +72,7 @@ impl Job<'_> {
         date: JstDate,
         rows: &[DailyRow],
     ) -> Result<Verdict, UpdateError> {
+        self.whole_days.insert(date);
         if let Some(why) = self.refusal(slots.as_deref_mut(), date, rows)? {
             return Ok(Verdict::Refused(why));
         }
@@ -82,15 +81,17 @@ impl Job<'_> {
             return Ok(Verdict::Complete);
         }
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        let standard = self.standard_of_new(slots, date, &codes, true);
+        let standard = self.standard_of_new(slots, date, &codes, true)?;
         if let Some(odd) = self.oddity(date, rows, Some(&standard))? {
             self.day(date).expected = standard.expected();
             return Ok(Verdict::Odd(odd));
         }
         self.day(date).expected = standard.expected();
-        let is_enough = standard.is_met(&codes, true);
-        let has_prices = rows.iter().any(|row| row.close.is_some());
-        let is_met = is_enough && self.has_traded(date, has_prices);
+        // The user has looked at the issues of the day, where no list tells which they are.
+        let is_enough = standard.is_met(&codes, true)
+            || (standard.is_met_by_count(codes.len()) && self.accept(date));
+        let has_trades = rows.iter().any(|row| row.volume.is_some_and(|volume| volume > 0));
+        let is_met = is_enough && self.has_traded(date, has_trades);
         if is_met {
             if !matches!(standard, Standard::Listed(_)) {
                 self.note_first_day(date);
@@ -99,8 +100,10 @@ impl Job<'_> {
             self.tell_strange(date, rows, &BTreeMap::new())?;
             self.judged = Some((date, rows.to_vec()));
             self.tell_unlisted(date, &codes);
+            self.issues = Some((date, codes));
         } else {
-            self.day(date).why = Some(if is_enough { no_prices() } else { standard.words(&codes) });
+            let why = if is_enough { NO_TRADE.to_owned() } else { standard.words(&codes) };
+            self.day(date).why = Some(why);
         }
         Ok(if is_met { Verdict::Complete } else { Verdict::Short })
     }
@@ -128,10 +131,14 @@ impl Job<'_> {
             if codes.is_empty() {
                 continue;
             }
-            let standard = self.standard_of_new(slots.as_deref_mut(), date, &codes, false);
-            let is_enough = standard.is_met(&codes, false)
-                || (self.is_forced(date) && self.is_like_later_days(date, codes.len() as u64));
-            let why = if is_enough { no_prices() } else { standard.words(&codes) };
+            let standard = self.standard_of_new(slots.as_deref_mut(), date, &codes, false)?;
+            let is_like_later =
+                self.is_forced(date) && self.is_like_later_days(date, codes.len() as u64);
+            let is_enough = standard.is_met(&codes, false) || is_like_later;
+            // A whole answer that would have been enough says it better than its rows.
+            let known = self.days.get(&date).and_then(|day| day.why.as_deref());
+            let is_tradeless = is_enough || known == Some(NO_TRADE);
+            let why = if is_tradeless { NO_TRADE.to_owned() } else { standard.words(&codes) };
             self.whys.insert(date, why);
             if let Some(day) = self.days.get_mut(&date) {
                 day.expected = standard.expected();
@@ -141,7 +148,8 @@ impl Job<'_> {
                 self.whys.insert(date, format!("it is odd, {odd}"));
                 continue;
             }
-            if is_enough && self.store.has_prices(date)? {
+            let has_trades = self.store.has_trades(date)?;
+            if is_enough && (is_like_later || self.has_traded(date, has_trades)) {
                 let rows = self.store.rows_of(date)?;
                 self.tell_strange(date, &rows, &BTreeMap::new())?;
                 self.tell_unlisted(date, &codes);
@@ -181,14 +189,14 @@ impl Job<'_> {
         alike.count() == DAYS_AFTER_COMPARED
     }
 
-    /// Whether a day that has rows is over: one of which no issue has a price may still get some while
-    /// it is young (rule C8); told.
-    fn has_traded(&mut self, date: JstDate, has_prices: bool) -> bool {
+    /// Whether a day that has rows is over: one on which nothing was traded was none of an open exchange, unless
+    /// the user or history says so (rule C8); told.
+    fn has_traded(&mut self, date: JstDate, has_trades: bool) -> bool {
         let day = self.days.entry(date).or_default();
-        if !has_prices && !std::mem::replace(&mut day.is_priceless, true) {
-            self.note(format!("no issue has a price on {date}"));
+        if !has_trades && !std::mem::replace(&mut day.is_tradeless, true) {
+            self.note(format!("no issue was traded on {date}"));
         }
-        has_prices || !self.is_young(date)
+        has_trades || is_day_without_trading(date) || self.accept(date)
     }
 
     /// Whether rows of a day may still come.
@@ -279,6 +287,7 @@ impl Job<'_> {
         self.tell_short_days(&stored);
         self.tell_days_closed_by_the_vendor();
         self.tell_strange_days()?;
+        self.tell_accepted_in_vain();
         if self.state == before { Ok(()) } else { self.save_state() }
     }
 
@@ -292,6 +301,24 @@ impl Job<'_> {
                 Some(_) => "the exchange was closed",
             };
             self.note(format!("--publish-incomplete {date} changes nothing: {why}"));
+        }
+    }
+
+    /// Says which days the user accepts though nothing speaks against them.
+    fn tell_accepted_in_vain(&mut self) {
+        for date in self.options.accept.clone() {
+            if self.accepted.contains(&date) {
+                continue;
+            }
+            let why = match self.due_days().check(date) {
+                _ if self.days.contains_key(&date) => "nothing that came of it was in doubt",
+                Err(NotDue::AfterLast) => "it is after the last day that is wanted",
+                Err(NotDue::Closed) => "the exchange was closed, and nobody doubts it",
+                Err(NotDue::TooEarly) => "it is not over",
+                Err(NotDue::NotCovered) => "the subscription does not cover it",
+                Ok(()) => "nothing of it was asked for",
+            };
+            self.note(format!("--accept {date} changes nothing: {why}"));
         }
     }
 

@@ -9,7 +9,7 @@ use marketdata::calendar_file::{CalendarRows, calendar_of};
 use http_client::HttpError;
 
 use super::report::{DoubtKind, DoubtReport};
-use super::rules::{Standard, days_between, is_enough, is_open};
+use super::rules::{Beside, Standard, days_between, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError};
 use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX, REPORT_ROWS_MAX};
@@ -131,8 +131,8 @@ impl Job<'_> {
         let closed = self.known.dates.iter().map(|(date, rows)| (*date, *rows));
         let closed = closed.filter(|(date, _)| merged.get(date) == Some(&false));
         let closed = closed.filter(|(date, _)| self.is_open(*date));
-        let closed = closed.filter(|(date, _)| !self.options.accept.contains(date));
-        let closed: Vec<(JstDate, u64)> = closed.collect();
+        let mut closed: Vec<(JstDate, u64)> = closed.collect();
+        closed.retain(|(date, _)| !self.accept(*date));
         if let Some((date, rows)) = closed.iter().find(|day| self.state.is_publishable(day.0)) {
             self.tell_closed(*date, *rows, false);
             return Err(format!("it says closed on {date}, of which there are rows"));
@@ -164,33 +164,65 @@ impl Job<'_> {
         slots: Option<&mut Slots>,
         date: JstDate,
         codes: &BTreeSet<IssueCode>,
-    ) -> Standard {
+    ) -> Result<Standard, UpdateError> {
         match slots {
             Some(slots) => self.ask_for_list(slots, date, codes),
             None => self.weigh_again(date, codes),
         }
         if let Some(codes) = self.listed.get(&date) {
-            return Standard::Listed(codes.clone());
+            return Ok(Standard::Listed(codes.clone()));
         }
-        if let Some(rows) = self.rows_before(date) {
-            return Standard::Before(rows);
+        if let Some(day) = self.day_before(date) {
+            let (codes, days) = (self.issues_of(day)?, days_between(day, date));
+            let list = self.nearest_list(date);
+            return Ok(Standard::Before { day: Beside { codes, days }, list });
         }
-        match self.nearest(date) {
+        Ok(match self.nearest(date) {
             Some((rows, days)) => Standard::Near { rows, days },
             None if self.lists_failed => Standard::Unknown,
             None => Standard::Nothing,
-        }
+        })
     }
 
-    /// The rows of the last complete day before a date (rule C2). Where no other of the last ones nearly has
-    /// so many, those of the day before it: an evening with rows that do not belong there must not be a
-    /// standard that no later day meets. A standard that sinks a little every day is told (rule S3).
-    fn rows_before(&self, date: JstDate) -> Option<u64> {
-        let days = self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED);
-        let mut days = days.map(|(_, rows)| *rows);
-        let (last, before) = (days.next()?, days.next());
-        let is_alone = !before.into_iter().chain(days).any(|rows| is_enough(rows, last, 0));
-        Some(before.filter(|_| is_alone).unwrap_or(last))
+    /// The last complete day before a date (rule C2). Where no other of the last ones nearly has so many rows, the
+    /// day before it: an evening with rows that do not belong there must not be a standard that no later day meets.
+    /// A standard that sinks a little every day is told (rule S3).
+    pub(super) fn day_before(&self, date: JstDate) -> Option<JstDate> {
+        let mut days = self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED);
+        let ((last, rows), before) = (days.next()?, days.next());
+        let is_alone = !before.into_iter().chain(days).any(|(_, of)| is_enough(*of, *rows, 0));
+        Some(before.filter(|_| is_alone).map_or(*last, |(day, _)| *day))
+    }
+
+    /// The issues that have a row of a day, also where they are still on their way to the store.
+    pub(super) fn issues_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, UpdateError> {
+        if let Some((day, codes)) = &self.issues
+            && *day == date
+        {
+            return Ok(codes.clone());
+        }
+        let codes: BTreeSet<IssueCode> = match self.is_on_its_way(date) {
+            true => self.rows_of(date)?.iter().map(|row| row.code).collect(),
+            false => self.store.codes_of(date)?,
+        };
+        self.issues = Some((date, codes.clone()));
+        Ok(codes)
+    }
+
+    /// The issues of the list that is nearest to a date and believed; nothing where the user has published its day,
+    /// or one after it, with fewer (rule C10), or where it is too far away.
+    pub(super) fn nearest_list(&self, date: JstDate) -> Option<Beside> {
+        let begin = self.state.begins.range(..=date).next_back().copied();
+        let lists = self.lists.lists().keys().copied();
+        let lists = lists.filter(|day| !self.state.doubted.contains_key(day));
+        let lists =
+            lists.filter(|day| !self.is_forced(*day) && begin.is_none_or(|begin| *day > begin));
+        let list = lists.min_by_key(|day| days_between(*day, date))?;
+        let days = days_between(list, date);
+        let issues = self.lists.issues().map(|(code, _)| code);
+        let listed = issues.filter(|code| self.lists.at(code, list).is_some());
+        let codes = listed.filter_map(|code| code.parse().ok()).collect();
+        (days <= NEAR_DAYS_MAX).then_some(Beside { codes, days })
     }
 
     /// Rows of the nearest complete days after a date, else issues of the nearest list, and how many days
@@ -228,6 +260,13 @@ impl Job<'_> {
             None | Some(Err(SourceError::NoSuchCall(_))) => self.give_lists_up(),
             Some(Ok(Some(list))) if !list.is_empty() => self.weigh(date, list, codes),
             Some(Ok(_) | Err(SourceError::NotCovered { .. })) => {}
+            // Another day's may be right.
+            Some(Err(error @ SourceError::Odd(_))) => {
+                self.lists_failed = true;
+                self.note(format!(
+                    "the list of issues of {date} is not used, so the day is held against others: {error}"
+                ));
+            }
             Some(Err(error)) => {
                 self.give_lists_up();
                 // A subscription without lists has none tomorrow either.
@@ -260,11 +299,11 @@ impl Job<'_> {
         date: JstDate,
         codes: &BTreeSet<IssueCode>,
         came_in_one_piece: bool,
-    ) -> Standard {
-        let standard = self.standard(slots.as_deref_mut(), date, codes);
+    ) -> Result<Standard, UpdateError> {
+        let standard = self.standard(slots.as_deref_mut(), date, codes)?;
         let is_wanted = !self.are_lists_out && !self.lists_asked.contains(&date);
         if !is_wanted || slots.is_none() || standard.is_met(codes, came_in_one_piece) {
-            return standard;
+            return Ok(standard);
         }
         self.list_days.insert(date);
         self.standard(slots, date, codes)

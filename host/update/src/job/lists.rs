@@ -20,7 +20,7 @@ impl Job<'_> {
         let is_known = self.doubted.contains_key(&date);
         let checked = match evidence.check() {
             // The user has looked at it.
-            Err(Doubt::Shrunk { .. }) if self.options.accept.contains(&date) => Ok(()),
+            Err(Doubt::Shrunk { .. }) if self.accept(date) => Ok(()),
             other => other,
         };
         match checked {

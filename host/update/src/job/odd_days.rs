@@ -1,5 +1,5 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E5 of the job). Strange ones are taken and told (rules Z1 and Z2).
+//! to E5 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 and Z2).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +35,8 @@ const STRANGE: &str = "it is published as it came; look at what the vendor says 
 pub(super) enum Oddity {
     /// E1.
     Unlisted { rows: u64, listed: u64 },
+    /// E1, where there is no list.
+    Foreign { rows: u64, known: u64 },
     /// E2.
     OneYen { issues: u64, of: u64 },
     /// E3.
@@ -43,6 +45,8 @@ pub(super) enum Oddity {
     NoVolume { issues: u64, with: u64 },
     /// E5.
     Splits { issues: u64, of: u64 },
+    /// E6.
+    Impossible { issues: u64, of: u64 },
 }
 
 /// What is strange about a day that is published all the same: it may be so, and nobody should find out alone.
@@ -61,6 +65,16 @@ impl std::fmt::Display for Oddity {
                 f,
                 "unlisted: it has {rows} rows of issues that are not among the {listed} which the vendor \
                  lists for this date, and {UNLISTED_PERCENT_MAX} % may be"
+            ),
+            Self::Foreign { rows, known } => write!(
+                f,
+                "unlisted: it has {rows} rows of issues that are not among the {known} of the days beside it, and \
+                 {UNLISTED_PERCENT_MAX} % may be"
+            ),
+            Self::Impossible { issues, of } => write!(
+                f,
+                "impossible: it changes the prices of {issues} of {of} issues beyond the daily limits around those \
+                 that are published and those of the day before"
             ),
             Self::OneYen { issues, of } => {
                 write!(f, "one yen: {issues} of the {of} issues with a price cost 1 yen")
@@ -107,12 +121,22 @@ fn traded(row: &DailyRow) -> Option<(IssueCode, Traded)> {
     Some((row.code, (prices.map(|price| price.map(domain::Price::units)), volume)))
 }
 
-/// The rows of issues that are not listed, where they are too many (rule E1).
-pub(super) fn unlisted(rows: &BTreeSet<IssueCode>, listed: &BTreeSet<IssueCode>) -> Option<Oddity> {
-    let count = rows.difference(listed).count() as u64;
-    let of = listed.len() as u64;
+/// Rows of issues that are not among the known ones, where they are too many, and how many are known (rule E1).
+fn too_many_others(rows: &BTreeSet<IssueCode>, known: &BTreeSet<IssueCode>) -> Option<(u64, u64)> {
+    let count = rows.difference(known).count() as u64;
+    let of = known.len() as u64;
     let is_odd = count >= LOST_ISSUES_MIN as u64 && count * 100 > of * UNLISTED_PERCENT_MAX;
-    is_odd.then_some(Oddity::Unlisted { rows: count, listed: of })
+    is_odd.then_some((count, of))
+}
+
+/// The same beside a list.
+fn unlisted(rows: &BTreeSet<IssueCode>, listed: &BTreeSet<IssueCode>) -> Option<Oddity> {
+    too_many_others(rows, listed).map(|(rows, listed)| Oddity::Unlisted { rows, listed })
+}
+
+/// The same beside the issues of other days.
+pub(super) fn foreign(rows: &BTreeSet<IssueCode>, known: &BTreeSet<IssueCode>) -> Option<Oddity> {
+    too_many_others(rows, known).map(|(rows, known)| Oddity::Foreign { rows, known })
 }
 
 /// What is odd about the rows of a day by themselves (rules E2, E4 and E5).
@@ -236,14 +260,28 @@ impl Job<'_> {
         rows: &[DailyRow],
         standard: Option<&Standard>,
     ) -> Result<Option<Oddity>, UpdateError> {
-        if self.options.accept.contains(&date) {
-            return Ok(None);
-        }
-        if let Some(Standard::Listed(listed)) = standard {
-            let codes = rows.iter().map(|row| row.code).collect();
-            if let Some(odd) = unlisted(&codes, listed) {
-                return Ok(Some(odd));
+        let odd = self.odd_answer(date, rows, standard)?;
+        Ok(if odd.is_some() && self.accept(date) { None } else { odd })
+    }
+
+    /// The same, whatever the user accepts.
+    pub(super) fn odd_answer(
+        &mut self,
+        date: JstDate,
+        rows: &[DailyRow],
+        standard: Option<&Standard>,
+    ) -> Result<Option<Oddity>, UpdateError> {
+        let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
+        let odd = match standard {
+            Some(Standard::Listed(listed)) => unlisted(&codes, listed),
+            // Without a list those of the day before, where too few of them are there besides.
+            Some(known @ Standard::Before { day, .. }) if !known.is_met(&codes, true) => {
+                foreign(&codes, &day.codes)
             }
+            _ => None,
+        };
+        if odd.is_some() {
+            return Ok(odd);
         }
         if let Some(odd) = odd_rows(rows) {
             return Ok(Some(odd));
@@ -301,9 +339,8 @@ impl Job<'_> {
             return Ok(());
         };
         let is_told = |doubt: &DoubtReport| doubt.date == date && doubt.kind == DoubtKind::Strange;
-        let is_out = self.options.accept.contains(&date)
-            || self.report.doubts.len() >= REPORT_ROWS_MAX
-            || self.report.doubts.iter().any(is_told);
+        let is_out =
+            self.report.doubts.len() >= REPORT_ROWS_MAX || self.report.doubts.iter().any(is_told);
         if is_out {
             return Ok(());
         }
@@ -315,6 +352,9 @@ impl Job<'_> {
         let Some(strange) = priceless(rows, beside).or_else(|| jump(rows, beside)) else {
             return Ok(());
         };
+        if self.accept(date) {
+            return Ok(());
+        }
         self.note(format!("{date} is published and looks strange: {strange}"));
         let (kind, advice) = (DoubtKind::Strange, STRANGE.to_owned());
         self.report.doubts.push(DoubtReport { date, kind, what: strange.to_string(), advice });
@@ -339,13 +379,13 @@ impl Job<'_> {
     }
 
     /// Whether rows of a day may not be in the store yet.
-    fn is_on_its_way(&self, date: JstDate) -> bool {
+    pub(super) fn is_on_its_way(&self, date: JstDate) -> bool {
         self.judged.as_ref().is_some_and(|(judged, _)| *judged == date)
             || self.batch.rows.values().flatten().any(|row| row.date == date)
     }
 
     /// Whether no business day lies between two dates.
-    fn is_next_business_day(&self, day: JstDate, date: JstDate) -> bool {
+    pub(super) fn is_next_business_day(&self, day: JstDate, date: JstDate) -> bool {
         let mut between = day.iter_days().skip(1).take_while(|one| *one < date);
         days_between(day, date) <= BESIDE_DAYS_MAX && !between.any(|one| self.is_open(one))
     }
@@ -361,7 +401,7 @@ impl Job<'_> {
     }
 
     /// The rows of a day, also where they are still on their way to the store.
-    fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, UpdateError> {
+    pub(super) fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, UpdateError> {
         if let Some((judged, rows)) = &self.judged
             && *judged == date
         {

@@ -16,10 +16,11 @@ const ADVICE: &str = "the day stays as it was; look at what the vendor says of i
                       --refetch, or take what it says with --accept and the date";
 
 const WITHDRAWN_ADVICE: &str = "the day stays as it was; look at what the vendor says of it. It is told while \
-                                the day is one of the last that are asked for again";
+                                the day is one of the last that are asked for again, until --accept names it: \
+                                then it stays, and is told no more until the vendor has it again";
 
 /// Whether so many of a day's issues lose values at once (rule R8).
-fn is_too_much(lost: usize, of: u64) -> bool {
+pub(super) fn is_too_much(lost: usize, of: u64) -> bool {
     lost >= LOST_ISSUES_MIN && lost as u64 * 100 > of * TAKEN_BACK_PERCENT_MAX as u64
 }
 
@@ -36,29 +37,45 @@ impl Job<'_> {
         rows: &[DailyRow],
     ) -> Result<Option<String>, UpdateError> {
         let Some(stored) = self.published_before(date) else { return Ok(None) };
-        if self.options.accept.contains(&date) {
-            return Ok(None);
-        }
+        let why = self.fault(slots, date, rows, stored)?;
+        Ok(if why.is_some() && self.accept(date) { None } else { why })
+    }
+
+    /// What speaks against an answer for a published day with so many rows.
+    fn fault(
+        &mut self,
+        slots: Option<&mut Slots>,
+        date: JstDate,
+        rows: &[DailyRow],
+        stored: u64,
+    ) -> Result<Option<String>, UpdateError> {
         let lost = self.store.losing(rows)?.remove(&date).unwrap_or_default();
         if is_too_much(lost.len(), stored) {
             return Ok(Some(words(lost.len(), stored)));
+        }
+        let known_rows = self.store.rows_of(date)?;
+        if let Some(odd) = self.impossible(date, rows, &known_rows)? {
+            return Ok(Some(format!("it is odd, {odd}")));
         }
         if !self.state.complete.contains(&date) {
             return Ok(None);
         }
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        let known = self.store.codes_of(date)?;
+        let known: BTreeSet<IssueCode> = known_rows.iter().map(|row| row.code).collect();
         // What is new there may not belong there, which only the list tells.
         let has_news = is_too_much(codes.difference(&known).count(), known.len() as u64);
         if has_news && !self.listed.contains_key(&date) && !self.are_lists_out {
             self.list_days.insert(date);
         }
         let slots = slots.filter(|_| self.options.refetch || has_news);
-        let standard = match self.standard(slots, date, &codes) {
+        let standard = match self.standard(slots, date, &codes)? {
             Standard::Nothing | Standard::Unknown => None,
             known => Some(known),
         };
         if let Some(odd) = self.oddity(date, rows, standard.as_ref())? {
+            return Ok(Some(format!("it is odd, {odd}")));
+        }
+        if has_news && let Some(odd) = self.foreign(date, &codes, &known)? {
             return Ok(Some(format!("it is odd, {odd}")));
         }
         if standard.as_ref().is_some_and(|known| known.is_met(&codes, true)) {
@@ -70,26 +87,27 @@ impl Job<'_> {
         Ok((!is_enough(again, known.len() as u64, 0)).then_some(why))
     }
 
-    /// What is wrong with an answer that has no rows of a day; nothing where nobody had any, where a lesser source
-    /// gave them, or where the user takes it.
+    /// What is wrong with an answer that has no rows of a day; nothing where the vendor had none, one or two beside
+    /// those of lesser sources, or where the user has accepted it, now or before.
     pub(super) fn withdrawal(&mut self, date: JstDate) -> Result<Option<String>, UpdateError> {
-        let stored = self.published_before(date).filter(|rows| *rows > 0);
-        let is_whole = self.state.complete.contains(&date) && self.is_protected(date);
-        match stored {
-            Some(rows) if is_whole && !self.store.days_of_lesser_sources(date)?.contains(&date) => {
-                Ok(Some(format!("it has none of the {rows} issues that are stored")))
-            }
-            _ => Ok(None),
+        let stored = self.published_before(date).unwrap_or(0);
+        if !self.state.complete.contains(&date) || self.state.settled.contains(&date) {
+            return Ok(None);
         }
-    }
-
-    /// Whether a day was published before this run, and nobody has said that it may lose anything.
-    fn is_protected(&self, date: JstDate) -> bool {
-        self.published_before(date).is_some() && !self.options.accept.contains(&date)
+        let own = self.store.vendor_codes_of(date)?.len();
+        if own == 0 || (own as u64 != stored && !is_too_much(own, stored)) {
+            return Ok(None);
+        }
+        if self.accept(date) {
+            self.state.settled.insert(date);
+            self.save_state()?;
+            return Ok(None);
+        }
+        Ok(Some(format!("it has none of the {own} issues that are stored")))
     }
 
     /// Rows of a day that readers saw before this run.
-    fn published_before(&self, date: JstDate) -> Option<u64> {
+    pub(super) fn published_before(&self, date: JstDate) -> Option<u64> {
         let stored = self.known.dates.get(&date).copied();
         stored.filter(|_| self.state.is_publishable(date))
     }
@@ -116,7 +134,8 @@ impl Job<'_> {
     /// Takes the rows out that would take too much of a published day away, however they came.
     pub(super) fn refuse_losses(&mut self, batch: &mut Batch) -> Result<(), UpdateError> {
         for rows in batch.rows.values_mut() {
-            let may_lose = |row: &&DailyRow| !row.is_full() && self.is_protected(row.date);
+            let is_published = |date| self.published_before(date).is_some();
+            let may_lose = |row: &&DailyRow| !row.is_full() && is_published(row.date);
             let some: Vec<DailyRow> = rows.iter().filter(may_lose).copied().collect();
             let losing = self.store.losing(&some)?;
             let mut refused = BTreeSet::new();
@@ -126,7 +145,7 @@ impl Job<'_> {
                 let was_too_much = is_too_much(lost.len(), of);
                 lost.extend(&codes);
                 let lost = lost.len();
-                if !is_too_much(lost, of) {
+                if !is_too_much(lost, of) || self.accept(date) {
                     continue;
                 }
                 refused.extend(codes.into_iter().map(|code| (date, code)));

@@ -503,7 +503,7 @@ impl Report {
     pub(super) fn store(&mut self, folder: &Path) -> io::Result<PathBuf> {
         fs::create_dir_all(folder)?;
         let mut reports = stored(folder)?;
-        self.number = reports.last_key_value().map_or(0, |(number, _)| *number) + 1;
+        self.number = next_number(&reports, folder)?;
         let path = folder.join(format!("{NAME_START}{}{NAME_END}", self.number));
         atomic_file::write(&path, self.to_json().as_bytes())?;
         reports.insert(self.number, path.clone());
@@ -546,6 +546,20 @@ impl SourceReport {
         self.kept += applied.kept;
         self.removed += applied.removed;
     }
+}
+
+/// The number after that of the last report that a job has written, which no file has: files of others with such
+/// names are passed over.
+fn next_number(reports: &BTreeMap<u64, PathBuf>, folder: &Path) -> io::Result<u64> {
+    let mut own = reports.iter().rev().filter(|(number, path)| is_report(path, **number));
+    let last = own.next().map_or(0, |(number, _)| *number);
+    let mut after = (last..u64::MAX).map(|number| number + 1);
+    after.find(|number| !reports.contains_key(number)).ok_or_else(|| {
+        let folder = folder.display();
+        io::Error::other(format!(
+            "no number is left after {NAME_START}{last}{NAME_END} in {folder}: move that report away"
+        ))
+    })
 }
 
 /// Whether a job has written a file as its report with a number.

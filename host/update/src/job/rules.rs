@@ -39,6 +39,11 @@ pub(super) struct DueDays<'a> {
     pub(super) covered: Option<(JstDate, JstDate)>,
 }
 
+/// Whether the exchange was open on a date, and nothing was traded on it: its system failed on 2020-10-01.
+pub(super) fn is_day_without_trading(date: JstDate) -> bool {
+    JstDate::from_ymd_opt(2020, 10, 1) == Some(date)
+}
+
 /// Whether the exchange is open on a date: as its calendar says, else as the law does (rule D2).
 pub(super) fn is_open(calendar: &OpenDays, date: JstDate) -> bool {
     calendar.get(&date).copied().unwrap_or_else(|| !holidays::is_closed(date))
@@ -64,13 +69,28 @@ impl DueDays<'_> {
     }
 }
 
+/// The issues of another day or list, so many days away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Beside {
+    pub(super) codes: BTreeSet<IssueCode>,
+    pub(super) days: u64,
+}
+
+impl Beside {
+    /// Whether enough of its issues are among these.
+    fn is_met(&self, codes: &BTreeSet<IssueCode>) -> bool {
+        is_enough(common(codes, &self.codes), self.codes.len() as u64, self.days)
+    }
+}
+
 /// What a day is held against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Standard {
     /// C1: the issues that were listed on its date.
     Listed(BTreeSet<IssueCode>),
-    /// C2: the rows of the last complete day before it that does not stand out alone.
-    Before(u64),
+    /// C2: the issues of the last complete day before it that does not stand out alone, and those of the nearest
+    /// list.
+    Before { day: Beside, list: Option<Beside> },
     /// C6: rows or issues of what is nearest to it where nothing is before it, so many days away.
     Near { rows: u64, days: u64 },
     /// C3: there is neither.
@@ -84,7 +104,10 @@ impl Standard {
     pub(super) fn expected(&self) -> Option<u64> {
         match self {
             Self::Listed(codes) => Some(codes.len() as u64),
-            Self::Before(rows) => Some(*rows),
+            Self::Before { day, list } => {
+                let of_list = list.as_ref().map_or(0, |list| list.codes.len());
+                Some(day.codes.len().max(of_list) as u64)
+            }
             Self::Near { rows, days } => Some(rows * (101 - missing_percent(*days)) / 100),
             Self::Nothing | Self::Unknown => None,
         }
@@ -95,10 +118,23 @@ impl Standard {
         let found = codes.len() as u64;
         match self {
             Self::Listed(listed) => is_enough(common(codes, listed), listed.len() as u64, 0),
-            Self::Before(rows) => is_enough(found, *rows, 0),
+            Self::Before { day, list } => {
+                is_enough(found, day.codes.len() as u64, 0)
+                    && day.is_met(codes)
+                    && list.as_ref().is_none_or(|list| list.is_met(codes))
+            }
             Self::Near { rows, days } => is_enough(found, *rows, *days),
             Self::Nothing => came_in_one_piece && found > 0,
             Self::Unknown => false,
+        }
+    }
+
+    /// Whether so many rows would be enough if they were of the right issues, where only other days tell which these
+    /// are.
+    pub(super) fn is_met_by_count(&self, found: usize) -> bool {
+        match self {
+            Self::Before { day, .. } => is_enough(found as u64, day.codes.len() as u64, 0),
+            Self::Listed(_) | Self::Near { .. } | Self::Nothing | Self::Unknown => false,
         }
     }
 
@@ -112,10 +148,26 @@ impl Standard {
                 common(codes, listed),
                 listed.len()
             ),
-            Self::Before(rows) => format!(
-                "it has {found} rows, and {COMPLETE_PERCENT} % of {rows} are needed, which the last \
-                 complete day before it has"
-            ),
+            Self::Before { day, list } => match list.as_ref().filter(|list| !list.is_met(codes)) {
+                Some(list) if day.is_met(codes) => format!(
+                    "{} of the {} issues of the nearest list, {} days away, have rows, and {} % are needed",
+                    common(codes, &list.codes),
+                    list.codes.len(),
+                    list.days,
+                    100 - missing_percent(list.days)
+                ),
+                _ => {
+                    let (shared, rows) = (common(codes, &day.codes), day.codes.len());
+                    let of_it = match shared == found as u64 {
+                        true => String::new(),
+                        false => format!(", {shared} of them of its issues"),
+                    };
+                    format!(
+                        "it has {found} rows, and {COMPLETE_PERCENT} % of {rows} are needed, which the last \
+                         complete day before it has{of_it}"
+                    )
+                }
+            },
             Self::Near { rows, days } => format!(
                 "it has {found} rows, and {} % of {rows} are needed, which the nearest complete days or \
                  list have ({days} days away; there are no complete days before it)",
@@ -292,9 +344,11 @@ mod tests {
         let codes = |count| codes(count).collect::<BTreeSet<_>>();
         let listed = Standard::Listed(codes(200));
         let near = |days| Standard::Near { rows: 200, days };
+        let beside = |count, days| Beside { codes: codes(count), days };
+        let before = Standard::Before { day: beside(200, 1), list: None };
         for (count, is_met) in [(200, true), (198, true), (197, false), (0, false)] {
             assert_eq!(listed.is_met(&codes(count), true), is_met, "C1, {count}");
-            assert_eq!(Standard::Before(200).is_met(&codes(count), false), is_met, "C2, {count}");
+            assert_eq!(before.is_met(&codes(count), false), is_met, "C2, {count}");
             assert_eq!(near(29).is_met(&codes(count), false), is_met, "C6, {count}");
         }
         assert!(near(30).is_met(&codes(196), false) && !near(59).is_met(&codes(195), false), "C6");
@@ -303,13 +357,26 @@ mod tests {
         let mut others = codes(196);
         others.extend(["9999", "9998", "9997"].map(|code| code.parse::<IssueCode>().unwrap()));
         assert!(!listed.is_met(&others, true), "C1");
+        assert!(!before.is_met(&others, true), "C2");
+        let words = before.words(&others);
+        assert!(
+            words.contains("it has 199 rows") && words.ends_with(", 196 of them of its issues")
+        );
+        // The list that is nearest, and slowly less by what came and went.
+        let sunk = |days| Standard::Before { day: beside(196, 1), list: Some(beside(200, days)) };
+        assert!(!sunk(29).is_met(&codes(196), true) && sunk(30).is_met(&codes(196), true), "C2");
+        let words = sunk(7).words(&codes(196));
+        assert!(
+            words.starts_with("196 of the 200 issues of the nearest list, 7 days away"),
+            "{words}"
+        );
         assert!(Standard::Nothing.is_met(&codes(3), true), "C3");
         assert!(!Standard::Nothing.is_met(&codes(3), false), "C3, issue by issue");
         assert!(!Standard::Nothing.is_met(&codes(0), true), "C3, nothing came");
         assert!(!Standard::Unknown.is_met(&codes(200), true), "C7");
-        let expected = [&listed, &Standard::Before(7), &near(29), &near(59), &Standard::Nothing];
+        let expected = [&listed, &sunk(7), &near(29), &near(59), &Standard::Nothing];
         let expected = expected.map(Standard::expected);
-        assert_eq!(expected, [Some(200), Some(7), Some(200), Some(198), None]);
+        assert_eq!(expected, [Some(200), Some(200), Some(200), Some(198), None]);
         let words = listed.words(&others);
         assert!(words.starts_with("196 of the 200 issues that the vendor lists"), "{words}");
     }

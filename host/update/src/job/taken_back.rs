@@ -70,7 +70,7 @@ impl Job<'_> {
             self.list_days.insert(date);
             self.ask_for_list(slots, date, &given);
         }
-        let Verdict { gone, why_others_stay } = match self.options.accept.contains(&date) {
+        let Verdict { gone, why_others_stay } = match self.accept(date) {
             true => Verdict { gone: missing.clone(), why_others_stay: "" },
             false => {
                 let is_published = self.state.is_publishable(date);

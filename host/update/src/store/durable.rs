@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::error::StoreError;
 use super::paths::{UNFINISHED, log_of};
+use crate::row::IssueCode;
 
 /// Brings a finished file to the disk and gives it its name. Readers that have the old one open
 /// keep it. The folder still has to be brought to the disk, see [`sync_folder`].
@@ -39,7 +40,7 @@ pub(super) fn clear(unfinished: &Path) -> Result<(), StoreError> {
     remove(unfinished)
 }
 
-/// Removes what a killed job has left in a folder: files that were not finished.
+/// Removes what a killed job has left in a folder: files that were not finished, with names that it gives.
 pub(super) fn remove_unfinished(folder: &Path) -> Result<(), StoreError> {
     let listed = |error| StoreError::io("list", folder)(error);
     let logs = format!(".{UNFINISHED}.wal");
@@ -48,11 +49,19 @@ pub(super) fn remove_unfinished(folder: &Path) -> Result<(), StoreError> {
         let entry = entry.map_err(listed)?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.ends_with(&files) || name.ends_with(&logs) {
+        let whole = name.strip_suffix(&logs).or_else(|| name.strip_suffix(&files));
+        if whole.is_some_and(is_own_name) {
             remove(&entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Whether the job gives a database such a name: that of an issue, of all together or of the lists.
+fn is_own_name(name: &str) -> bool {
+    let Some(stem) = name.strip_suffix(".db") else { return false };
+    let is_issue = stem.parse::<IssueCode>().is_ok_and(|code| code.as_str() == stem);
+    is_issue || matches!(stem, "mother" | "listed_info")
 }
 
 #[cfg(test)]
@@ -68,13 +77,15 @@ mod tests {
             "mother.db.kumiki-new.wal",
             "mother.db.wal",
             "1.db.new",
+            "notes.txt.kumiki-new",
+            "old 7203.db.kumiki-new",
         ];
         for name in names {
             fs::write(folder.path().join(name), name).unwrap();
         }
         remove_unfinished(folder.path()).unwrap();
         let left: Vec<bool> = names.iter().map(|name| folder.path().join(name).exists()).collect();
-        assert_eq!(left, [true, false, false, true, true]);
+        assert_eq!(left, [true, false, false, true, true, true, true]);
         remove_unfinished(&folder.path().join("none")).unwrap_err();
     }
 

@@ -37,6 +37,9 @@ const LEFT_OUT: &str = "CREATE TABLE IF NOT EXISTS work.left_out_day (date DATE)
 /// A row for each day where the standard of later ones begins anew.
 const BEGINS: &str = "CREATE TABLE IF NOT EXISTS work.first_of_standard (date DATE);";
 
+/// The days that the user has accepted as the vendor has them.
+const SETTLED: &str = "CREATE TABLE IF NOT EXISTS work.settled_day (date DATE);";
+
 /// The lists of issues that were not believed, and how many issues each had.
 const DOUBTED: &str = "CREATE TABLE IF NOT EXISTS work.doubted_list (date DATE, issues UBIGINT);";
 
@@ -55,6 +58,7 @@ pub(super) fn prepare(
     let mut note = None;
     connection.execute_batch(LEFT_OUT).map_err(failed)?;
     connection.execute_batch(DOUBTED).map_err(failed)?;
+    connection.execute_batch(SETTLED).map_err(failed)?;
     connection.execute_batch(BEGINS).map_err(failed)?;
     if !has_table(connection, "published_day").map_err(failed)? {
         let transaction = connection.unchecked_transaction().map_err(failed)?;
@@ -162,6 +166,7 @@ pub(super) fn read(connection: &Connection) -> duckdb::Result<FetchState> {
         closed: days(false)?,
         complete: published(true)?,
         forced: published(false)?,
+        settled: dates(connection, "SELECT date FROM work.settled_day")?,
         begins: dates(connection, "SELECT date FROM work.first_of_standard")?,
         incomplete: counted(connection, "SELECT date, expected FROM work.incomplete_day")?,
         doubted: counted(connection, "SELECT date, issues FROM work.doubted_list")?,
@@ -203,7 +208,7 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
     connection.execute_batch(
         "DELETE FROM work.fetched_day; DELETE FROM work.published_day; DELETE FROM work.left_out_day;
          DELETE FROM work.incomplete_day; DELETE FROM work.doubted_list;
-         DELETE FROM work.first_of_standard; DELETE FROM work.pass_date; DELETE FROM work.pass_code",
+         DELETE FROM work.first_of_standard; DELETE FROM work.settled_day; DELETE FROM work.pass_date; DELETE FROM work.pass_code",
     )?;
     let days = told_apart(&state.fetched, &state.closed, "has_trading");
     put(connection, "work.fetched_day", days)?;
@@ -211,6 +216,7 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
     let days = told_apart(&state.complete, &state.forced, "is_complete");
     put(connection, "work.published_day", days)?;
     put(connection, "work.first_of_standard", vec![("date", column_of(&state.begins))])?;
+    put(connection, "work.settled_day", vec![("date", column_of(&state.settled))])?;
     put(connection, "work.incomplete_day", with_counts(&state.incomplete, "expected"))?;
     put(connection, "work.doubted_list", with_counts(&state.doubted, "issues"))?;
     if let Some(pass) = &state.pass {

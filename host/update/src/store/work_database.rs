@@ -197,12 +197,12 @@ impl PriceStore for WorkDatabase {
         Ok(days)
     }
 
-    fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
-        let prices = format!(
-            "SELECT count(*) > 0 FROM work.daily WHERE date = DATE '{date}' AND close IS NOT NULL"
+    fn has_trades(&mut self, date: JstDate) -> Result<bool, StoreError> {
+        let trades = format!(
+            "SELECT count(*) > 0 FROM work.daily WHERE date = DATE '{date}' AND volume > 0"
         );
-        let found = self.connection.query_row(&prices, [], |row| row.get(0));
-        found.map_err(StoreError::database("look for prices of a day"))
+        let found = self.connection.query_row(&trades, [], |row| row.get(0));
+        found.map_err(StoreError::database("look for trades of a day"))
     }
 
     fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {

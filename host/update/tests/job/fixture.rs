@@ -145,8 +145,8 @@ impl PriceStore for MemoryStore {
         Ok(days)
     }
 
-    fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
-        Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
+    fn has_trades(&mut self, date: JstDate) -> Result<bool, StoreError> {
+        Ok(self.rows.values().any(|row| row.date == date && row.volume > Some(0)))
     }
 
     fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {

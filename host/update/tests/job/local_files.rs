@@ -20,7 +20,7 @@ fn file(folder: &Path, name: &str, rows: &str) {
 fn files() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let december = "2025-12-29,13010,1,2,1,2,0,0,100,200,1.0\n2025-12-29,72030,9,9,9,9,0,0,1,9,1\n\
-                    2025-12-30,130A0,,,,,0,0,,,1.0\n2025-12-30,72030,,,,,0,0,,,1.0\n";
+                    2025-12-30,13010,2,2,2,2,0,0,5,10,1.0\n2025-12-30,72030,,,,,0,0,,,1.0\n";
     file(folder.path(), "equities_bars_daily_202512.csv.gz", december);
     file(
         folder.path(),
@@ -46,7 +46,7 @@ fn all_files_are_read_and_their_days_are_not_asked_for_again() {
     let stored = [
         "2025-12-29 1301",
         "2025-12-29 7203",
-        "2025-12-30 130A",
+        "2025-12-30 1301",
         "2025-12-30 7203",
         "2026-01-05 1301",
         "2026-01-05 7203",

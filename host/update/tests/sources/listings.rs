@@ -46,7 +46,7 @@ fn the_issues_of_a_date_come_in_pages() {
     assert_eq!(master.issues[1].ticks(master.date), Some(TickTable::Topix500));
     assert_eq!(source.listed_issues(date("2025-01-05")).unwrap(), None, "a Sunday");
     let error = source.listed_issues(date("2025-01-07")).unwrap_err().to_string();
-    assert!(error.contains("issue 0, Date: not 2025-01-07"), "{error}");
+    assert!(error.contains("(row 1): Date: not 2025-01-07"), "{error}");
 }
 
 #[test]

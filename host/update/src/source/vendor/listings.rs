@@ -5,10 +5,12 @@ use marketdata::calendar_file::CalendarRows;
 use marketdata::{ListedIssue, Master};
 use pricestore::listed::{IssueField, IssueInfo, TextFault};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use super::super::check::{compact, date};
+use super::super::check::{TWICE, compact, date, too_many_odd};
 use super::super::error::malformed;
-use super::{IssueList, SourceError, VendorSource};
+use super::{IssueList, OddRow, SourceError, VendorSource, odd_row};
+use crate::limits::NAMED_ISSUES_MAX;
 
 /// An issue as the vendor writes it. Keys that are not named here are of no use to us. Only date and code must be
 /// there.
@@ -51,6 +53,16 @@ struct IssueWords {
 }
 
 impl IssueText {
+    /// Reads an issue of the list of a date; what is wrong with it, in words.
+    fn read(text: &Value, on: JstDate) -> Result<(VendorCode, Self), String> {
+        let issue = Self::deserialize(text).map_err(|error| error.to_string())?;
+        let code = VendorCode::new(&issue.code).map_err(|error| format!("Code: {error}"))?;
+        if date(&issue.date) != Some(on) {
+            return Err(format!("Date: not {on}"));
+        }
+        Ok((code, issue))
+    }
+
     /// What is kept of it, and what is not fit to be shown, with the reason.
     fn info(&self) -> (IssueInfo, Option<(IssueField, TextFault)>) {
         let IssueWords { name_en, market, sector33_code, sector33, sector17_code, sector17 } =
@@ -75,6 +87,13 @@ impl IssueText {
     }
 }
 
+/// What a list has.
+struct IssueTexts {
+    issues: Vec<(VendorCode, IssueText)>,
+    odd: Vec<OddRow>,
+    all: usize,
+}
+
 /// A date of the calendar as the vendor writes it.
 #[derive(Debug, Deserialize)]
 struct DayText {
@@ -90,7 +109,12 @@ impl VendorSource {
     /// # Errors
     /// Why there is no answer that can be used.
     pub fn listed_issues(&mut self, on: JstDate) -> Result<Option<Master>, SourceError> {
-        let issues = self.issue_texts(on)?.into_iter().map(|(code, text)| {
+        let IssueTexts { issues, odd, .. } = self.issue_texts(on)?;
+        // Whoever writes a list down does not look at it again.
+        if let Some(first) = odd.first() {
+            return Err(SourceError::Malformed(first.to_string()));
+        }
+        let issues = issues.into_iter().map(|(code, text)| {
             let IssueText { name, scale, market, .. } = text;
             ListedIssue { code, name, scale, market }
         });
@@ -98,11 +122,24 @@ impl VendorSource {
         Ok((!issues.is_empty()).then_some(Master { date: on, issues }))
     }
 
-    /// The same as the update job keeps it. A text that is not fit to be shown costs itself only, and is
-    /// told.
+    /// The same as the update job keeps it. A text that is not fit to be shown, or a row that cannot be used,
+    /// costs itself only, and is told; of rows more than a few cost the list (rule Q4 of
+    /// [`crate::SourceKind`]).
     pub(super) fn list_of(&mut self, on: JstDate) -> Result<Option<IssueList>, SourceError> {
+        let IssueTexts { issues, odd, all } = self.issue_texts(on)?;
+        if let Some(what) = too_many_odd(odd.len(), all, || odd[0].to_string()) {
+            return Err(SourceError::Odd(what));
+        }
+        if let Some(first) = odd.first() {
+            let named: Vec<String> =
+                odd.iter().take(NAMED_ISSUES_MAX).map(ToString::to_string).collect();
+            let (count, named, text) = (odd.len(), named.join("; "), &first.text);
+            self.note(format!(
+                "the list of issues of {on}: {count} of {all} rows are left out: {named}; the first is {text}"
+            ));
+        }
         let (mut list, mut odd) = (IssueList::new(), Vec::new());
-        for (code, text) in self.issue_texts(on)? {
+        for (code, text) in issues {
             let (info, fault) = text.info();
             odd.extend(fault.map(|(field, fault)| (code, field, fault)));
             list.insert(code.into(), info);
@@ -117,27 +154,33 @@ impl VendorSource {
         Ok((!list.is_empty()).then_some(list))
     }
 
-    /// The issues as the vendor writes them, by code.
-    fn issue_texts(&mut self, on: JstDate) -> Result<Vec<(VendorCode, IssueText)>, SourceError> {
-        let texts: Vec<IssueText> = self.pages("equities/master", &[("date", compact(on))])?;
-        let mut issues = Vec::with_capacity(texts.len());
-        for (row, text) in texts.into_iter().enumerate() {
-            let wrong = |what: String| malformed(&self.client, format!("issue {row}, {what}"));
-            let code =
-                VendorCode::new(&text.code).map_err(|error| wrong(format!("Code: {error}")))?;
-            if date(&text.date) != Some(on) {
-                return Err(wrong(format!("Date: not {on}")));
+    /// The issues as the vendor writes them, by code; rows that cannot be used, in their order; and how many rows
+    /// there are.
+    fn issue_texts(&mut self, on: JstDate) -> Result<IssueTexts, SourceError> {
+        let texts: Vec<Value> = self.pages("equities/master", &[("date", compact(on))])?;
+        let (mut issues, mut odd) = (Vec::with_capacity(texts.len()), Vec::new());
+        for (place, text) in texts.iter().enumerate() {
+            match IssueText::read(text, on) {
+                Ok((code, issue)) => issues.push((code, issue, place)),
+                Err(what) => odd.push((place, what)),
             }
-            issues.push((code, text));
         }
-        issues.sort_by_key(|(code, _)| *code);
+        issues.sort_by_key(|(code, _, place)| (*code, *place));
         // The same issue twice, as where pages overlap, is one.
-        issues.dedup();
-        if let Some(pair) = issues.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            let what = format!("the issue {} comes twice", pair[0].0);
-            return Err(SourceError::Malformed(what));
-        }
-        Ok(issues)
+        issues.dedup_by(|next, one| (next.0, &next.1) == (one.0, &one.1));
+        // Two rows that differ say alike that it is listed: the first is taken.
+        issues.dedup_by(|next, one| {
+            let is_other = next.0 == one.0;
+            odd.extend(is_other.then(|| (next.2, TWICE.to_owned())));
+            is_other
+        });
+        odd.sort_unstable();
+        let told = |(place, what)| odd_row(&texts[place], place, what, &self.client);
+        Ok(IssueTexts {
+            issues: issues.into_iter().map(|(code, issue, _)| (code, issue)).collect(),
+            odd: odd.into_iter().map(told).collect(),
+            all: texts.len(),
+        })
     }
 
     /// The exchange's calendar from one date to another, both included, as far as the vendor has it.
