@@ -75,7 +75,7 @@ fn every_table_of_a_run_fits_its_schema() {
     for table in results::output::TABLES {
         let file = user.path(&format!("a/{}.json", table.name));
         assert_eq!(schema::checked_values(&file, &format!("run-{}", table.name)), 1);
-        let rows: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        let rows: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
         assert!(rows.as_array().is_none_or(|rows| !rows.is_empty()), "{} is empty", table.name);
     }
 }
@@ -107,7 +107,7 @@ fn runs_are_compared() {
     }
     assert!(!table.contains("parameters.fast"), "only what differs is told: {table}");
     let json = user.good("replay compare a b --format json");
-    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let json: Value = serde_json::from_str(&json).unwrap();
     let slow = json["differences"].as_array().unwrap().iter();
     let slow = slow.clone().find(|line| line["name"] == "parameters.slow").unwrap();
     assert_eq!(slow["values"], serde_json::json!([20, 40]));
@@ -138,7 +138,7 @@ fn a_run_without_round_trips_says_so() {
 fn json_is_for_scripts() {
     let user = user();
     let text = user.good(&format!("{RUN} --format json --cash 5000000 --latency 250us"));
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["summary"]["status"], "completed");
     assert_eq!(value["summary"]["cash_start"], "5000000");
     assert!(value["summary"]["orders"].as_u64().unwrap() > 10);
@@ -152,7 +152,7 @@ fn a_range_of_dates_is_respected() {
     let user = user();
     let rows = |range: &str| {
         let text = user.good(&format!("{RUN} --format json {range}"));
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
         value["summary"]["trades_seen"].as_u64().unwrap()
     };
     let all = rows("");
@@ -329,7 +329,7 @@ fn a_strategy_that_fails_leaves_what_happened_before() {
     assert!(errors.contains("strategy `panics-in-event`"), "{errors}");
     assert!(errors.contains("was too much for me"), "{errors}");
     let manifest = fs::read_to_string(user.path("out/manifest.json")).unwrap();
-    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
     assert_eq!(manifest["status"], "failed");
     let fills = fs::read_to_string(user.path("out/fills.csv")).unwrap();
     assert_eq!(fills.lines().count(), 2, "the order before the fault is filled: {fills}");
@@ -346,7 +346,7 @@ fn the_example_of_the_readme_trades() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(value["summary"]["fills"].as_u64().unwrap() > 0, "{value}");
 }
 
@@ -355,13 +355,13 @@ fn strategies_can_be_looked_at() {
     let user = user();
     assert_eq!(user.good("strategy list"), "buy-and-hold\nsma-cross\n");
     let text = user.good("strategy check sma-cross --format json");
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["aggressor_side"], "not imported");
     let asks = user.good(&format!(
         "strategy check {} --format json",
         built::test_guest("asks-aggressor").display()
     ));
-    let asks: serde_json::Value = serde_json::from_str(&asks).unwrap();
+    let asks: Value = serde_json::from_str(&asks).unwrap();
     assert_eq!(asks["aggressor_side"], "used", "one program that calls it");
     assert_eq!(value["sha256"].as_str().unwrap().len(), 64);
     assert_eq!(value["call_path"], "direct");
@@ -458,7 +458,7 @@ fn the_log_has_a_level() {
 #[test]
 fn the_log_can_be_json_lines() {
     let user = owner_of_a_strategy();
-    let lines = |said: &Said| -> Vec<serde_json::Value> {
+    let lines = |said: &Said| -> Vec<Value> {
         said.errors.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let said = warning(&user, &["--log-format", "json"], None);
@@ -478,7 +478,7 @@ fn the_log_can_be_json_lines() {
 #[test]
 fn failures_are_json_where_the_log_is() {
     let user = user();
-    let line = |said: Said| -> serde_json::Value {
+    let line = |said: Said| -> Value {
         let [line] = said.errors.lines().collect::<Vec<_>>()[..] else { panic!("{}", said.errors) };
         serde_json::from_str(line).unwrap()
     };
@@ -497,7 +497,7 @@ fn failures_are_json_where_the_log_is() {
     }
     let output = user.command("data").env("KUMIKI_LOG_FORMAT", "json").output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(serde_json::from_str::<serde_json::Value>(text.trim_end()).is_ok(), "{text}");
+    assert!(serde_json::from_str::<Value>(text.trim_end()).is_ok(), "{text}");
     assert!(user.good("data --help --log-format json").starts_with("Make and check"));
 
     let failed = user.said(&format!("{RUN} --param fats=1 --log-format json"));
