@@ -1,11 +1,12 @@
 //! `kumiki data check`: what is wrong or odd in trades and bar files.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use domain::market::BarGranularity;
-use domain::{JstDate, TsNanos};
+use domain::{ExchangeCalendar, JstDate, TsNanos};
 use marketdata::audit::DefectCounts;
 use marketdata::calendar_file::read_calendar;
 use marketdata::{
@@ -59,6 +60,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
     let mut reports = Vec::new();
     let mut all_good = true;
+    let mut before = FilesBefore::default();
     for file in files(args)? {
         let folder = file.path().parent().unwrap_or(Path::new("."));
         let calendar = read_calendar(folder)?;
@@ -68,15 +70,39 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
             return Ok(Ending::Interrupted);
         };
         all_good &= audit.is_sound();
+        let gap = before.days_to(&file, &audit, &options.calendar);
         match args.format {
-            Format::Table => print(args, &file, &audit),
-            Format::Json => reports.push(report(args, &file, &audit)),
+            Format::Table => print(args, &file, &audit, &gap),
+            Format::Json => reports.push(report(args, &file, &audit, &gap)),
         }
     }
     if args.format == Format::Json {
         println!("{:#}", json!(reports));
     }
     Ok(if all_good { Ending::Done } else { Ending::Problems })
+}
+
+/// The last date with rows in the files so far, by their folder and kind.
+#[derive(Default)]
+struct FilesBefore(BTreeMap<(PathBuf, &'static str), JstDate>);
+
+impl FilesBefore {
+    /// The business days between the rows of the file before and those of this one.
+    fn days_to(
+        &mut self,
+        file: &Checked,
+        audit: &FileAudit,
+        calendar: &ExchangeCalendar,
+    ) -> Vec<JstDate> {
+        let (Some(first), Some(last)) = (audit.first, audit.last) else { return Vec::new() };
+        let folder = file.path().parent().unwrap_or(Path::new("")).to_owned();
+        let last = last.jst_date();
+        let before = self.0.entry((folder, file.rows())).or_insert(last);
+        let days = before.iter_days().skip(1).take_while(|date| *date < first.jst_date());
+        let days = days.filter(|date| calendar.is_business_day(*date)).collect();
+        *before = last.max(*before);
+        days
+    }
 }
 
 fn files(args: &CheckArgs) -> Result<Vec<Checked>> {
@@ -144,7 +170,7 @@ fn verdict(audit: &FileAudit) -> &'static str {
     }
 }
 
-fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit) {
+fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit, gap: &[JstDate]) {
     let timestamp = |timestamp: Option<TsNanos>| {
         timestamp.map_or("none".to_owned(), |timestamp| timestamp.to_string())
     };
@@ -161,6 +187,10 @@ fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit) {
         dates(&audit.empty_days),
         count(quiet(audit)),
     );
+    if !gap.is_empty() {
+        let (count, dates) = (gap.len(), dates(gap));
+        println!("      {count} business days after the file before have no rows{dates}");
+    }
     if !audit.closed_days.is_empty() {
         let (count, dates) = (audit.closed_days.len(), dates(&audit.closed_days));
         println!("      {count} days with rows on which the exchange is closed{dates}");
@@ -242,7 +272,7 @@ fn code_rows(codes: &[CodeAudit]) -> Vec<Vec<String>> {
     rows
 }
 
-fn report(args: &CheckArgs, file: &Checked, audit: &FileAudit) -> Value {
+fn report(args: &CheckArgs, file: &Checked, audit: &FileAudit, gap: &[JstDate]) -> Value {
     let texts = |dates: &[JstDate]| dates.iter().map(ToString::to_string).collect::<Vec<_>>();
     let defects = |counts: &DefectCounts| -> Map<String, Value> {
         let pair = |defect: Defect| (defect.name().to_owned(), json!(counts.of(defect)));
@@ -279,6 +309,7 @@ fn report(args: &CheckArgs, file: &Checked, audit: &FileAudit) -> Value {
         "defects": defects(&audit.defects),
         "examples": audit.examples,
         "empty_days": texts(&audit.empty_days),
+        "empty_days_after_file_before": texts(gap),
         "closed_days": texts(&audit.closed_days),
         "quiet_minutes": args.quiet_minutes,
         "quiet_stretches": quiet(audit),

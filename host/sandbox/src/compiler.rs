@@ -81,7 +81,7 @@ impl Compiler {
     fn compiled(&self) -> Result<Code, SandboxError> {
         check(self.contract, &self.artefact)?;
         self.check_extent()?;
-        self.check_cost()?;
+        self.check_cost(self.limits.function_cost)?;
         code(&self.engine, self.artefact.component(), self.program.as_ref())
             .map_err(|error| not_compiled(&self.artefact, format!("{error:#}")))
     }
@@ -97,8 +97,8 @@ impl Compiler {
         }
     }
 
-    fn check_cost(&self) -> Result<(), SandboxError> {
-        let allowed = self.limits.function_cost;
+    /// Holds what each function costs against a limit.
+    pub(crate) fn check_cost(&self, allowed: u64) -> Result<(), SandboxError> {
         match complexity::costly_function(self.artefact.component(), allowed) {
             Ok(None) => Ok(()),
             Ok(Some(Costly { function, used })) => {

@@ -9,6 +9,7 @@ mod third_world;
 use std::path::Path;
 use std::sync::Arc;
 
+use domain::GuestLimit;
 use wasmtime::{Config, Engine, OptLevel};
 
 use crate::artefact::Artefact;
@@ -278,19 +279,33 @@ impl Sandbox {
             }
             Err(_) => CallPath::General,
         };
-        let sha256 = artefact.sha256();
-        let kept = |cache: &CompileCache| cache.load(&self.engine, sha256, path);
-        let (code, cache_outcome) = if let Some(code) = cache.and_then(kept) {
-            (code, CacheOutcome::Hit)
-        } else if let Some(code) = shipped.and_then(kept) {
-            (code, CacheOutcome::Shipped)
+        let program = proof.as_ref().ok().map(|plan| plan.program.clone());
+        let engine = self.engine.clone();
+        let compiler =
+            Compiler { engine, contract, artefact: Arc::clone(artefact), program, limits };
+        // What is kept under its plain name is within the default of a function's cost; what is not has the limit
+        // in its name. So the same is refused whether or not it was compiled before.
+        let (usual, asked) = (GuestLimit::Function.default_value(), limits.function_cost);
+        let plain = artefact.sha256().to_owned();
+        let raised = (asked > usual).then(|| format!("{plain}-{asked}"));
+        let kept = |cache: &CompileCache| {
+            let names = [Some(&plain), raised.as_ref()];
+            names.into_iter().flatten().find_map(|name| cache.load(&self.engine, name, path))
+        };
+        let found = cache.and_then(kept).map(|code| (code, CacheOutcome::Hit));
+        let found = found.or_else(|| Some((shipped.and_then(kept)?, CacheOutcome::Shipped)));
+        let (code, cache_outcome) = if let Some(found) = found {
+            if asked < usual {
+                compiler.check_cost(asked)?;
+            }
+            found
         } else {
-            let program = proof.as_ref().ok().map(|plan| plan.program.clone());
-            let engine = self.engine.clone();
-            let compiler =
-                Compiler { engine, contract, artefact: Arc::clone(artefact), program, limits };
+            let kept_as = match &raised {
+                Some(raised) if compiler.check_cost(usual).is_err() => raised,
+                _ => &plain,
+            };
             let code = compiler.run(stopped)?;
-            let store = |cache: &CompileCache| cache.store(sha256, path, &code);
+            let store = |cache: &CompileCache| cache.store(kept_as, path, &code);
             let outcome = cache.map_or(CacheOutcome::NoCache, store);
             (code, outcome)
         };

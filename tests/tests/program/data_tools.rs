@@ -141,6 +141,26 @@ fn bar_files_are_checked_and_converted_too() {
     assert_eq!(value[1]["defects"]["duplicate"], 1);
 }
 
+#[test]
+fn days_that_are_missing_between_files_are_told() {
+    let user = user();
+    fs::create_dir(user.path("days")).unwrap();
+    for date in ["2025-01-06", "2025-01-07", "2025-01-09", "2025-01-10"] {
+        user.good(&format!("data sample --out one --start {date} --days 1 --trades-per-day 50"));
+        let name = format!("days/equities_trades_{}.csv.gz", date.replace('-', ""));
+        fs::rename(user.path("one/equities_trades_202501.csv.gz"), user.path(&name)).unwrap();
+        fs::remove_dir_all(user.path("one")).unwrap();
+    }
+    let table = user.good("data check days");
+    let told = "1 business days after the file before have no rows (2025-01-08)";
+    assert_eq!(table.matches("after the file before").count(), 1, "{table}");
+    assert!(table.contains(told), "{table}");
+    let listed: serde_json::Value =
+        serde_json::from_str(&user.good("data check days --format json")).unwrap();
+    let gaps = [0, 1, 2, 3].map(|file| listed[file]["empty_days_after_file_before"].clone());
+    assert_eq!(serde_json::json!(gaps), serde_json::json!([[], [], ["2025-01-08"], []]));
+}
+
 /// A command whose output nobody reads, as with `kumiki ... | head` after its last line.
 fn unread(user: &UserFolder, arguments: &str, errors: Stdio) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();

@@ -78,6 +78,27 @@ fn a_function_that_costs_too_much_is_not_compiled() {
     assert!(said.code == STRATEGY_FAILED && said.errors == errors, "{said:?}");
 }
 
+/// What was compiled before is refused all the same.
+#[test]
+fn what_a_function_may_cost_does_not_depend_on_what_was_compiled_before() {
+    let user = UserFolder::with_sample(1, 200);
+    let (path, _) = guest(&user, "loops", &wat::with_loops(20, 20));
+    let built_in = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
+    for (run, cost) in [(run_of(&path, ""), 1_000), (built_in.to_owned(), 100)] {
+        user.good(&run);
+        let (code, errors) = user.bad(&format!("{run} --limit function={cost}"));
+        assert!(code == STRATEGY_FAILED && errors.contains(" units to compile; "), "{errors}");
+        user.good(&run);
+    }
+    let (path, _) = guest(&user, "deep-loops", &loops_of(110));
+    let most = GuestLimit::Function.default_value() * 2;
+    for _ in 0..2 {
+        user.good(&run_of(&path, &format!("--limit function={most}")));
+        let (code, errors) = user.bad(&run_of(&path, ""));
+        assert!(code == STRATEGY_FAILED && errors.contains(" units to compile; "), "{errors}");
+    }
+}
+
 /// A strategy that makes an instance of a component that makes two of another one, and so on: its sections with
 /// those of a component of that kind behind them.
 fn doubled_instances(levels: usize) -> Vec<u8> {

@@ -42,7 +42,12 @@ fn snapshots_are_numbered_and_old_ones_removed() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["CURRENT", "LOCK", "rank-3.db", "rank-3.grid", "rank-4.db", "rank-4.grid"]);
+    assert_eq!(
+        names,
+        ["CURRENT", "LOCK", "WRITTEN", "rank-3.db", "rank-3.grid", "rank-4.db", "rank-4.grid"]
+    );
+    let written = std::fs::read_to_string(data.rank_folder().join("WRITTEN")).unwrap();
+    assert_eq!(written, "3\n4\n");
 }
 
 #[test]

@@ -201,6 +201,8 @@ fn what_a_killed_job_has_left_is_removed() {
     for path in &left {
         fs::write(path, "half").unwrap();
     }
+    // A publication notes its number before it begins.
+    fs::write(fixture.data.rank_folder().join("WRITTEN"), "1\n2\n").unwrap();
     let store = fixture.open();
     for path in &left {
         assert!(!path.exists(), "{}", path.display());
