@@ -60,8 +60,11 @@ pub(super) fn others(folder: &Path, again: &Path) -> io::Result<OtherFiles> {
 
 /// Whether an audit log tells the time of the outside.
 pub(super) fn tells_wall_time(audit: &Path) -> bool {
-    let first = Content::open(audit).and_then(|mut content| Ok(content.next(true)?.to_vec()));
-    first.is_ok_and(|line| has_wall_time(&line).is_some())
+    let first = Content::open(audit).and_then(|mut content| {
+        content.read(true)?;
+        Ok(has_wall_time(&content.part).is_some())
+    });
+    first.unwrap_or_default()
 }
 
 /// Two files in words, where they differ.
@@ -107,16 +110,22 @@ impl Content {
         Ok(Self { kind, file, part: Vec::new(), sum: Xxh3::new() })
     }
 
-    /// The next part, empty at the end: of the audit log a line without the time of the outside.
-    fn next(&mut self, is_audit: bool) -> io::Result<&[u8]> {
+    /// Reads the next part, empty at the end.
+    fn read(&mut self, is_line: bool) -> io::Result<()> {
         self.part.clear();
         if let Some(file) = &mut self.file {
             let mut rest = file.take(PART_BYTES_MAX);
-            match is_audit {
+            match is_line {
                 true => rest.read_until(b'\n', &mut self.part)?,
                 false => rest.read_to_end(&mut self.part)?,
             };
         }
+        Ok(())
+    }
+
+    /// The next part, empty at the end: of the audit log a line without the time of the outside.
+    fn next(&mut self, is_audit: bool) -> io::Result<&[u8]> {
+        self.read(is_audit)?;
         if is_audit {
             without_wall_time(&mut self.part);
         }
@@ -148,5 +157,43 @@ fn without_wall_time(part: &mut Vec<u8>) {
         let digits = part[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         part.drain(from - WALL_TIME.len()..from + digits);
         from -= WALL_TIME.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_compared_to_their_last_byte() {
+        let folder = tempfile::tempdir().unwrap();
+        let [was, is] = ["was", "is"].map(|name| folder.path().join(name));
+        let mut bytes = vec![b'x'; PART_BYTES_MAX as usize + 1];
+        fs::write(&was, &bytes).unwrap();
+        fs::write(&is, &bytes).unwrap();
+        assert_eq!(compared(&was, &is, false).unwrap(), None);
+        bytes.push(b'x');
+        fs::write(&is, &bytes).unwrap();
+        let [one, other] = compared(&was, &is, false).unwrap().unwrap();
+        assert!(one.starts_with("xxh3_64 ") && one != other, "{one} {other}");
+        fs::remove_file(&was).unwrap();
+        assert_eq!(compared(&was, &is, false).unwrap().unwrap()[0], "");
+        fs::create_dir(&was).unwrap();
+        assert_eq!(compared(&was, &is, false).unwrap().unwrap()[0], "no ordinary file");
+    }
+
+    #[test]
+    fn the_time_of_the_outside_does_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let [was, is] = ["was", "is"].map(|name| folder.path().join(name));
+        fs::write(&was, "{\"a\":1,\"wall_ms\":17}\n{\"wall_ms\":18,\"b\":2}\n").unwrap();
+        fs::write(&is, "{\"a\":1,\"wall_ms\":0}\n{\"wall_ms\":1234567,\"b\":2}\n").unwrap();
+        assert!(tells_wall_time(&was) && tells_wall_time(&is));
+        assert_eq!(compared(&was, &is, true).unwrap(), None);
+        assert!(compared(&was, &is, false).unwrap().is_some());
+        fs::write(&is, "{\"a\":1,\"wall_ms\":0}\n{\"wall_ms\":1234567,\"b\":3}\n").unwrap();
+        assert!(compared(&was, &is, true).unwrap().is_some());
+        fs::write(&is, "{\"a\":1}\n").unwrap();
+        assert!(!tells_wall_time(&is));
     }
 }
