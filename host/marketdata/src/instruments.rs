@@ -160,8 +160,11 @@ pub enum TableError {
     },
 }
 
-/// Reads a text file of a limited size.
-pub(crate) fn read_text(path: &Path) -> Result<Option<Vec<u8>>, TableError> {
+/// Reads a table of a data folder as text, at most [`TABLE_BYTES_MAX`]; none where it is not there.
+///
+/// # Errors
+/// [`TableError::File`] where it cannot be read or is no ordinary file, [`TableError::TooLarge`].
+pub fn read_text(path: &Path) -> Result<Option<Vec<u8>>, TableError> {
     let failed = |source| TableError::File { path: path.to_owned(), source };
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -62,7 +62,7 @@ pub(super) fn others(folder: &Path, again: &Path) -> io::Result<OtherFiles> {
 pub(super) fn tells_wall_time(audit: &Path) -> bool {
     let first = Content::open(audit).and_then(|mut content| {
         content.read(true)?;
-        Ok(has_wall_time(&content.part).is_some())
+        Ok(wall_time_at(&content.part).is_some())
     });
     first.unwrap_or_default()
 }
@@ -144,7 +144,7 @@ impl Content {
 }
 
 /// Where the digits of the time of the outside are.
-fn has_wall_time(line: &[u8]) -> Option<usize> {
+fn wall_time_at(line: &[u8]) -> Option<usize> {
     let at = line.windows(WALL_TIME.len()).position(|part| part == WALL_TIME)?;
     Some(at + WALL_TIME.len())
 }
@@ -152,7 +152,7 @@ fn has_wall_time(line: &[u8]) -> Option<usize> {
 /// Takes the times of the outside out of a part of the audit log.
 fn without_wall_time(part: &mut Vec<u8>) {
     let mut from = 0;
-    while let Some(at) = has_wall_time(&part[from..]) {
+    while let Some(at) = wall_time_at(&part[from..]) {
         from += at;
         let digits = part[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         part.drain(from - WALL_TIME.len()..from + digits);
