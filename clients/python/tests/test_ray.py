@@ -1,11 +1,13 @@
 """Sweeps on a Ray cluster of two nodes on this machine: what comes out is what one machine writes, byte for byte."""
 
+import _thread
 import concurrent.futures
 import contextlib
 import hashlib
 import os
 import pathlib
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -253,9 +255,9 @@ def only_once(nodes, lost=None):
     killed. Gives the names of these nodes."""
     read, files = nodes.data_read(), {path.name: path.read_bytes() for path in nodes.data.iterdir()}
     for name, folders in read.items():
-        (shipped,) = [path for path in nodes.left(name) if name != lost or not path.name.startswith("part-")]
-        assert {path for _, path in folders} == {shipped}, f"{name} reads what is its own"
-        assert len(folders) == 1, f"{name} unpacked it again"
+        left = [path for path in nodes.left(name) if name != lost or not path.name.startswith("part-")]
+        assert left == [path for _, path in folders], f"{name} reads what is its own, and has nothing else"
+        (shipped,) = left
         assert {path.name: path.read_bytes() for path in shipped.iterdir()} == files
     return set(read)
 
@@ -367,6 +369,41 @@ def test_a_node_unpacks_data_once(tmp_path):
     left = {path.name for path in root.iterdir()}
     assert places[0].name in left and "part-new" in left and not left & {"part-old", "unpack-old"}
     assert len([name for name in left if name.startswith("data-")]) == _ray_node.DATA_FOLDERS_KEPT
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a script of the shell")
+@pytest.mark.parametrize("moment", ["mkdtemp", "Popen", "communicate", "kill", "rmtree"])
+def test_a_cancelled_task_leaves_nothing(tmp_path, monkeypatch, moment):
+    """Ray cancels a task by an interrupt of its main thread, wherever that is; its program ends with it."""
+    program, root, begun = tmp_path / "program", tmp_path / "root", tmp_path / "begun"
+    # Python reads the interrupt before the program has done anything, or while it is still at it.
+    program.write_text(f"#!/bin/sh\necho $$ > {begun}.new && mv {begun}.new {begun}\nexec sleep 600\n")
+    program.chmod(0o700)
+    owner = {"mkdtemp": tempfile, "rmtree": shutil}.get(moment, subprocess.Popen if moment != "Popen" else subprocess)
+    real = getattr(owner, moment)
+
+    def interrupted(*arguments, **named):
+        if moment in ("Popen", "mkdtemp"):
+            made = real(*arguments, **named)
+            _thread.interrupt_main()
+            return made
+        if moment == "communicate":
+            wait_until(begun.exists, "the program has begun")
+        _thread.interrupt_main()
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(owner, moment, interrupted)
+    if moment in ("kill", "rmtree"):
+        # Cancelled while it ends.
+        monkeypatch.setattr(subprocess.Popen, "communicate", lambda process: 1 / 0)
+    task = _ray_node.Task((), "sma-cross", None, None, str(tmp_path), False, str(program), str(root), 1)
+    with pytest.raises(KeyboardInterrupt):
+        _ray_node.run(task, "0..2", None, "node", bytes)
+    assert not list(root.iterdir())
+    if begun.exists():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(begun.read_text()), 0)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_too_much_data_are_not_shipped(tmp_path, monkeypatch):

@@ -43,13 +43,18 @@ struct Aside {
     folder: TempDir,
     /// Names of files of the new folder that stay, and the name under which.
     kept: (&'static [&'static str], PathBuf),
+    /// Whether it holds what is complete and got no name: nothing of it is removed.
+    is_complete: bool,
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
         let (kept, path) = &self.kept;
-        if keep_files(&self.folder.path().join(NEW), path, kept).is_err() {
-            // The next one tries again.
+        let aside = self.folder.path();
+        // The owner goes last: where this fails or is killed, the next one knows whose the rest is, and tries
+        // again.
+        let remove = || keep_files(&aside.join(NEW), path, kept).and_then(|()| remove_parts(aside));
+        if self.is_complete || remove().is_err() {
             self.folder.disable_cleanup(true);
         }
     }
@@ -85,7 +90,7 @@ impl AtomicFolder {
         }
         let unfinished = aside.path().join(NEW);
         fs::create_dir(&unfinished)?;
-        let aside = Aside { folder: aside, kept: (&[], path.clone()) };
+        let aside = Aside { folder: aside, kept: (&[], path.clone()), is_complete: false };
         Ok(Self { owner, aside, path, unfinished })
     }
 
@@ -118,7 +123,7 @@ impl AtomicFolder {
         if let Err(error) = replaced {
             // What is complete is not removed, now or by the next one.
             drop(owner);
-            aside.folder.disable_cleanup(true);
+            aside.is_complete = true;
             let _ = fs::remove_file(aside.folder.path().join(OWNER));
             let text = format!("{error}; what is complete is in {}", unfinished.display());
             return Err(io::Error::new(error.kind(), text));
@@ -252,12 +257,18 @@ fn remove_leftover(
         }
     }
     keep_files(&aside.join(NEW), &path, kept)?;
+    remove_parts(aside)?;
+    drop(lock);
+    fs::remove_file(&owner)?;
+    fs::remove_dir(aside)
+}
+
+/// Removes everything of a folder aside but its owner.
+fn remove_parts(aside: &Path) -> io::Result<()> {
     for part in [NEW, OLD].map(|part| aside.join(part)) {
         if fs::symlink_metadata(&part).is_ok() {
             fs::remove_dir_all(&part)?;
         }
     }
-    drop(lock);
-    fs::remove_file(&owner)?;
-    fs::remove_dir(aside)
+    Ok(())
 }

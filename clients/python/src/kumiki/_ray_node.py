@@ -12,10 +12,12 @@ import io
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -108,8 +110,7 @@ def _run(task: Task, rows: str | None, journal: bytes | None, fetch: Callable[[]
     data = str(unpacked(root, task.data, fetch)) if task.is_shipped else task.data
     if not os.path.isdir(data):
         raise KumikiError(f"data: {data} is no folder here; is the storage shared?", code="data_not_found")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="part-", dir=root))
-    try:
+    with _folder(root) as folder:
         strategy = task.strategy
         if task.component is not None:
             (folder / "strategy").mkdir()
@@ -133,20 +134,53 @@ def _run(task: Task, rows: str | None, journal: bytes | None, fetch: Callable[[]
             code = "strategy_fault" if said.returncode == 3 else "sweep_failed"
             raise KumikiError(f"`kumiki replay sweep` ended with {said.returncode}: {last_words(said)}", code=code)
         return {path.name: path.read_bytes() for path in (out / _JOURNAL, made[0])}
+
+
+@contextlib.contextmanager
+def _folder(root: pathlib.Path) -> Iterator[pathlib.Path]:
+    """The folder of a task, which is gone when the task is done or cancelled."""
+    folder = None
+    try:
+        with _uninterrupted():
+            folder = pathlib.Path(tempfile.mkdtemp(prefix="part-", dir=root))
+        yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None:
+            with _uninterrupted():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Holds a KeyboardInterrupt back until its end: Ray cancels a task by one, at whatever it is."""
+    if threading.current_thread() is not threading.main_thread():
+        # No interrupt comes here.
+        yield
+        return
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            raise KeyboardInterrupt
 
 
 def call(command: list[str], cwd: pathlib.Path | None = None) -> subprocess.CompletedProcess[bytes]:
     """Runs the program to its end; it ends too where the waiting for it does."""
-    process = subprocess.Popen(
-        command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = None
     try:
+        with _uninterrupted():
+            process = subprocess.Popen(
+                command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
         out, errors = process.communicate()
     except BaseException:
-        process.kill()
-        process.wait()
+        if process is not None:
+            with _uninterrupted():
+                process.kill()
+                process.wait()
         raise
     return subprocess.CompletedProcess(command, process.returncode, out, errors)
 
