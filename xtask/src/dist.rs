@@ -198,6 +198,10 @@ impl<'a> Maker<'a> {
             Ok(()) => eprintln!("{what}: done in {}", watch.shown()),
             Err(reason) => skip(skips, &what, &reason),
         }
+        if product == Product::Archive {
+            // What it starts was tried; the image as a whole is made where there is time to compile all anew.
+            skip(skips, "the container image", "it is built by .github/workflows/image.yml only");
+        }
         Ok(())
     }
 

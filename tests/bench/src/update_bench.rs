@@ -12,6 +12,7 @@ use marketdata::sample::daily::{DailySample, DailySampleRow, try_each_row};
 use pricestore::DataDir;
 use ranking::{EngineOptions, RankEngine};
 use serde_json::json;
+use update::limits::RECHECK_DAYS_DEFAULT;
 use update::store::WorkDatabase;
 use update::store::limits::ROWS_AT_ONCE_MAX;
 use update::{DailyRow, PriceStore, SourceKind};
@@ -32,6 +33,8 @@ const GOAL_SPLIT_S: f64 = 15.0;
 const GOAL_SPLIT_MB: f64 = 300.0;
 /// Days that the second part holds back and stores one after the other.
 const MORE_DAYS: usize = 3;
+/// Days before those that the vendor is asked for again, as the program does it.
+const EARLIER_DAYS: usize = RECHECK_DAYS_DEFAULT as usize;
 
 /// Runs the bench: with the columns that the sample has, and with the turnover that a vendor adds.
 pub(crate) fn run() {
@@ -90,10 +93,10 @@ impl Bench {
         figure(&format!("{}.{what}", self.name), unit, value, value, more);
     }
 
-    /// Stores and publishes all days but the last ones, which are given back.
+    /// Stores and publishes all days but the last ones, which are given back after the earlier ones.
     fn load(&self, store: &mut WorkDatabase, data: &DataDir) -> Vec<Vec<DailyRow>> {
         let last: Vec<JstDate> = self.last_days();
-        let mut held_back = vec![Vec::new(); MORE_DAYS];
+        let mut held_back = vec![Vec::new(); EARLIER_DAYS + MORE_DAYS];
         let (mut part, mut load, mut count) = (Vec::new(), 0.0, 0);
         let mut apply = |part: &mut Vec<DailyRow>| {
             load += taken(|| or_stop(store.apply(part))).0;
@@ -108,9 +111,11 @@ impl Bench {
             if is_next && part.len() + self.sample.days > ROWS_AT_ONCE_MAX {
                 apply(&mut part);
             }
-            match place {
-                Some(place) => held_back[place].push(row),
-                None => part.push(row),
+            if let Some(place) = place {
+                held_back[place].push(row.clone());
+            }
+            if place.is_none_or(|place| place < EARLIER_DAYS) {
+                part.push(row);
             }
             Ok(())
         });
@@ -175,8 +180,8 @@ impl Bench {
         or_stop(store.publish_generation());
         let options = EngineOptions { threads: 1, ..EngineOptions::default() };
         let engine = or_stop(RankEngine::open(data.path(), options));
-        for day in days {
-            update_day::run(self.name, store, data, &engine, day);
+        for known in EARLIER_DAYS + 1..=days.len() {
+            update_day::run(self.name, store, data, &engine, &days[..known]);
         }
     }
 
@@ -203,7 +208,7 @@ impl Bench {
             Ok(())
         });
         or_stop(outcome);
-        days.into_iter().skip(self.sample.days - MORE_DAYS).collect()
+        days.into_iter().skip(self.sample.days - MORE_DAYS - EARLIER_DAYS).collect()
     }
 
     fn row(&self, row: &DailySampleRow<'_>) -> Result<DailyRow, String> {

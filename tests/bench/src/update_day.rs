@@ -12,6 +12,7 @@ use pricestore::DataDir;
 use pricestore::listed::{IssueField, IssueInfo};
 use ranking::RankEngine;
 use serde_json::json;
+use update::limits::RECHECK_DAYS_DEFAULT;
 use update::source::{Answer, DailySource, IssueList, SourceError};
 use update::store::WorkDatabase;
 use update::{
@@ -29,13 +30,19 @@ const GOAL_TAKE_UP_MS: f64 = 1_000.0;
 /// When the job runs, in nanoseconds after midnight in Japan: 18:00.
 const EVENING_NS: u64 = 18 * 3_600 * 1_000_000_000;
 
-/// A vendor that has one day.
-struct OneDay {
-    date: JstDate,
-    rows: Vec<DailyRow>,
+/// A vendor that has the last days.
+struct LastDays {
+    days: Vec<Vec<DailyRow>>,
 }
 
-impl DailySource for OneDay {
+impl LastDays {
+    fn rows(&self, date: JstDate) -> &[DailyRow] {
+        let is_it = |rows: &&Vec<DailyRow>| rows.first().is_some_and(|row| row.date == date);
+        self.days.iter().find(is_it).map_or(&[], |rows| rows)
+    }
+}
+
+impl DailySource for LastDays {
     fn kind(&self) -> SourceKind {
         SourceKind::Vendor
     }
@@ -45,8 +52,7 @@ impl DailySource for OneDay {
     }
 
     fn day(&mut self, date: JstDate) -> Result<Answer, SourceError> {
-        let rows = if date == self.date { self.rows.clone() } else { Vec::new() };
-        Ok(Answer { rows, ..Answer::default() })
+        Ok(Answer { rows: self.rows(date).to_vec(), ..Answer::default() })
     }
 
     fn issue(&mut self, _: IssueCode, _: JstDate, _: JstDate) -> Result<Answer, SourceError> {
@@ -58,7 +64,8 @@ impl DailySource for OneDay {
             let name = format!("issue {}", row.code.as_str());
             (row.code, IssueInfo::default().with(IssueField::Name, &name))
         };
-        Ok((on == self.date).then(|| self.rows.iter().map(info).collect::<BTreeMap<_, _>>()))
+        let rows = self.rows(on);
+        Ok((!rows.is_empty()).then(|| rows.iter().map(info).collect::<BTreeMap<_, _>>()))
     }
 }
 
@@ -103,15 +110,16 @@ impl JobWatch for Parts<'_> {
     }
 }
 
-/// Runs the job for a day that is not stored yet, beside a service.
+/// Runs the job for the last one of these days, which is not stored yet, beside a service. Those before it are asked
+/// for again, as the program does it.
 pub(crate) fn run(
     name: &str,
     store: &mut WorkDatabase,
     data: &DataDir,
     engine: &RankEngine,
-    rows: &[DailyRow],
+    days: &[Vec<DailyRow>],
 ) {
-    let date = rows.iter().map(|row| row.date).max().unwrap_or_default();
+    let date = days.iter().flatten().map(|row| row.date).max().unwrap_or_default();
     let options = JobOptions {
         data: data.clone(),
         now: TsNanos::from_jst(date, EVENING_NS).unwrap_or_default(),
@@ -120,9 +128,10 @@ pub(crate) fn run(
         codes: Vec::new(),
         refetch: false,
         publish_incomplete: None,
-        recheck: 0,
+        recheck: RECHECK_DAYS_DEFAULT,
         accept: Vec::new(),
     };
+    let source = SourceSlot::Ready(Box::new(LastDays { days: days.to_vec() }));
     let mut parts = Parts {
         watch: Stopwatch::start(),
         engine,
@@ -133,7 +142,6 @@ pub(crate) fn run(
         last: 0.0,
         take_up: 0.0,
     };
-    let source = SourceSlot::Ready(Box::new(OneDay { date, rows: rows.to_vec() }));
     let cancel = CancellationToken::new();
     let report = or_stop(update_from_sources(store, vec![source], &options, &cancel, &mut parts));
     let seconds = parts.now();
