@@ -38,7 +38,7 @@ struct LastDays {
 impl LastDays {
     fn rows(&self, date: JstDate) -> &[DailyRow] {
         let is_it = |rows: &&Vec<DailyRow>| rows.first().is_some_and(|row| row.date == date);
-        self.days.iter().find(is_it).map_or(&[], |rows| rows)
+        self.days.iter().find(is_it).map_or(&[], Vec::as_slice)
     }
 }
 
