@@ -111,6 +111,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
             if args.to.is_none_or(|to| to > engine.snapshot().last) {
                 tell_days_behind(&engine);
             }
+            tell_doubts(&engine, query.from, query.to);
             written
         }
         Err(RankError::Cancelled) => Ok(interrupted()),
@@ -148,20 +149,23 @@ pub(crate) fn for_operator(error: RankError) -> anyhow::Error {
     }
 }
 
+/// The first of some days, for people.
+fn named(days: &[String]) -> String {
+    const NAMED_MAX: usize = 5;
+    let more = if days.len() > NAMED_MAX { ", ..." } else { "" };
+    format!("{}{more}", days[..days.len().min(NAMED_MAX)].join(", "))
+}
+
 /// Says of which business days there is nothing: an answer has no rows of them, and lags count them.
 fn tell_empty_days(days: &[JstDate]) {
-    /// Days that are named.
-    const NAMED_MAX: usize = 5;
-    let named: Vec<String> = days.iter().take(NAMED_MAX).map(ToString::to_string).collect();
-    if named.is_empty() {
-        return;
+    let days: Vec<String> = days.iter().map(ToString::to_string).collect();
+    if !days.is_empty() {
+        eprintln!(
+            "note: no prices are stored of {} business day(s) of this period: {}",
+            grouped(&days.len().to_string()),
+            named(&days)
+        );
     }
-    let more = if days.len() > NAMED_MAX { ", ..." } else { "" };
-    eprintln!(
-        "note: no prices are stored of {} business day(s) of this period: {}{more}",
-        grouped(&days.len().to_string()),
-        named.join(", ")
-    );
 }
 
 /// Says how many business days are missing after the last one, where an update job made the data: who asks
@@ -174,6 +178,22 @@ fn tell_days_behind(engine: &RankEngine) {
         eprintln!(
             "note: {} business day(s) are missing after the last one, {last}; `kumiki update` gets them",
             grouped(&behind.to_string())
+        );
+    }
+}
+
+/// Names the days of a period that the update job says need a look.
+fn tell_doubts(engine: &RankEngine, from: JstDate, to: JstDate) {
+    let doubts = engine.dataset().map(|dataset| dataset.doubts).unwrap_or_default();
+    let mut days: Vec<String> = doubts.into_iter().map(|doubt| doubt.date).collect();
+    days.retain(|date| (from.to_string()..=to.to_string()).contains(date));
+    days.sort_unstable();
+    days.dedup();
+    if !days.is_empty() {
+        eprintln!(
+            "note: {} day(s) of this period need a look: {}; the last report of `kumiki update` says why",
+            grouped(&days.len().to_string()),
+            named(&days)
         );
     }
 }

@@ -393,7 +393,8 @@ async fn metrics(State(state): Shared, headers: HeaderMap) -> Response {
     }
     let context = &state.endpoint.context;
     let replica = state.replica.as_ref();
-    match context.metrics.text(&context.backend.snapshot(), replica) {
+    let dataset = context.backend.dataset();
+    match context.metrics.text(&context.backend.snapshot(), dataset.as_ref(), replica) {
         Ok(numbers) => ([(CONTENT_TYPE, METRICS)], numbers).into_response(),
         Err(error) => {
             tracing::error!(cause = %error, "the metrics have no text");

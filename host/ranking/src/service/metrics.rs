@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::TsNanos;
+use pricestore::DatasetStatus;
 use prometheus::core::Collector;
 use prometheus::{
     Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
@@ -52,6 +53,9 @@ pub(super) struct Metrics {
     snapshot_codes: IntGauge,
     snapshot_last_date: IntGauge,
     snapshot_refused: IntGauge,
+    incomplete_days: IntGauge,
+    missing_days: IntGauge,
+    doubts: IntGauge,
     replica_behind: IntGauge,
     replica_failures: IntGauge,
     replica_generations: IntGauge,
@@ -132,6 +136,10 @@ impl Default for Metrics {
                 .gauge("snapshot_last_date", "Its last day, as seconds since 1970; 0 for none."),
             snapshot_refused: make
                 .gauge("snapshot_refused", "1 while the published snapshot cannot be used."),
+            incomplete_days: make
+                .gauge("incomplete_days", "Days that were due and are not complete."),
+            missing_days: make.gauge("missing_days", "Business days that are not in the data."),
+            doubts: make.gauge("doubts", "What needs a look before the data are believed."),
             replica_behind: make.gauge(
                 "replica_behind_seconds",
                 "Since when a newer generation of the primary is known; 0 for none.",
@@ -171,6 +179,7 @@ impl Metrics {
     pub(super) fn text(
         &self,
         snapshot: &SnapshotInfo,
+        dataset: Option<&DatasetStatus>,
         replica: Option<&ReplicaStatus>,
     ) -> prometheus::Result<String> {
         if let Some(replica) = replica {
@@ -189,6 +198,10 @@ impl Metrics {
         let seconds = last.map_or(0, |last| last.nanos() / 1_000_000_000);
         self.snapshot_last_date.set(seconds.cast_signed());
         self.snapshot_refused.set(snapshot.refused.is_some().into());
+        let count = |of: fn(&DatasetStatus) -> usize| dataset.map_or(0, of) as i64;
+        self.incomplete_days.set(count(|dataset| dataset.incomplete.len()));
+        self.missing_days.set(count(|dataset| dataset.gaps.len()));
+        self.doubts.set(count(|dataset| dataset.doubts.len()));
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 }
@@ -208,7 +221,9 @@ mod tests {
         let refused = Some("damaged".to_owned());
         let snapshot =
             SnapshotInfo { number: 7, days: 1, codes: 2, first: day, last: day, refused };
-        let text = metrics.text(&snapshot, None).unwrap();
+        let dataset =
+            DatasetStatus { gaps: vec!["2024-01-05".to_owned()], ..DatasetStatus::default() };
+        let text = metrics.text(&snapshot, Some(&dataset), None).unwrap();
         for line in [
             "kumiki_ranking_requests_total{code=\"BUSY\"} 1",
             "kumiki_ranking_requests_total{code=\"OK\"} 1",
@@ -225,10 +240,14 @@ mod tests {
             // The midnight in Japan with which the day begins.
             "kumiki_ranking_snapshot_last_date 1704294000",
             "kumiki_ranking_snapshot_refused 1",
+            "kumiki_ranking_missing_days 1",
+            "kumiki_ranking_doubts 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");
         }
         drop(active);
-        assert!(metrics.text(&snapshot, None).unwrap().contains("rankings_active 0"));
+        assert!(
+            metrics.text(&snapshot, Some(&dataset), None).unwrap().contains("rankings_active 0")
+        );
     }
 }

@@ -8,7 +8,7 @@ use async_graphql::{
 };
 
 use domain::JstDate;
-use pricestore::SourceRows;
+use pricestore::{DayDoubt, SourceRows};
 
 use super::context::{QueryContext, blocking};
 use super::item::RankedRows;
@@ -45,8 +45,29 @@ pub(super) struct Dataset {
     /// Business days between the first and the last that are not in the data, ascending: a lag across
     /// one counts it. Null as above.
     missing_dates: Option<Vec<String>>,
+    /// What needs a look before the data are believed: published days that are odd beside others, answers that
+    /// were refused. Null as above.
+    doubts: Option<Vec<DatasetDoubt>>,
     /// The sources of the rows. Null as above.
     sources: Option<Vec<DatasetSource>>,
+}
+
+/// What needs a look.
+#[derive(Debug, Clone, SimpleObject)]
+pub(super) struct DatasetDoubt {
+    /// The day, YYYY-MM-DD.
+    date: String,
+    /// What kind of doubt it is, like refused, short, strange or closed.
+    kind: String,
+    /// What was found.
+    what: String,
+}
+
+impl From<&DayDoubt> for DatasetDoubt {
+    fn from(doubt: &DayDoubt) -> Self {
+        let DayDoubt { date, kind, what } = doubt.clone();
+        Self { date, kind, what }
+    }
 }
 
 /// The rows of one source.
@@ -341,6 +362,9 @@ impl Query {
                 .as_ref()
                 .map(|status| status.incomplete.iter().map(|day| day.date.clone()).collect()),
             missing_dates: status.as_ref().map(|status| status.gaps.clone()),
+            doubts: status
+                .as_ref()
+                .map(|status| status.doubts.iter().map(DatasetDoubt::from).collect()),
             sources: status
                 .map(|status| status.sources.into_iter().map(DatasetSource::from).collect()),
         }

@@ -265,7 +265,8 @@ function lacks() {
   const named = dates => dates.slice(0, NAMED_DAYS).map(dayText).join(", ");
   const told = (key, dates) => dates?.length ? " · " + t(key, { count: wholeNumber(dates.length), dates: named(dates),
     more: dates.length > NAMED_DAYS ? " …" : "" }) : "";
-  return told("missingDays", dataset.missingDates) + told("incompleteDays", dataset.incompleteDates);
+  const doubted = dataset.doubts && [...new Set(dataset.doubts.map(doubt => doubt.date))].sort();
+  return told("missingDays", dataset.missingDates) + told("incompleteDays", dataset.incompleteDates) + told("doubtedDays", doubted);
 }
 
 // Digits after the point that all of them need, at most 4, so that points stand below each other.
@@ -397,7 +398,7 @@ function retell() {
   retellChart();
 }
 
-const ABOUT = `{dataset{days codes firstDate lastDate missingDates incompleteDates}
+const ABOUT = `{dataset{days codes firstDate lastDate missingDates incompleteDates doubts{date}}
   formulas{name description refused parameters{name default minimum maximum}}
   item:__type(name:"DailyRankingItem"){fields{name}}
   query:__type(name:"Query"){fields{name args{name}}}}`;
