@@ -112,7 +112,7 @@ impl Bench {
                 apply(&mut part);
             }
             if let Some(place) = place {
-                held_back[place].push(row.clone());
+                held_back[place].push(row);
             }
             if place.is_none_or(|place| place < EARLIER_DAYS) {
                 part.push(row);

@@ -128,7 +128,7 @@ pub(crate) fn run(
         codes: Vec::new(),
         refetch: false,
         publish_incomplete: None,
-        recheck: RECHECK_DAYS_DEFAULT,
+        recheck: RECHECK_DAYS_DEFAULT as usize,
         accept: Vec::new(),
     };
     let source = SourceSlot::Ready(Box::new(LastDays { days: days.to_vec() }));
