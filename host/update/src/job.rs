@@ -27,13 +27,14 @@ mod report;
 /// | D1 | after the last date that is wanted (`--as-of`) | not due |
 /// | D2 | closed in the vendor's calendar; half days are open, holidays with trading of derivatives closed; of a day that it does not have, the law's calendar tells ([`domain::holidays`]) | not due |
 /// | D3 | today before 16:30 in Japan | not due |
-/// | D4 | outside of the dates that the vendor says a subscription covers | not due; nobody is asked for it |
+/// | D4 | outside of the dates that the vendor says a subscription covers | not due; nobody is asked for it, which is told as a doubt where it is after the last complete day |
 /// | D5 | any other | due |
 /// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
 /// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
 /// | D8 | with rows, and closed by a calendar that comes later | open as before, and told as a doubt, until `--accept` names it: then it is closed, and published no more. Of a published day the whole calendar is not used until then |
-/// | D9 | closed in the vendor's calendar and open by the law's, from the first that is published or looked at on, without rows | closed, and told as a doubt by each run, until `--accept` names it: then it is closed for good |
+/// | D9 | closed in the vendor's calendar and open by the law's, from the first that is published or looked at on, without rows | asked for, where it is of the last 20 weekdays: with rows that make it complete it is open, as D8; else closed, and told as a doubt by each run, until `--accept` names it: then it is closed for good |
 /// | D10 | as D9, three or more of them in a row | as D9, and the run ends as incomplete; `--accept` of one counts for the row |
+/// | D11 | open in the vendor's calendar and closed by the law's, up to the last published day, without rows, and closed by the calendar before or known to have none | closed, and told as a doubt, until `--accept` names it |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
 /// | C2 | without such a list, with as many rows as 99 % of those of the last complete day before it and with rows of 99 % of its issues, less by 1 % a month between; and with those of 99 % of the issues of the nearest believed list, less by 1 % a month between; where none of the last 20 days has 99 % of that one's rows, it is left out of account. A run over 60 days asks for the lists of the first day of each week only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
@@ -48,18 +49,22 @@ mod report;
 /// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored, or none at all where over 1 % of them are the vendor's, or all, and `--accept` has not named the day since it had some | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
 /// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three; without a list, new and not complete by C2, of issues that the day of C2 does not have, or had again, of issues that neither it nor the days beside it nor the nearest list have | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
 /// | E2 `one yen` | with over half of its priced issues, at least 30, at a close of 1 yen | odd, as above |
-/// | E3 `repeated` | with over half of its traded issues, at least 30, with the prices and the volume of one of the ten complete days before it or of the one after it | odd, as above |
-/// | E4 `no volume` | with prices of at least 30 issues, of which under 10 % have a volume | odd, as above |
+/// | E3 `repeated` | with over a tenth of its traded issues, at least 30, with the prices and the volume, or with four prices that moved, of one of the ten complete days before it or of the one after it | odd, as above |
+/// | E4 `no volume` | with prices of at least 30 issues, of which under 90 % have a volume | odd, as above |
 /// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
-/// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in | odd, as above: it stays as it was |
-/// | E7 | published, with rows that come otherwise than as a whole, of over 1 % of its issues and at least three | E2 to E6 hold for the day as it would be with all of them: none of them is stored where it is odd |
+/// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in, or volumes over 100 times away from the published ones, or a factor with which its prices fit no longer | odd, as above: it stays as it was |
+/// | E7 | published, with rows that come otherwise than as a whole, of over 1 % of its issues and at least three | E2 to E6 and E8 to E11 hold for the day as it would be with all of them: none of them is stored where it is odd |
+/// | E8 `priceless` | of whose rows a smaller share has a price than half of that share on the complete business day before it, so that at least 30 prices are missing; but for 2020-10-01 | odd, as above |
+/// | E9 `jump` | with closes as in Z2 of over 20 % of its issues, at least 30 | odd, as above |
+/// | E10 `volumes` | with volumes of over half of its traded issues, at least 30, that are over 100 times away from those of the complete business day before it | odd, as above |
+/// | E11 `far` | with rows of over 1 %, at least three, that have a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in; fewer of them are left out (Q5 of [`SourceKind`]) | odd, as above |
 /// | Z1 `priceless` | complete, of whose rows a smaller share has a price than 90 % of that share on the complete business day before it, so that at least 30 prices are missing | published, and told as a doubt when it is had and for 20 weekdays, unless `--accept` names it |
-/// | Z2 `jump` | complete, of whose issues over 5 %, at least 30, have a close that no price limit allows after that of the complete business day before it: under 40 % or over 160 %, and over 60 yen away, splits counted in | as Z1. Prices that a source has adjusted itself, and those of rows that tell no factor, are not compared |
+/// | Z2 `jump` | complete, with a close that no price limit allows after that of the complete business day before it: under 40 % or over 160 %, and over 60 yen away, splits counted in | as Z1. Prices that a source has adjusted itself are compared on days of the last week only, and those of other rows that tell no factor not at all |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
 /// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between, up to 5 % | list believed |
 /// | L3 | whose list shrank by more | list believed if it has at most 5 % less and its own day's rows meet it to 99 % both ways, or another run is given the list of a later date with as many, to 1 %; with over 5 % less, whatever comes later, only once `--accept` names the date, and a doubt until then; else told and not used, and the day is judged with it then |
-/// | L4 | whose list grew by more than 1 % | list believed if its own day's rows meet it to 99 % both ways; else told and not used, and no later list is held against it |
-/// | L5 | as L4, and a run before was given one of an earlier date with as many | list used for names |
+/// | L4 | whose list grew by more than 1 % | list believed if its own day's rows meet it to 99 % both ways; else told and used for its own day only, which is not complete without 99 % of it (C1) until `--accept` names it, or an earlier day that was accepted has a list with as many, to 1 %; no later list is held against it |
+/// | L5 | as L4, and a run before was given one of an earlier date with as many | as L4, and used for names |
 /// | P1 | complete | published |
 /// | P2 | due and not complete | kept in `work/`, not published, asked for again, named in report, health and GraphQL |
 /// | P3 | as P2, with `--publish-incomplete`, which may name the days | published, asked for again and named all the same |
@@ -81,6 +86,7 @@ mod report;
 /// | F2 | of a file of one day, whose month has a file with usable rows of it | taken from the month's; the other file is named |
 /// | F3 | of a file of one day, whose month has a file without | taken from the file of the day |
 mod rules;
+mod seen;
 mod silent;
 mod slots;
 mod taken_back;
@@ -103,8 +109,9 @@ use crate::source::IssueList;
 use crate::store::StoreError;
 
 use corrections::Held;
-use odd_days::{Oddity, TradedDays};
+use odd_days::Oddity;
 use report::Reason;
+use seen::SeenDays;
 use silent::SilentRows;
 use slots::{KeyTrouble, Slots};
 
@@ -137,7 +144,7 @@ pub struct JobOptions {
     /// Complete days before those that are wanted of which the vendor is asked again (rule B4).
     pub recheck: usize,
     /// Days of which an answer is taken, and a list of issues or a calendar believed, whatever speaks against it
-    /// (rules C2, C8, C12, D8 to D10, E1 to E7, L3, R6 and R8); the report names those against which nothing does.
+    /// (rules C2, C8, C12, D8 to D11, E1 to E11, L3, L4, Q5, R6 and R8); the report names those against which nothing does.
     /// The run begins with the first of them.
     pub accept: Vec<JstDate>,
 }
@@ -303,8 +310,8 @@ struct Job<'a> {
     accepted: BTreeSet<JstDate>,
     /// The vendor's calendar alone closes days in a row (rule D10).
     is_closed_in_a_row: bool,
-    /// What complete days traded, as far as others were held against them.
-    traded_days: TradedDays,
+    /// What complete days had, as far as others were held against them.
+    seen_days: SeenDays,
     /// The issues that were listed on a date.
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
     /// Dates whose list of issues may still be asked for.
@@ -404,7 +411,7 @@ impl<'a> Job<'a> {
             held: Held::default(),
             accepted: BTreeSet::new(),
             is_closed_in_a_row: false,
-            traded_days: TradedDays::default(),
+            seen_days: SeenDays::default(),
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),
             lists_asked: BTreeSet::new(),

@@ -61,25 +61,36 @@ pub const LIST_SHRINK_PERCENT_MAX: u64 = 5;
 pub const UNLISTED_PERCENT_MAX: u64 = 1;
 /// Issues that must be odd in the same way before their day is: fewer are no market.
 pub const ODD_DAY_ISSUES_MIN: u64 = 30;
-/// Percent of the priced issues that must have a volume; with fewer the day is odd.
-pub const VOLUME_PERCENT_MIN: u64 = 10;
+/// Percent of the priced issues that must have a volume; with fewer the day is odd: who has a price was traded.
+pub const VOLUME_PERCENT_MIN: u64 = 90;
 /// The least share of a day's rows with a price, in percent of that share on the complete day before it; with
 /// less the day is strange.
 pub const PRICED_PERCENT_MIN: u64 = 90;
-/// Percent of the issues whose close may be beyond any price limit from that of the complete day before; with
-/// more the day is strange.
-pub const JUMPS_PERCENT_MAX: u64 = 5;
+/// The same from which on the day is odd.
+pub const ODD_PRICED_PERCENT_MIN: u64 = 50;
+/// Percent of the issues whose close may be beyond any price limit from that of the complete day before; with more
+/// the day is odd. Each of them makes it strange.
+pub const JUMPS_PERCENT_MAX: u64 = 20;
 /// What a close of one day may be of that of the day before, in percent, splits counted in: no price limit lets
 /// one come near these,
 pub const JUMP_PERCENT: [i64; 2] = [40, 160];
 /// nor so many yen away where that is more, below 100 yen.
 pub const JUMP_YEN_MIN: i64 = 60;
+/// How many times a price of one day may be the last close before it, or the other way round, splits counted in: no
+/// day of the exchange ever took one so far,
+pub const FAR_TIMES: f64 = 10.0;
+/// but for cheap issues, whose limits are wide: up to so many yen.
+pub const FAR_YEN_MIN: i64 = 60;
+/// How many times a volume may be another one, where those of most issues are held against each other, or those of
+/// a correction.
+pub const VOLUME_TIMES: u64 = 100;
 /// Calendar days to the complete day before, up to which closes and prices are held against it.
 pub const BESIDE_DAYS_MAX: u64 = 14;
 /// Complete days before a day whose prices and volume it is held against.
 pub const REPEATED_DAYS: usize = 10;
-/// Percent of the traded issues that may have prices and volume of another day; with more the day is odd.
-pub const REPEATED_PERCENT_MAX: u64 = 50;
+/// Percent of the traded issues that may have prices and volume of another day; with more the day is odd. Issues
+/// that trade a few times a day do it by chance.
+pub const REPEATED_PERCENT_MAX: u64 = 10;
 /// Percent of the issues that may split on one day; with more the day is odd.
 pub const SPLITS_PERCENT_MAX: u64 = 20;
 /// Issues of a day that a doubt names; more are counted.

@@ -63,7 +63,7 @@ impl fmt::Display for IssueCode {
 /// | R6 | a whole day of the vendor, no row of it odd, with 99 % of the issues that it lists for the date, without issues that have a row of the vendor or its files and are not listed, at most 1 % of these rows or two of them, or of a day that is not published however many | it took those rows back: they are removed, and the report names their values |
 /// | R7 | as R6, but the issues are listed, or there is no list of the date, or they are more | it proves nothing: the rows stay, which is told |
 /// | R8 | of a published day, rows without a price, the volume or the turnover that is stored (0 is none), of over 1 % of its issues and at least three in a run | they take nothing away: an answer of the whole day is refused, of what came otherwise these rows; the day stays as it was, which the report says as a doubt, and the run ends as incomplete |
-/// | R9 | a whole answer for a day that the user accepts by its date | R6 to R8 and C12 of the job do not hold, nor E1 to E7 of the job: what it takes away is taken away and named in the report |
+/// | R9 | a whole answer for a day that the user accepts by its date | R6 to R8 and C12 of the job do not hold, nor E1 to E11 of the job: what it takes away is taken away and named in the report |
 /// | A1 | a row of the public source, whose prices it has adjusted itself | published with `adjusted` true, all others with false |
 /// | A2 | such a row in the view `adjusted` | it gives no factor, and nobody knows for which splits it was adjusted: where rows follow, its prices and all before it are null; where none does, it stays as it is |
 /// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK | of the day of a split its factor, pSPUO / pSPUC; where they are not set, 1 |
@@ -73,6 +73,7 @@ impl fmt::Display for IssueCode {
 /// | Q2 | more of them | the day is refused and named as failed with the first of them: the source is none that is down, and the day is not asked for issue by issue but as a whole again |
 /// | Q3 | such rows in the history of one issue, how many there are | left out and named like those of Q1; where nothing else came, the next source is asked |
 /// | Q4 | rows of a list of issues that cannot be used | as Q1: up to 1 % are left out and told, with more the list is refused; of two rows of an issue the first is taken |
+/// | Q5 | raw rows of a whole day that a source gave over the network, at most 1 % or two of them, with a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in | as Q1, until the vendor gives another or `--accept` names the day; more of them are E11 of the job |
 /// | H1 | the server says that requests are too many (HTTP 429) | the time between two requests doubles, up to a minute |
 /// | H2 | 20 answers in a row after that | it gets 10 % shorter, down to what was set |
 /// | W1 | the setting `web_broker.daily_history` is not on, or user or password of the web broker are missing | it is not asked |
@@ -172,6 +173,24 @@ impl DailyRow {
         [self.open, self.high, self.low, self.close].into_iter().all(tells)
             && tells(self.volume)
             && tells(self.turnover)
+    }
+
+    /// Its values, for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let price =
+            |price: Option<Price>| price.map_or("none".to_owned(), |price| price.to_string());
+        let number = |number: Option<String>| number.unwrap_or_else(|| "none".to_owned());
+        format!(
+            "open {}, high {}, low {}, close {}, volume {}, turnover {}, factor {}",
+            price(self.open),
+            price(self.high),
+            price(self.low),
+            price(self.close),
+            number(self.volume.map(|volume| volume.to_string())),
+            number(self.turnover.map(|turnover| turnover.to_string())),
+            number(self.adjustment_factor.map(|factor| factor.to_string())),
+        )
     }
 
     /// A row that says nothing but its date and code.

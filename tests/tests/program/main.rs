@@ -39,6 +39,7 @@ mod strategy_compile;
 mod sweep;
 mod sweep_parts;
 mod update_appends;
+mod update_beside;
 mod update_board;
 mod update_crash;
 mod update_damage;

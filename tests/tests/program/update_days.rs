@@ -280,16 +280,17 @@ pub(crate) fn days<const N: usize>(
 
 #[test]
 fn days_that_are_not_due_are_asked_of_nobody() {
-    let week = ["20251215", "20251216", "20251217", "20251218", "20251219"].map(|day| (day, 10));
+    let week = ["20251215", "20251217", "20251218", "20251219"].map(|day| (day, 10));
     let fixture = Fixture::new(Market {
         days: week.into(),
         // Derivatives only on Tuesday, a half day on Wednesday.
         divisions: Some([("20251216", "3"), ("20251217", "2")].into()),
         ..Market::default()
     });
-    // D1: nothing after the last day that is wanted. D2: nothing on a closed day.
+    // D1: nothing after the last day that is wanted. D2: nothing on a closed day, but whether there are rows where the
+    // law has it open (D9).
     let run = fixture.update("--as-of 2025-12-18 --days 4");
-    assert_eq!((run.code, run.asked.join(" ")), (0, "15 17 18".to_owned()));
+    assert_eq!((run.code, run.asked.join(" ")), (0, "15 17 18 16".to_owned()));
     assert_eq!((&run.report["days_known"], &run.report["days_closed"]), (&0.into(), &1.into()));
     assert_eq!(fixture.published(), ["15:10", "17:10", "18:10"]);
 
@@ -300,7 +301,7 @@ fn days_that_are_not_due_are_asked_of_nobody() {
         (run.code, run.days().join(", ")),
         (0, "19 fetched, 22 not_due, 23 not_due, 24 not_due".to_owned())
     );
-    assert_eq!((run.asked.join(" "), run.others), ("19 22".to_owned(), 0));
+    assert_eq!((run.asked.join(" "), run.others), ("19 22 16".to_owned(), 0));
     let notes = run.report["notes"].to_string();
     assert!(notes.contains("covers 2025-01-01 to 2025-12-19; other days are not due"), "{notes}");
     assert_eq!(run.report["sources"][0]["failed"], 0);

@@ -224,7 +224,7 @@ fn a_calendar_of_another_form_is_refused_in_words() {
     );
     fixture.change(|market| _ = market.days.insert("20251218", 20));
     let run = fixture.update("--as-of 2025-12-18");
-    assert_eq!((run.code, run.asked.join(" ")), (0, "18".to_owned()));
+    assert_eq!((run.code, run.asked.join(" ")), (0, "18 17".to_owned()));
     let known = sql(fixture.path(), "SELECT is_open FROM calendar WHERE date = DATE '2025-12-17'");
     assert_eq!(known.lines().last(), Some("false"));
 

@@ -12,17 +12,17 @@ use crate::update_days::{Fixture, Market, Run, days, text};
 use crate::update_sources::{counts, rows};
 
 /// The doubts of a run, like `16 odd`.
-fn doubts(run: &Run) -> Vec<String> {
+pub(crate) fn doubts(run: &Run) -> Vec<String> {
     let doubts = run.report["doubts"].as_array().unwrap().iter();
     doubts.map(|doubt| format!("{} {}", &text(&doubt["date"])[8..], text(&doubt["kind"]))).collect()
 }
 
-fn number(row: &Value) -> usize {
+pub(crate) fn number(row: &Value) -> usize {
     text(&row["Code"])[..4].parse::<usize>().unwrap() - 1_300
 }
 
 /// Monday and Tuesday with 200 issues are published.
-fn published() -> Fixture {
+pub(crate) fn published() -> Fixture {
     let fixture = Fixture::new(Market {
         days: days([("20251215", 200), ("20251216", 200)]),
         divisions: Some(BTreeMap::new()),
@@ -32,7 +32,7 @@ fn published() -> Fixture {
     fixture
 }
 
-const REFETCH: &str = "--as-of 2025-12-16 --days 1 --refetch";
+pub(crate) const REFETCH: &str = "--as-of 2025-12-16 --days 1 --refetch";
 
 /// Rows and the sum of the closes of Tuesday.
 fn tuesday(fixture: &Fixture) -> String {
@@ -41,7 +41,7 @@ fn tuesday(fixture: &Fixture) -> String {
 }
 
 /// The answer is refused, the day is as it was, and the user may take it.
-fn refused(fixture: &Fixture, arguments: &str, why: &str) {
+pub(crate) fn refused(fixture: &Fixture, arguments: &str, why: &str) {
     let before = tuesday(fixture);
     let run = fixture.update(arguments);
     assert_eq!((run.code, doubts(&run)), (3, vec!["16 refused".to_owned()]), "{why}: {run:?}");
@@ -143,7 +143,7 @@ fn a_correction_with_impossible_prices_is_refused() {
         refused(&fixture, REFETCH, &why);
     }
     // Two of a market may be right, and so are all that stay inside of the limits.
-    fixture.change(|market| market.alter = Some(cheap::<2, 1>));
+    fixture.change(|market| market.alter = Some(cheap::<2, 600>));
     let run = fixture.update(REFETCH);
     assert_eq!((run.code, counts(&run, "vendor", ["changed"])), (0, [2]), "{run:?}");
     fixture.change(|market| market.alter = Some(cheap::<200, 70>));
@@ -174,7 +174,7 @@ fn issue_by_issue_a_published_day_is_not_replaced_by_what_no_market_had() {
         }
     };
     fixture.change(|market| market.alter = Some(monday));
-    let why = "repeated: 199 of the 200 issues with a volume have the prices and the volume of 2025-12-15";
+    let why = "repeated: 199 of the 200 issues with a volume have the prices of 2025-12-15";
     refused(&fixture, &named, why);
     // What may be is taken, and what the user accepts.
     fixture.change(|market| {

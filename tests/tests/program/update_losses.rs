@@ -229,7 +229,7 @@ fn files_take_no_published_day_away() {
     let files = tempfile::tempdir().unwrap();
     for (count, cells, why) in [
         (100, ",,,,0,0,,", "of 100 of 100 issues away"),
-        (5, "116,116,116,116,0,0,9,9", "it has 5 of the 100 issues that are stored"),
+        (5, "116,116,116,116,0,0,11600,9", "it has 5 of the 100 issues that are stored"),
     ] {
         let path = files.path().join("equities_bars_daily_20251216.csv.gz");
         fs::remove_file(&path).ok();

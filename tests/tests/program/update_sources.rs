@@ -29,7 +29,7 @@ fn others(path: &str) -> String {
 fn public(path: &str) -> String {
     let asked = query(path, "d1").unwrap()..=query(path, "d2").unwrap();
     let rows = DAYS.iter().filter(|day| asked.contains(*day));
-    let rows: String = rows.map(|day| format!("{},999,999,999,999,7\n", dashed(day))).collect();
+    let rows: String = rows.map(|day| format!("{},999,999,999,999,7000\n", dashed(day))).collect();
     format!("Date,Open,High,Low,Close,Volume\n{rows}")
 }
 
@@ -59,7 +59,7 @@ fn broker(path: &str) -> String {
     }
     let code = path.split("%22sIssueCode%22%3A%22").nth(1).unwrap().split("%22").next();
     let row = |date: &str, price: &str, split: [&str; 3]| {
-        json!({ "sDate": date, "pDOP": price, "pDHP": price, "pDLP": price, "pDPP": price, "pDV": "7",
+        json!({ "sDate": date, "pDOP": price, "pDHP": price, "pDLP": price, "pDPP": price, "pDV": "7000",
                 "pSPUO": split[0], "pSPUC": split[1], "pSPUK": split[2] })
     };
     let rows = [

@@ -1,5 +1,5 @@
 //! Corrections of days that readers see: prices that no exchange allows are no correction (rule E6), and rows that
-//! come issue by issue are held against the same rules as a whole answer (E2 to E6), once all of them are there.
+//! come issue by issue are held against the same rules as a whole answer (E2 to E6 and E8 to E11), once all of them are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +8,7 @@ use domain::{JstDate, Price};
 
 use super::odd_days::{Oddity, foreign};
 use super::refusal::is_too_much;
+use super::seen::is_far_volume;
 use super::{Batch, Job, UpdateError};
 use crate::limits::HELD_ROWS_MAX;
 use crate::row::{DailyRow, IssueCode, SourceKind};
@@ -37,22 +38,34 @@ fn prices(row: &DailyRow) -> [Option<Price>; 4] {
 fn is_impossible(row: &DailyRow, known: Option<&DailyRow>, before: Option<Price>) -> bool {
     let (Some(low), Some(high)) = (row.low, row.high) else { return false };
     let known = known.filter(|known| !known.source.is_adjusted());
-    if row.source.is_adjusted() || known.is_some_and(|known| prices(known) == prices(row)) {
+    if row.source.is_adjusted() {
         return false;
     }
-    // A factor that comes with the prices explains them only where none is known.
-    let factor = known.and_then(|known| known.adjustment_factor).or(row.adjustment_factor);
-    let scaled = |price: Price| {
+    let scaled_by = |price: Price, factor: Option<f64>| {
         // Prices are at most millions of yen: a float holds them well enough for this.
         Price::from_units((price.units() as f64 * factor.unwrap_or(1.0)).round() as i64)
     };
-    // On the day of a split nobody knows of which side a price is that it does not fit.
-    let bases = [known.and_then(|known| known.close), before.map(scaled), before];
-    let mut bases = bases.into_iter().flatten().peekable();
     let fits = |base| {
         let limits = DailyLimits::around(base);
         limits.contains(low) && limits.contains(high)
     };
+    if let Some(known) = known
+        && prices(known) == prices(row)
+    {
+        // Another factor is as impossible where the prices fitted before, and do not with it.
+        let (old, new) = (known.adjustment_factor, row.adjustment_factor);
+        return new.is_some()
+            && old.is_some()
+            && new != old
+            && before
+                .is_some_and(|close| fits(scaled_by(close, old)) && !fits(scaled_by(close, new)));
+    }
+    // A factor that comes with the prices explains them only where none is known.
+    let factor = known.and_then(|known| known.adjustment_factor).or(row.adjustment_factor);
+    let scaled = |price: Price| scaled_by(price, factor);
+    // On the day of a split nobody knows of which side a price is that it does not fit.
+    let bases = [known.and_then(|known| known.close), before.map(scaled), before];
+    let mut bases = bases.into_iter().flatten().peekable();
     bases.peek().is_some() && !bases.any(fits)
 }
 
@@ -66,8 +79,17 @@ impl Job<'_> {
     ) -> Result<Option<Oddity>, UpdateError> {
         let by_code: BTreeMap<IssueCode, &DailyRow> =
             known.iter().map(|row| (row.code, row)).collect();
+        let is_far = |row: &DailyRow| {
+            let raw = by_code.get(&row.code).filter(|known| !known.source.is_adjusted());
+            let volumes = raw.and_then(|known| known.volume).zip(row.volume);
+            volumes.is_some_and(|(known, new)| is_far_volume(known, new))
+        };
         let is_other = |row: &&DailyRow| {
-            by_code.get(&row.code).is_none_or(|known| prices(known) != prices(row))
+            let differs = |known: &&DailyRow| {
+                let values = |row: &DailyRow| (prices(row), row.adjustment_factor);
+                values(known) != values(row)
+            };
+            is_far(row) || by_code.get(&row.code).is_none_or(differs)
         };
         let others: Vec<&DailyRow> = rows.iter().filter(is_other).collect();
         let of = known.len() as u64;
@@ -83,7 +105,12 @@ impl Job<'_> {
         let closes: BTreeMap<IssueCode, Price> =
             raw.filter_map(|row| Some((row.code, row.close?))).collect();
         let is_impossible = |row: &&&DailyRow| {
-            is_impossible(row, by_code.get(&row.code).copied(), closes.get(&row.code).copied())
+            is_far(row)
+                || is_impossible(
+                    row,
+                    by_code.get(&row.code).copied(),
+                    closes.get(&row.code).copied(),
+                )
         };
         let count = others.iter().filter(is_impossible).count();
         let odd = Oddity::Impossible { issues: count as u64, of };
@@ -149,7 +176,7 @@ impl Job<'_> {
                 self.refuse(date, &format!("it is odd, {odd}"));
                 continue;
             }
-            self.traded_days.forget(date);
+            self.seen_days.forget(date);
             batch.count += rows.len();
             for row in rows {
                 batch.rows.entry(row.source).or_default().push(row);
@@ -227,6 +254,17 @@ mod tests {
         assert!(check(&split, Some(1_000), Some(1_000)) && !check(&split, None, Some(1_000)));
         let mut known = row(1_000, 1_000, None);
         assert!(!is_impossible(&split, Some(&known), Some(Price::from_yen(1_000))));
+        // The prices fit without the split, and not with it.
+        assert!(is_impossible(
+            &row(1_000, 1_000, Some(0.5)),
+            Some(&row(1_000, 1_000, Some(1.0))),
+            Some(Price::from_yen(1_000))
+        ));
+        assert!(!is_impossible(
+            &row(500, 500, Some(0.5)),
+            Some(&row(500, 500, Some(1.0))),
+            Some(Price::from_yen(1_000))
+        ));
         known.source = SourceKind::Public;
         assert!(!is_impossible(&plain(2, 2), Some(&known), None), "adjusted prices do not compare");
         assert!(!check(&DailyRow { low: None, high: None, ..split }, Some(1), Some(1)));

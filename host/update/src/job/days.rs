@@ -7,13 +7,15 @@ use domain::JstDate;
 
 use super::judge::Verdict;
 use super::plan::{last_weekdays, weekdays};
+use super::refusal::is_too_much;
 use super::report::DayOutcome;
-use super::rules::NotDue;
+use super::rules::{DueDays, NotDue};
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
 use crate::limits::{BETTER_DAYS_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX};
-use crate::row::{IssueCode, SourceKind};
-use crate::source::Answer;
+use crate::price_store::OpenDays;
+use crate::row::{DailyRow, IssueCode, SourceKind};
+use crate::source::{Answer, OddRow};
 
 /// Issues that trade on every business day, by which a day without data is told from a holiday.
 const SURE_CODES: [&str; 3] = ["7203", "9984", "1306"];
@@ -49,6 +51,7 @@ impl Job<'_> {
         self.list_days = list_days(&wanted);
         let mut left = self.fetch_days(slots, &wanted)?;
         self.fetch_better_rows(slots)?;
+        self.fetch_closed_days(slots)?;
         if !self.cancel.is_cancelled() {
             let open = self.days_without_trading(slots, &left.empty);
             left.failed.extend(open);
@@ -99,7 +102,12 @@ impl Job<'_> {
         let after = self.state.complete.last().and_then(JstDate::succ_opt);
         let short = self.state.incomplete.keys().next().copied();
         let gap = self.gaps().first().copied();
-        let accepted = self.options.accept.iter().min().copied();
+        // What was never had needs no word of the user's.
+        let first = self.published_range().map(|(first, _)| first);
+        let accepted = self.options.accept.iter().filter(|date| {
+            self.known.dates.contains_key(*date) || first.is_some_and(|first| **date >= first)
+        });
+        let accepted = accepted.min().copied();
         let begins = [self.options.from, after, short, gap, accepted].into_iter().flatten().min();
         let default = || last_weekdays(to, DAYS_DEFAULT).first().copied();
         match begins {
@@ -177,6 +185,39 @@ impl Job<'_> {
                         break;
                     }
                 }
+                Err(NoAnswer::Stopped) => break,
+            }
+            self.flush_if_full()?;
+        }
+        Ok(())
+    }
+
+    /// Asks for the days of the last weeks that the vendor's calendar alone closes: rows say better what was open
+    /// (rule D9).
+    fn fetch_closed_days(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
+        let Some(place) = slots.with_days().filter(|_| self.options.codes.is_empty()) else {
+            return Ok(());
+        };
+        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
+        for date in self.days_closed_by_the_vendor() {
+            let is_asked = slots.out(place).is_none() && !self.cancel.is_cancelled();
+            let is_known =
+                self.state.settled.contains(&date) || self.options.accept.contains(&date);
+            if !is_asked || is_known || !back.contains(&date) {
+                continue;
+            }
+            let due = DueDays { calendar: &OpenDays::new(), ..self.due_days() };
+            if due.check(date).is_err() {
+                continue;
+            }
+            match self.whole_day(slots, place, date)? {
+                Ok((answer, Verdict::Complete)) => {
+                    self.open(date, answer.rows.len() as u64)?;
+                    self.take_whole_day(slots, place, date, answer, true)?;
+                }
+                // Nothing is known of it but what the calendar says.
+                Ok(_) => _ = self.days.remove(&date),
+                Err(NoAnswer::Failed { .. }) => {}
                 Err(NoAnswer::Stopped) => break,
             }
             self.flush_if_full()?;
@@ -263,13 +304,14 @@ impl Job<'_> {
         date: JstDate,
     ) -> Result<Result<(Answer, Verdict), NoAnswer>, UpdateError> {
         loop {
-            let answer = match slots.day(place, date) {
+            let mut answer = match slots.day(place, date) {
                 Ok(answer) => answer,
                 Err(none) => return Ok(Err(none)),
             };
             if answer.rows.is_empty() || !self.options.codes.is_empty() {
                 return Ok(Ok((answer, Verdict::Short)));
             }
+            self.leave_far_rows_out(date, &mut answer)?;
             let verdict = self.judge(Some(&mut *slots), date, &answer.rows)?;
             if verdict == Verdict::Complete {
                 return Ok(Ok((answer, verdict)));
@@ -284,6 +326,28 @@ impl Job<'_> {
                 return Ok(Ok((answer, verdict)));
             }
         }
+    }
+
+    /// Takes out of an answer the few rows whose prices are too far from the last closes (rule Q5 of
+    /// [`SourceKind`]); where they are more, the day is odd (E11).
+    fn leave_far_rows_out(
+        &mut self,
+        date: JstDate,
+        answer: &mut Answer,
+    ) -> Result<(), UpdateError> {
+        let far = self.far_rows(date, &answer.rows)?;
+        if far.is_empty() || is_too_much(far.len(), answer.rows.len() as u64) || self.accept(date) {
+            return Ok(());
+        }
+        for row in far {
+            let is_it = |(_, one): &(usize, &DailyRow)| one.code == row.code;
+            let Some((place, _)) = answer.rows.iter().enumerate().find(is_it) else { continue };
+            let told = answer.rows.remove(place);
+            let reason = format!("{row}; where that is right, take it with --accept and the date");
+            let (row, text) = (format!("{} on {date}", row.code), told.words());
+            answer.odd.push(OddRow { row, text, reason });
+        }
+        Ok(())
     }
 
     /// Takes a day of the source that has whole ones, and what it takes back of it.
@@ -306,7 +370,7 @@ impl Job<'_> {
     /// Takes a day that came in one piece.
     fn take_day(&mut self, kind: SourceKind, date: JstDate, answer: Answer, is_complete: bool) {
         let Answer { mut rows, odd, .. } = answer;
-        self.traded_days.forget(date);
+        self.seen_days.forget(date);
         // The vendor has it after all.
         self.state.settled.remove(&date);
         if is_complete {

@@ -8,7 +8,7 @@ use domain::{JstDate, holidays};
 use super::Job;
 use super::plan::{last_weekdays, weekdays};
 use super::report::{DoubtKind, DoubtReport};
-use super::rules::{days_between, is_enough};
+use super::rules::{NotDue, days_between, is_enough};
 use crate::limits::{
     BETTER_DAYS_MAX, CLOSED_ROW_MIN, COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, REPORT_ROWS_MAX,
     SUNK_PERCENT,
@@ -72,28 +72,35 @@ const CLOSED_ALONE: &str = "it counts as closed and is not asked for; where the 
                             where it was closed, say so with --accept and the date";
 
 impl Job<'_> {
-    /// Notes the days that the vendor's calendar alone has closed (rules D9 and D10): without that nobody would see
-    /// that they are missing.
-    pub(super) fn tell_days_closed_by_the_vendor(&mut self) {
+    /// The days that the vendor's calendar alone has closed, and of which there are no rows (rule D9).
+    pub(super) fn days_closed_by_the_vendor(&self) -> Vec<JstDate> {
         let back = last_weekdays(self.options.to, BETTER_DAYS_MAX).first().copied();
         let published = self.published_range().map(|(first, _)| first);
         // The law's calendar begins there.
         let by_law = JstDate::from_ymd_opt(holidays::FIRST_YEAR, 1, 1);
         let from = [back, published, self.report.from].into_iter().flatten().min();
-        let Some(from) = from.max(by_law) else { return };
+        let Some(from) = from.max(by_law) else { return Vec::new() };
         let mut days: Vec<JstDate> = weekdays(from, self.options.to).collect();
-        days.retain(|date| !holidays::is_closed(*date));
-        let is_missing = |date: &JstDate| {
-            self.calendar.get(date) == Some(&false) && !self.known.dates.contains_key(date)
+        days.retain(|date| {
+            let is_closed = !holidays::is_closed(*date) && self.calendar.get(date) == Some(&false);
+            is_closed && !self.known.dates.contains_key(date)
+        });
+        days
+    }
+
+    /// Notes these days (rules D9 and D10): without that nobody would see that they are missing.
+    pub(super) fn tell_days_closed_by_the_vendor(&mut self) {
+        let days = self.days_closed_by_the_vendor();
+        let is_next = |day: &JstDate, date: &JstDate| {
+            let between = weekdays(*day, *date).filter(|one| !holidays::is_closed(*one));
+            between.count() == 2
         };
-        let rows = days.chunk_by(|one, next| is_missing(one) && is_missing(next));
-        let rows: Vec<Vec<JstDate>> =
-            rows.filter(|row| is_missing(&row[0])).map(<[JstDate]>::to_vec).collect();
-        for mut row in rows {
+        for row in days.chunk_by(is_next) {
             // Whoever accepts one day of a row has looked at it.
-            if row.clone().into_iter().any(|date| self.accept(date)) {
-                self.state.settled.extend(&row);
+            if row.iter().any(|date| self.accept(*date)) {
+                self.state.settled.extend(row);
             }
+            let mut row = row.to_vec();
             row.retain(|date| !self.state.settled.contains(date));
             self.tell_closed_row(&row);
         }
@@ -116,6 +123,23 @@ impl Job<'_> {
                 self.report.doubts.push(DoubtReport { date, kind, what, advice });
             }
         }
+    }
+
+    /// Notes that days after the last complete one are over and outside of the subscription (rule D4): readers would
+    /// take the last one for the newest.
+    pub(super) fn tell_days_not_covered(&mut self) {
+        let last = self.state.complete.last().copied();
+        let due = self.due_days();
+        let mut days = self.days.keys().filter(|date| {
+            last.is_none_or(|last| **date > last) && due.check(**date) == Err(NotDue::NotCovered)
+        });
+        let (Some(date), more) = (days.next().copied(), days.count()) else { return };
+        let Some((first, last)) = self.covered else { return };
+        let more = if more > 0 { format!(", nor {more} after it") } else { String::new() };
+        let what =
+            format!("the vendor's subscription covers {first} to {last} and not this day{more}");
+        let advice = "nobody is asked for it; look at the dates of the subscription".to_owned();
+        self.report.doubts.push(DoubtReport { date, kind: DoubtKind::NotCovered, what, advice });
     }
 
     /// Notes the days that look short for the report.

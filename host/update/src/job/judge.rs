@@ -286,6 +286,7 @@ impl Job<'_> {
         self.report.incomplete = self.short_days(&stored);
         self.tell_short_days(&stored);
         self.tell_days_closed_by_the_vendor();
+        self.tell_days_not_covered();
         self.tell_strange_days()?;
         self.tell_accepted_in_vain();
         if self.state == before { Ok(()) } else { self.save_state() }

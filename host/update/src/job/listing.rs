@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use chrono::Datelike;
-use domain::JstDate;
+use domain::{JstDate, holidays};
 use marketdata::calendar_file::{CalendarRows, calendar_of};
 
 use http_client::HttpError;
 
 use super::report::{DoubtKind, DoubtReport};
-use super::rules::{Beside, Standard, days_between, is_enough, is_open};
+use super::rules::{Beside, Doubt, Standard, are_alike, days_between, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError};
 use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX, REPORT_ROWS_MAX};
@@ -96,6 +96,29 @@ impl Job<'_> {
         self.report.doubts.push(DoubtReport { date, kind, what, advice });
     }
 
+    /// Opens a day that the vendor's calendar closes, of which it has all rows (rule D9).
+    pub(super) fn open(&mut self, date: JstDate, rows: u64) -> Result<(), UpdateError> {
+        let mut calendar = self.calendar.clone();
+        calendar.insert(date, true);
+        self.keep_calendar(calendar)?;
+        self.tell_closed(date, rows, true);
+        Ok(())
+    }
+
+    /// Says that a calendar opens a day that was closed, of which there is nothing (rule D11).
+    fn tell_opened(&mut self, date: JstDate) {
+        let what =
+            "the vendor's calendar says open, the law says closed, and no source has a row of it"
+                .to_owned();
+        self.note(format!("of {date} {what}; it stays closed"));
+        if self.report.doubts.len() < REPORT_ROWS_MAX {
+            let advice =
+                "it counts as closed; where it was open, say so with --accept and the date";
+            let (kind, advice) = (DoubtKind::Closed, advice.to_owned());
+            self.report.doubts.push(DoubtReport { date, kind, what, advice });
+        }
+    }
+
     fn keep_calendar(&mut self, calendar: OpenDays) -> Result<(), UpdateError> {
         if calendar != self.calendar {
             self.store.store_open_days(&calendar)?;
@@ -143,6 +166,24 @@ impl Job<'_> {
             }
             merged.insert(date, true);
         }
+        let last = self.published_range().map(|(_, last)| last);
+        let opened = merged.iter().filter(|(date, is_open)| {
+            let was_closed =
+                self.calendar.get(date) == Some(&false) || self.state.closed.contains(date);
+            let has_rows = self.known.dates.contains_key(date);
+            **is_open
+                && was_closed
+                && !has_rows
+                && holidays::is_closed(**date)
+                && Some(**date) <= last
+        });
+        let opened: Vec<JstDate> = opened.map(|(date, _)| *date).collect();
+        for date in opened {
+            if !self.accept(date) {
+                merged.insert(date, false);
+                self.tell_opened(date);
+            }
+        }
         Ok(merged)
     }
 
@@ -172,6 +213,11 @@ impl Job<'_> {
         if let Some(codes) = self.listed.get(&date) {
             return Ok(Standard::Listed(codes.clone()));
         }
+        if let Some(listed) = self.grown_list(date, codes)
+            && !self.accept(date)
+        {
+            return Ok(Standard::Listed(listed));
+        }
         if let Some(day) = self.day_before(date) {
             let (codes, days) = (self.issues_of(day)?, days_between(day, date));
             let list = self.nearest_list(date);
@@ -182,6 +228,25 @@ impl Job<'_> {
             None if self.lists_failed => Standard::Unknown,
             None => Standard::Nothing,
         })
+    }
+
+    /// The issues of the list of a date that has grown and is not believed: what is listed and has no row is missing
+    /// (rule L4). Nothing where the user has looked at it: an earlier day is complete with as many that were listed, or
+    /// published with fewer (C10).
+    fn grown_list(
+        &self,
+        date: JstDate,
+        codes: &BTreeSet<IssueCode>,
+    ) -> Option<BTreeSet<IssueCode>> {
+        let list = self.doubted.get(&date)?;
+        let (evidence, when) = self.evidence(date, list, codes);
+        let has_grown = matches!(evidence.check(), Err(Doubt::Grown { .. }));
+        let mut earlier = self.state.doubted.range(..date);
+        let is_known = earlier.any(|(day, of)| {
+            self.state.complete.contains(day) && are_alike(*of, list.len() as u64)
+        });
+        let is_settled = is_known || self.state.begins.contains(&when);
+        (has_grown && !is_settled).then(|| list.keys().copied().collect())
     }
 
     /// The last complete day before a date (rule C2). Where no other of the last ones nearly has so many rows, the

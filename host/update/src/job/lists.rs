@@ -56,7 +56,7 @@ impl Job<'_> {
     }
 
     /// What tells whether a list is believed, and when there were as many issues as it is held against.
-    fn evidence(
+    pub(super) fn evidence(
         &self,
         date: JstDate,
         list: &IssueList,
@@ -108,13 +108,17 @@ impl Job<'_> {
                  date has as many"
             }
             Doubt::Grown { keeps_names: false } => {
-                "it is not used, because the rows of its date do not have them"
+                "it is used for its own day only, because the rows of that do not have them"
             }
             Doubt::Grown { keeps_names: true } => {
-                "it is used for names only, because the rows of its date do not have them"
+                "it is used for names and its own day only, because the rows of that do not have them"
             }
         };
-        self.note(format!("{what}; {until}, and the day is held against the days before"));
+        let held = match doubt {
+            Doubt::Shrunk { .. } => "the day is held against the days before",
+            Doubt::Grown { .. } => "the day is not complete without them unless --accept names it",
+        };
+        self.note(format!("{what}; {until}, and {held}"));
     }
 
     /// Keeps the list of a date.

@@ -1,30 +1,27 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E5 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 and Z2).
+//! to E5 and E8 to E11 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 and Z2).
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
 
 use super::plan::last_weekdays;
+use super::refusal::is_too_much;
 use super::report::{DayOutcome, DoubtKind, DoubtReport};
-use super::rules::{Standard, days_between};
+use super::rules::{Standard, days_between, is_day_without_trading};
+use super::seen::{Seen, SeenDay, far_volumes, seen};
 use super::{Job, UpdateError};
 use crate::limits::{
-    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, JUMP_PERCENT, JUMP_YEN_MIN, JUMPS_PERCENT_MAX,
-    LOST_ISSUES_MIN, NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, PRICED_PERCENT_MIN, REPEATED_DAYS,
-    REPEATED_PERCENT_MAX, REPORT_ROWS_MAX, SPLITS_PERCENT_MAX, UNLISTED_PERCENT_MAX,
-    VOLUME_PERCENT_MIN,
+    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, FAR_TIMES, JUMP_PERCENT, JUMP_YEN_MIN, JUMPS_PERCENT_MAX,
+    LOST_ISSUES_MIN, NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, ODD_PRICED_PERCENT_MIN,
+    PRICED_PERCENT_MIN, REPEATED_PERCENT_MAX, REPORT_ROWS_MAX, SPLITS_PERCENT_MAX,
+    UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN, VOLUME_TIMES,
 };
 use crate::row::{DailyRow, IssueCode};
 
 /// What happens next to a day that is odd, and what the user can do.
 pub(super) const ADVICE: &str = "the next run asks for it again; look at what the vendor says of it, and take it \
                                  as it is with --accept and the date";
-
-/// Dates between the first and the last of days that are looked up together: those of ten business days and of long
-/// holidays between them.
-const TOGETHER_DAYS_MAX: usize = 45;
 
 /// What the user can do about a day that is strange.
 const STRANGE: &str = "it is published as it came; look at what the vendor says of it, and ask again with --days and \
@@ -47,15 +44,55 @@ pub(super) enum Oddity {
     Splits { issues: u64, of: u64 },
     /// E6.
     Impossible { issues: u64, of: u64 },
+    /// E8.
+    Priceless(Priceless),
+    /// E9.
+    Jump(Jump),
+    /// E10.
+    Volumes { issues: u64, of: u64, day: JstDate },
+    /// E11.
+    Far { issues: u64, of: u64 },
 }
 
-/// What is strange about a day that is published all the same: it may be so, and nobody should find out alone.
+/// So many rows have a price, and so many had on another day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Strangeness {
-    /// Z1.
-    Priceless { priced: u64, of: u64, day: JstDate, priced_then: u64, of_then: u64 },
-    /// Z2.
-    Jump { issues: u64, of: u64, day: JstDate },
+pub(super) struct Priceless {
+    priced: u64,
+    of: u64,
+    day: JstDate,
+    priced_then: u64,
+    of_then: u64,
+}
+
+impl std::fmt::Display for Priceless {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { priced, of, day, priced_then, of_then } = self;
+        write!(
+            f,
+            "priceless: {priced} of its {of} rows have a price, and on {day} {priced_then} of {of_then} have"
+        )
+    }
+}
+
+/// So many closes are too far from those of another day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Jump {
+    issues: u64,
+    of: u64,
+    day: JstDate,
+    /// The first of them.
+    first: IssueCode,
+}
+
+impl std::fmt::Display for Jump {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { issues, of, day, first } = self;
+        write!(
+            f,
+            "jump: the closes of {issues} of {of} issues are further from those of {day} than any price limit \
+             allows; the first is {first}"
+        )
+    }
 }
 
 impl std::fmt::Display for Oddity {
@@ -74,14 +111,25 @@ impl std::fmt::Display for Oddity {
             Self::Impossible { issues, of } => write!(
                 f,
                 "impossible: it changes the prices of {issues} of {of} issues beyond the daily limits around those \
-                 that are published and those of the day before"
+                 that are published and those of the day before, or their volumes over {VOLUME_TIMES} times"
+            ),
+            Self::Priceless(found) => found.fmt(f),
+            Self::Jump(found) => found.fmt(f),
+            Self::Volumes { issues, of, day } => write!(
+                f,
+                "volumes: those of {issues} of {of} issues are over {VOLUME_TIMES} times away from those of {day}"
+            ),
+            Self::Far { issues, of } => write!(
+                f,
+                "far: prices of {issues} of {of} issues are over {FAR_TIMES} times away from their last closes, \
+                 splits counted in"
             ),
             Self::OneYen { issues, of } => {
                 write!(f, "one yen: {issues} of the {of} issues with a price cost 1 yen")
             }
             Self::Repeated { issues, of, day } => write!(
                 f,
-                "repeated: {issues} of the {of} issues with a volume have the prices and the volume of {day}"
+                "repeated: {issues} of the {of} issues with a volume have the prices of {day}"
             ),
             Self::NoVolume { issues, with } => {
                 write!(f, "no volume: {issues} issues have a price, and {with} have a volume")
@@ -93,32 +141,6 @@ impl std::fmt::Display for Oddity {
             ),
         }
     }
-}
-
-impl std::fmt::Display for Strangeness {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Priceless { priced, of, day, priced_then, of_then } => write!(
-                f,
-                "priceless: {priced} of its {of} rows have a price, and on {day} {priced_then} of {of_then} have"
-            ),
-            Self::Jump { issues, of, day } => write!(
-                f,
-                "jump: the closes of {issues} of {of} issues are further from those of {day} than any price \
-                 limit allows"
-            ),
-        }
-    }
-}
-
-/// Prices in parts of a yen, and shares.
-type Traded = ([Option<i64>; 4], u64);
-
-/// What an issue traded; none without a volume.
-fn traded(row: &DailyRow) -> Option<(IssueCode, Traded)> {
-    let volume = row.volume.filter(|volume| *volume > 0)?;
-    let prices = [row.open, row.high, row.low, row.close];
-    Some((row.code, (prices.map(|price| price.map(domain::Price::units)), volume)))
 }
 
 /// Rows of issues that are not among the known ones, where they are too many, and how many are known (rule E1).
@@ -159,45 +181,15 @@ fn odd_rows(rows: &[DailyRow]) -> Option<Oddity> {
     is_odd.then_some(Oddity::Splits { issues: split, of })
 }
 
-/// What a day traded, by issue.
-type DayTraded = BTreeMap<IssueCode, Traded>;
-
-fn traded_of(rows: &[DailyRow]) -> DayTraded {
-    rows.iter().filter_map(traded).collect()
-}
-
-/// What days traded that others are held against: those of the last weeks, so that each is read once.
-#[derive(Debug, Default)]
-pub(super) struct TradedDays(BTreeMap<JstDate, DayTraded>);
-
-impl TradedDays {
-    /// Days that are kept: those before a day and one after it.
-    const KEPT: usize = REPEATED_DAYS + 2;
-
-    /// A day gets other rows.
-    pub(super) fn forget(&mut self, date: JstDate) {
-        self.0.remove(&date);
-    }
-
-    fn keep(&mut self, date: JstDate, day: DayTraded) {
-        while self.0.len() >= Self::KEPT {
-            // The one that is furthest away.
-            let ends = [self.0.keys().next(), self.0.keys().next_back()].into_iter().flatten();
-            let Some(far) = ends.copied().max_by_key(|end| days_between(*end, date)) else { break };
-            self.0.remove(&far);
-        }
-        self.0.insert(date, day);
-    }
-}
-
 /// Whether what was traded is that of another day (rule E3).
-fn repeated(found: &DayTraded, (day, others): (JstDate, &DayTraded)) -> Option<Oddity> {
-    let of = found.len() as u64;
+fn repeated(found: &SeenDay, (day, others): (JstDate, &SeenDay)) -> Option<Oddity> {
+    let traded = || found.iter().filter(|(_, seen)| seen.is_traded());
+    let of = traded().count() as u64;
     // So many that are not alike tell already that days are not.
     let most = of * (100 - REPEATED_PERCENT_MAX) / 100;
     let (mut issues, mut unlike) = (0, 0);
-    for (code, values) in found {
-        match others.get(code) == Some(values) {
+    for (code, seen) in traded() {
+        match others.get(code).is_some_and(|other| seen.is_as(other)) {
             true => issues += 1,
             false if unlike >= most => return None,
             false => unlike += 1,
@@ -208,48 +200,66 @@ fn repeated(found: &DayTraded, (day, others): (JstDate, &DayTraded)) -> Option<O
 }
 
 /// Rows with a price, and all rows.
-fn priced(rows: &[DailyRow]) -> (u64, u64) {
-    let count = rows.iter().filter(|row| row.close.is_some()).count();
-    (count as u64, rows.len() as u64)
+fn priced(day: &SeenDay) -> (u64, u64) {
+    let count = day.values().filter(|seen| seen.close().is_some()).count();
+    (count as u64, day.len() as u64)
 }
 
-/// Whether far fewer rows have a price than on another day (rule Z1).
-fn priceless(rows: &[DailyRow], (day, others): (JstDate, &[DailyRow])) -> Option<Strangeness> {
-    let ((priced, of), (priced_then, of_then)) = (priced(rows), priced(others));
+/// Far fewer rows with a price than on another day (rules E8 and Z1).
+fn priceless(
+    found: &SeenDay,
+    (day, others): (JstDate, &SeenDay),
+    percent: u64,
+) -> Option<Priceless> {
+    let ((priced, of), (priced_then, of_then)) = (priced(found), priced(others));
     // With the share of the other day so many rows have a price.
     let expected = priced_then * of / of_then.max(1);
     let lost = expected.saturating_sub(priced);
-    let is_strange = lost >= ODD_DAY_ISSUES_MIN && priced * 100 < expected * PRICED_PERCENT_MIN;
-    is_strange.then_some(Strangeness::Priceless { priced, of, day, priced_then, of_then })
+    let is_so = lost >= ODD_DAY_ISSUES_MIN && priced * 100 < expected * percent;
+    is_so.then_some(Priceless { priced, of, day, priced_then, of_then })
 }
 
-/// Issues whose close no price limit allows after that of an earlier day, and all that have both (rule Z2).
-fn jumps(earlier: &[DailyRow], later: &[DailyRow]) -> (u64, u64) {
-    let close = |row: &DailyRow| Some((row.code, row.close.filter(|_| !row.source.is_adjusted())?));
-    let earlier: BTreeMap<IssueCode, domain::Price> = earlier.iter().filter_map(close).collect();
-    let (mut far, mut all) = (0, 0);
-    for row in later {
+/// Whether no price limit allows a close after that of an earlier day; nothing where nobody knows what compares. Of a
+/// day of the last week a source that adjusts its prices has had little to adjust.
+fn is_jump(before: &Seen, seen: &Seen, is_young: bool) -> Option<bool> {
+    let factor = match seen.is_adjusted() {
+        true => is_young.then_some(1.0),
         // Without a factor nobody knows what compares: hundreds of issues have been merged on one day.
-        let (Some((code, price)), Some(factor)) = (close(row), row.adjustment_factor) else {
-            continue;
-        };
-        let Some(before) = earlier.get(&code) else { continue };
-        // Prices are at most millions of yen: a float holds them well enough for this.
-        let base = before.units() as f64 * factor;
-        all += 1;
-        let [low, high] = JUMP_PERCENT.map(|percent| base * percent as f64 / 100.0);
-        let least = domain::Price::from_yen(JUMP_YEN_MIN).units() as f64;
-        let allowed = low.min(base - least)..=high.max(base + least);
-        far += u64::from(!allowed.contains(&(price.units() as f64)));
-    }
-    (far, all)
+        false => seen.factor().filter(|_| !before.is_adjusted()),
+    };
+    // Prices are at most millions of yen: a float holds them well enough for this.
+    let (price, base) = (seen.close()?.units() as f64, before.close()?.units() as f64 * factor?);
+    let [low, high] = JUMP_PERCENT.map(|percent| base * percent as f64 / 100.0);
+    let least = domain::Price::from_yen(JUMP_YEN_MIN).units() as f64;
+    Some(!(low.min(base - least)..=high.max(base + least)).contains(&price))
 }
 
-/// Whether closes are too far from those of an earlier day (rule Z2).
-fn jump(rows: &[DailyRow], (day, others): (JstDate, &[DailyRow])) -> Option<Strangeness> {
-    let (issues, of) = jumps(others, rows);
-    let is_strange = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * JUMPS_PERCENT_MAX;
-    is_strange.then_some(Strangeness::Jump { issues, of, day })
+/// Closes that are too far from those of an earlier day (rules E9 and Z2).
+fn jump(found: &SeenDay, (day, others): (JstDate, &SeenDay), is_young: bool) -> Option<Jump> {
+    let (mut issues, mut of, mut first) = (0, 0, None);
+    for (code, seen) in found {
+        let jumps = others.get(code).and_then(|before| is_jump(before, seen, is_young));
+        of += u64::from(jumps.is_some());
+        if jumps == Some(true) {
+            issues += 1;
+            first.get_or_insert(*code);
+        }
+    }
+    first.map(|first| Jump { issues, of, day, first })
+}
+
+impl Jump {
+    /// Whether they are too many for any market (rule E9).
+    const fn is_odd(&self) -> bool {
+        self.issues >= ODD_DAY_ISSUES_MIN && self.issues * 100 > self.of * JUMPS_PERCENT_MAX
+    }
+}
+
+/// Whether volumes of most issues are not those of a day after another (rule E10).
+fn volumes(found: &SeenDay, (day, others): (JstDate, &SeenDay)) -> Option<Oddity> {
+    let (issues, of) = far_volumes(found, others);
+    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 2 > of;
+    is_odd.then_some(Oddity::Volumes { issues, of, day })
 }
 
 impl Job<'_> {
@@ -286,18 +296,23 @@ impl Job<'_> {
         if let Some(odd) = odd_rows(rows) {
             return Ok(Some(odd));
         }
-        let before = self.complete_rows.range(..date).rev().take(REPEATED_DAYS);
-        let after = self.complete_rows.range(date..).find(|(day, _)| **day != date);
-        let before: Vec<JstDate> = before.map(|(day, _)| *day).collect();
-        let after = after.map(|(day, _)| *day);
-        self.look_up_traded(&before)?;
-        let found = traded_of(rows);
-        for day in before.iter().copied().chain(after) {
-            if !self.traded_days.0.contains_key(&day) {
-                let others = traded_of(&self.rows_of(day)?);
-                self.traded_days.keep(day, others);
-            }
-            let others = self.traded_days.0.get(&day);
+        let far = self.far_rows(date, rows)?.len();
+        if is_too_much(far, rows.len() as u64) {
+            return Ok(Some(Oddity::Far { issues: far as u64, of: rows.len() as u64 }));
+        }
+        let before = self.days_compared(date)?;
+        let found = seen(rows);
+        let last = before.first().copied().filter(|day| self.is_next_business_day(*day, date));
+        let beside = last.and_then(|day| Some((day, self.seen_days.get(day)?)));
+        if let Some(beside) = beside
+            && let Some(odd) = self.odd_beside(date, &found, beside)
+        {
+            return Ok(Some(odd));
+        }
+        let after = self.complete_rows.range(date..).map(|(day, _)| *day).find(|day| *day != date);
+        self.look_up(after.as_slice())?;
+        for day in before.into_iter().chain(after) {
+            let others = self.seen_days.get(day);
             if let Some(odd) = others.and_then(|others| repeated(&found, (day, others))) {
                 return Ok(Some(odd));
             }
@@ -305,25 +320,18 @@ impl Job<'_> {
         Ok(None)
     }
 
-    /// Looks several of these days up together, where several are not known yet and all are in the store.
-    fn look_up_traded(&mut self, days: &[JstDate]) -> Result<(), UpdateError> {
-        let is_wanted =
-            |day: &&JstDate| !self.traded_days.0.contains_key(*day) && !self.is_on_its_way(**day);
-        let wanted: Vec<JstDate> = days.iter().filter(is_wanted).copied().collect();
-        let (Some(first), Some(last)) = (wanted.iter().min(), wanted.iter().max()) else {
-            return Ok(());
-        };
-        // A few days that are far apart are looked up one by one.
-        let span = usize::try_from(days_between(*first, *last)).unwrap_or(usize::MAX);
-        if wanted.len() < 2 || span > TOGETHER_DAYS_MAX {
-            return Ok(());
-        }
-        let stored = self.store.rows_between(*first, *last)?;
-        for day in wanted {
-            let rows = stored.get(&day).map(Vec::as_slice).unwrap_or_default();
-            self.traded_days.keep(day, traded_of(rows));
-        }
-        Ok(())
+    /// What is odd about a day beside the complete business day before it (rules E8 to E10).
+    fn odd_beside(
+        &self,
+        date: JstDate,
+        found: &SeenDay,
+        beside: (JstDate, &SeenDay),
+    ) -> Option<Oddity> {
+        // Nothing was traded then (rule C8).
+        let priceless = || priceless(found, beside, ODD_PRICED_PERCENT_MIN).map(Oddity::Priceless);
+        let priceless = (!is_day_without_trading(date)).then(priceless).flatten();
+        let jump = || jump(found, beside, self.is_young(date)).filter(Jump::is_odd);
+        priceless.or_else(|| jump().map(Oddity::Jump)).or_else(|| volumes(found, beside))
     }
 
     /// Tells what is strange about a day with these rows that is complete (rules Z1 and Z2), beside the complete
@@ -344,20 +352,31 @@ impl Job<'_> {
         if is_out {
             return Ok(());
         }
-        let others = match stored.get(&day) {
-            Some(rows) if !self.is_on_its_way(day) => Cow::Borrowed(rows),
-            _ => Cow::Owned(self.rows_of(day)?),
+        let looked_up: SeenDay;
+        let others = match (self.seen_days.get(day), stored.get(&day)) {
+            (Some(known), _) => known,
+            (None, Some(rows)) if !self.is_on_its_way(day) => {
+                looked_up = seen(rows);
+                &looked_up
+            }
+            _ => {
+                looked_up = seen(&self.rows_of(day)?);
+                &looked_up
+            }
         };
-        let beside = (day, &others[..]);
-        let Some(strange) = priceless(rows, beside).or_else(|| jump(rows, beside)) else {
+        let (found, beside) = (seen(rows), (day, others));
+        let priceless =
+            priceless(&found, beside, PRICED_PERCENT_MIN).map(|found| found.to_string());
+        let jump = || jump(&found, beside, self.is_young(date));
+        let Some(what) = priceless.or_else(|| jump().map(|found| found.to_string())) else {
             return Ok(());
         };
         if self.accept(date) {
             return Ok(());
         }
-        self.note(format!("{date} is published and looks strange: {strange}"));
+        self.note(format!("{date} is published and looks strange: {what}"));
         let (kind, advice) = (DoubtKind::Strange, STRANGE.to_owned());
-        self.report.doubts.push(DoubtReport { date, kind, what: strange.to_string(), advice });
+        self.report.doubts.push(DoubtReport { date, kind, what, advice });
         Ok(())
     }
 
@@ -490,8 +509,8 @@ mod tests {
         let volume_of = |first: u32| {
             odd_rows(&rows(100, |row, number| row.volume = Some(u64::from(number < first))))
         };
-        let odd = Oddity::NoVolume { issues: 100, with: 9 };
-        assert_eq!((volume_of(10), volume_of(9)), (None, Some(odd)), "E4");
+        let odd = Oddity::NoVolume { issues: 100, with: 89 };
+        assert_eq!((volume_of(90), volume_of(89)), (None, Some(odd)), "E4");
         assert_eq!(odd_rows(&rows(100, |row, _| (row.volume, row.close) = (None, None))), None);
         let split = |of: u32, first: u32| {
             let row = |row: &mut DailyRow, number: u32| {
@@ -505,99 +524,130 @@ mod tests {
     }
 
     #[test]
-    fn a_day_repeats_another_where_over_half_is_the_same() {
-        let (first, second) = (date("2026-01-08"), rows(100, |_, _| {}));
+    fn a_day_repeats_another_where_over_a_tenth_is_the_same() {
+        let (first, second) = (date("2026-01-08"), seen(&rows(400, |_, _| {})));
         let check = |same: u32| {
-            let others = rows(100, |row, number| {
+            let others = rows(400, |row, number| {
                 if number >= same {
                     row.volume = Some(101);
                 }
             });
-            repeated(&traded_of(&second), (first, &traded_of(&others)))
+            repeated(&second, (first, &seen(&others)))
         };
-        let odd = Oddity::Repeated { issues: 51, of: 100, day: first };
-        assert_eq!((check(50), check(51)), (None, Some(odd)), "E3");
+        let odd = Oddity::Repeated { issues: 41, of: 400, day: first };
+        assert_eq!((check(40), check(41)), (None, Some(odd)), "E3");
         // Wherever they are: a vendor that is half-way through loading a day has the first ones anew.
-        let others = rows(1_000, |row, number| {
-            if number < 400 {
+        let others = rows(400, |row, number| {
+            if number < 200 {
                 row.volume = Some(101);
             }
         });
-        let half_way = repeated(&traded_of(&rows(1_000, |_, _| {})), (first, &traded_of(&others)));
-        assert_eq!(half_way, Some(Oddity::Repeated { issues: 600, of: 1_000, day: first }), "E3");
-        // What was not traded is the same by itself.
-        let quiet = rows(100, |row, _| row.volume = Some(0));
-        let quiet = traded_of(&quiet);
+        let half_way = repeated(&second, (first, &seen(&others)));
+        assert_eq!(half_way, Some(Oddity::Repeated { issues: 200, of: 400, day: first }), "E3");
+        // Four prices that moved are the same by chance only, whatever the volume.
+        let moved = |volume| {
+            seen(&rows(400, |row, _| {
+                (row.high, row.volume) = (Some(Price::from_yen(1_000)), Some(volume));
+            }))
+        };
+        let odd = Some(Oddity::Repeated { issues: 400, of: 400, day: first });
+        assert_eq!(repeated(&moved(100), (first, &moved(200))), odd);
+        // What was not traded is the same by itself, and a few issues are no market.
+        let quiet = seen(&rows(400, |row, _| row.volume = Some(0)));
         assert_eq!(repeated(&quiet, (first, &quiet)), None);
+        let few = seen(&rows(29, |_, _| {}));
+        assert_eq!(repeated(&few, (first, &few)), None);
     }
 
     #[test]
     fn a_day_has_as_many_prices_as_the_day_beside() {
-        let (first, all) = (date("2026-01-08"), rows(400, |_, _| {}));
-        let with = |prices: u32| {
-            rows(400, |row, number| row.close = row.close.filter(|_| number < prices))
+        let (first, all) = (date("2026-01-08"), seen(&rows(400, |_, _| {})));
+        let of = |count: u32, prices: u32| {
+            seen(&rows(count, |row, number| row.close = row.close.filter(|_| number < prices)))
         };
-        let check = |prices: u32| priceless(&with(prices), (first, &all));
-        let strange = |priced| {
-            let (of, day, priced_then, of_then) = (400, first, 400, 400);
-            Some(Strangeness::Priceless { priced, of, day, priced_then, of_then })
+        let check = |prices: u32, percent| priceless(&of(400, prices), (first, &all), percent);
+        let found = |priced| {
+            Some(Priceless { priced, of: 400, day: first, priced_then: 400, of_then: 400 })
         };
-        assert_eq!((check(360), check(359), check(0)), (None, strange(359), strange(0)), "Z1");
+        let [strange, odd] = [PRICED_PERCENT_MIN, ODD_PRICED_PERCENT_MIN];
+        assert_eq!((check(360, strange), check(359, strange)), (None, found(359)), "Z1");
+        assert_eq!((check(200, odd), check(199, odd), check(0, odd)), (None, found(199), found(0)));
         // A short answer is not complete, which is another rule, and thirty prices are no market.
-        assert_eq!(priceless(&rows(40, |_, _| {}), (first, &all)), None);
-        let few = |prices: u32| {
-            rows(100, |row, number| row.close = row.close.filter(|_| number < prices))
-        };
-        let found = [71, 70].map(|prices| priceless(&few(prices), (first, &few(100))).is_some());
-        assert_eq!(found, [false, true]);
-        assert_eq!(priceless(&with(60), (first, &with(60))), None);
+        assert_eq!(priceless(&of(40, 40), (first, &all), strange), None);
+        let few = |prices| priceless(&of(100, prices), (first, &of(100, 100)), strange).is_some();
+        assert_eq!([71, 70].map(few), [false, true]);
+        assert_eq!(priceless(&of(400, 60), (first, &of(400, 60)), strange), None);
     }
 
     #[test]
     fn closes_stay_within_price_limits_of_the_day_beside() {
         let earlier = date("2026-01-08");
-        let before = rows(100, |row, _| row.close = Some(Price::from_yen(1_000)));
-        let after = |first: u32, close: i64, factor: f64| {
+        let before = seen(&rows(200, |row, _| row.close = Some(Price::from_yen(1_000))));
+        let after = |count: u32, close: i64, factor: f64| {
             let close = Some(Price::from_yen(close));
-            rows(100, |row, number| {
-                row.close = if number < first { close } else { Some(Price::from_yen(1_100)) };
-                row.adjustment_factor = Some(if number < first { factor } else { 1.0 });
-            })
+            seen(&rows(200, |row, number| {
+                row.close = if number < count { close } else { Some(Price::from_yen(1_100)) };
+                row.adjustment_factor = Some(if number < count { factor } else { 1.0 });
+            }))
         };
-        let check = |first, close, factor| jump(&after(first, close, factor), (earlier, &before));
-        let strange = Some(Strangeness::Jump { issues: 30, of: 100, day: earlier });
-        assert_eq!((check(29, 100_000, 1.0), check(30, 100_000, 1.0)), (None, strange), "Z2");
-        assert_eq!((check(30, 1_600, 1.0), check(30, 1_601, 1.0)), (None, strange));
-        assert_eq!((check(30, 400, 1.0), check(30, 399, 1.0)), (None, strange));
-        assert_eq!((check(30, 100, 0.1), check(30, 1_000, 0.1)), (None, strange), "splits count");
+        let held = |found: &SeenDay, before, is_young| {
+            jump(found, (earlier, before), is_young).map(|jump| (jump.issues, jump.of))
+        };
+        let check = |count, close, factor| held(&after(count, close, factor), &before, true);
+        assert_eq!((check(1, 1_600, 1.0), check(1, 1_601, 1.0)), (None, Some((1, 200))), "Z2");
+        assert_eq!((check(1, 400, 1.0), check(1, 399, 1.0)), (None, Some((1, 200))));
+        assert_eq!(
+            (check(3, 100, 0.1), check(3, 1_000, 0.1)),
+            (None, Some((3, 200))),
+            "splits count"
+        );
+        let found = jump(&after(2, 1_601, 1.0), (earlier, &before), true).unwrap();
+        assert!(found.to_string().ends_with("the first is 1300"), "{found}");
+        let is_odd =
+            |count| jump(&after(count, 9, 1.0), (earlier, &before), true).unwrap().is_odd();
+        assert_eq!([29, 30, 40, 41].map(is_odd), [false, false, false, true], "E9");
         // Below 100 yen a price limit is more than that.
-        let cheap = rows(100, |row, number| {
+        let cheap = seen(&rows(200, |row, number| {
             row.close = Some(Price::from_yen(if number < 30 { 10 } else { 1_000 }));
-        });
-        let check = |close| jump(&after(30, close, 1.0), (earlier, &cheap));
-        assert_eq!((check(1), check(70), check(71)), (None, None, strange));
-        // Where no factor is told, or a source has adjusted its prices, nobody knows what compares.
-        let untold = rows(100, |row, _| {
+        }));
+        let check = |close| held(&after(30, close, 1.0), &cheap, true);
+        assert_eq!((check(1), check(70), check(71)), (None, None, Some((30, 200))));
+        // Where no factor is told nobody knows what compares.
+        let untold = seen(&rows(200, |row, _| {
             (row.close, row.adjustment_factor) = (Some(Price::from_yen(9)), None);
-        });
-        assert_eq!(jump(&untold, (earlier, &before)), None);
-        let public = rows(100, |row, _| {
-            (row.close, row.source) = (Some(Price::from_yen(9)), SourceKind::Public);
-        });
-        assert_eq!(jump(&public, (earlier, &before)), None);
+        }));
+        assert_eq!(held(&untold, &before, true), None);
+        // A source that adjusts its prices has adjusted those of the last week by next to nothing.
+        let public = |close: i64| {
+            seen(&rows(200, |row, _| {
+                row.close = Some(Price::from_yen(close));
+                (row.source, row.adjustment_factor) = (SourceKind::Public, None);
+            }))
+        };
+        let all = Some((200, 200));
+        assert_eq!(
+            (held(&public(9), &before, true), held(&public(1_100), &before, true)),
+            (all, None)
+        );
+        assert_eq!(held(&public(9), &before, false), None);
+        // Nor is anything known of raw prices after adjusted ones.
+        assert_eq!(held(&after(30, 100_000, 1.0), &public(1_000), true), None);
     }
 
     #[test]
-    fn days_that_are_held_against_are_read_once_and_few_are_kept() {
-        let mut days = TradedDays::default();
-        let first = date("2026-01-05");
-        for day in first.iter_days().take(60) {
-            days.keep(day, DayTraded::new());
-        }
-        assert_eq!(days.0.len(), TradedDays::KEPT);
-        assert!(days.0.keys().all(|day| days_between(*day, first) > 30), "the last ones");
-        days.forget(*days.0.keys().next().unwrap());
-        assert_eq!(days.0.len(), TradedDays::KEPT - 1);
+    fn volumes_are_those_of_a_day_after_another() {
+        let day = date("2026-01-08");
+        let of = |count: u32, tiny: u32| {
+            seen(&rows(count, |row, number| {
+                row.volume = Some(if number < tiny { 1 } else { 10_000 });
+            }))
+        };
+        let before = of(100, 0);
+        let odd = Some(Oddity::Volumes { issues: 51, of: 100, day });
+        let found = [50, 51].map(|tiny| volumes(&of(100, tiny), (day, &before)));
+        assert_eq!(found, [None, odd], "E10");
+        assert_eq!(volumes(&before, (day, &of(100, 51))), odd);
+        assert_eq!(volumes(&of(29, 29), (day, &before)), None);
     }
 
     #[test]

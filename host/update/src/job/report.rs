@@ -292,8 +292,11 @@ pub enum DoubtKind {
     List,
     /// It is published, and has far fewer prices than the day before it, or closes that no price limit allows.
     Strange,
-    /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open.
+    /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open; or the other
+    /// way round.
     Closed,
+    /// It is over, and the vendor's subscription does not cover it, so nobody was asked.
+    NotCovered,
 }
 
 impl DoubtKind {
@@ -308,6 +311,7 @@ impl DoubtKind {
             Self::Odd => "odd",
             Self::Unlisted => "unlisted",
             Self::List => "list",
+            Self::NotCovered => "not_covered",
             Self::Strange => "strange",
             Self::Closed => "closed",
         }

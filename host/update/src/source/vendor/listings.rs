@@ -1,6 +1,7 @@
 //! What the vendor lists besides prices: the issues of a date, and the exchange's calendar.
 
 use domain::{JstDate, VendorCode};
+use http_client::HttpClient;
 use marketdata::calendar_file::CalendarRows;
 use marketdata::{ListedIssue, Master};
 use pricestore::listed::{IssueField, IssueInfo, TextFault};
@@ -63,8 +64,8 @@ impl IssueText {
         Ok((code, issue))
     }
 
-    /// What is kept of it, and what is not fit to be shown, with the reason.
-    fn info(&self) -> (IssueInfo, Option<(IssueField, TextFault)>) {
+    /// What is kept of it, free of the key, and what is not fit to be shown, with the reason.
+    fn info(&self, client: &HttpClient) -> (IssueInfo, Option<(IssueField, TextFault)>) {
         let IssueWords { name_en, market, sector33_code, sector33, sector17_code, sector17 } =
             &self.more;
         let words = [
@@ -80,7 +81,8 @@ impl IssueText {
         ];
         let (mut info, mut odd) = (IssueInfo::default(), None);
         for (field, text) in words {
-            let set = info.set(field, text.map(String::as_str).unwrap_or_default());
+            let text = client.redacted(text.map(String::as_str).unwrap_or_default());
+            let set = info.set(field, &text);
             odd = odd.or(set.err().map(|fault| (field, fault)));
         }
         (info, odd)
@@ -140,7 +142,7 @@ impl VendorSource {
         }
         let (mut list, mut odd) = (IssueList::new(), Vec::new());
         for (code, text) in issues {
-            let (info, fault) = text.info();
+            let (info, fault) = text.info(&self.client);
             odd.extend(fault.map(|(field, fault)| (code, field, fault)));
             list.insert(code.into(), info);
         }

@@ -1,0 +1,255 @@
+//! What `kumiki update` holds each new day against: the days beside it, row by row and as a whole, and what the vendor's
+//! list, calendar and subscription say of it. Each rule with the program itself.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::update_days::{Fixture, Market, days};
+use crate::update_guards::{REFETCH, doubts, number, published, refused};
+use crate::update_program::VENDOR_KEY;
+use crate::update_sources::rows;
+
+const WEDNESDAY: &str = "2025-12-17";
+
+/// Monday and Tuesday are published, and Wednesday comes so.
+fn with_wednesday(alter: fn(&mut Value)) -> Fixture {
+    let fixture = published();
+    fixture.change(|market| {
+        market.days.insert("20251217", 200);
+        market.alter = Some(alter);
+    });
+    fixture
+}
+
+/// The first so many issues of Wednesday have these values.
+fn set<const ISSUES: usize>(row: &mut Value, values: &[(&str, Value)]) {
+    if row["Date"] == WEDNESDAY && number(row) < ISSUES {
+        values.iter().for_each(|(name, value)| row[*name] = value.clone());
+    }
+}
+
+fn priced<const ISSUES: usize>(row: &mut Value, yen: u32) {
+    set::<ISSUES>(row, &["O", "H", "L", "C"].map(|name| (name, json!(yen))));
+}
+
+/// Tuesday's prices, and more volume.
+fn tuesday<const ISSUES: usize, const MORE: u32>(row: &mut Value) {
+    let prices = [("O", 116), ("H", 118), ("L", 115), ("C", 116), ("Vo", 11_600 + MORE)];
+    set::<ISSUES>(row, &prices.map(|(name, value)| (name, json!(value))));
+}
+
+fn without_prices<const ISSUES: usize>(row: &mut Value) {
+    set::<ISSUES>(row, &["O", "H", "L", "C", "Vo", "Va"].map(|name| (name, Value::Null)));
+}
+
+/// What becomes of a row.
+type Alter = fn(&mut Value);
+
+/// E3, E4 and E8 to E11.
+#[test]
+fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user() {
+    let cases: [(Alter, &str); 7] = [
+        (
+            tuesday::<30, 0>,
+            "repeated: 30 of the 200 issues with a volume have the prices of 2025-12-16",
+        ),
+        (
+            tuesday::<30, 7>,
+            "repeated: 30 of the 200 issues with a volume have the prices of 2025-12-16",
+        ),
+        (
+            |row| set::<25>(row, &[("Vo", json!(0))]),
+            "no volume: 200 issues have a price, and 175 have a volume",
+        ),
+        (
+            without_prices::<101>,
+            "priceless: 99 of its 200 rows have a price, and on 2025-12-16 200 of 200 have",
+        ),
+        (
+            |row| priced::<41>(row, 350),
+            "jump: the closes of 41 of 200 issues are further from those of 2025-12-16",
+        ),
+        (
+            |row| set::<101>(row, &[("Vo", json!(1))]),
+            "volumes: those of 101 of 200 issues are over 100 times away",
+        ),
+        (|row| priced::<3>(row, 2_000), "far: prices of 3 of 200 issues are over 10 times away"),
+    ];
+    for (alter, why) in cases {
+        let fixture = with_wednesday(alter);
+        let run = fixture.update("--as-of 2025-12-17");
+        assert_eq!((run.code, doubts(&run)), (3, vec!["17 odd".to_owned()]), "{why}: {run:?}");
+        assert!(run.told.contains(why), "{why}: {}", run.told);
+        assert_eq!(fixture.published(), ["15:200", "16:200"], "{why}");
+        let run = fixture.update("--as-of 2025-12-17 --accept 2025-12-17");
+        assert_eq!(run.code, 0, "{why}: {run:?}");
+        assert_eq!(fixture.published(), ["15:200", "16:200", "17:200"], "{why}");
+        // The vendor's better answer is taken as well.
+        let fixture = with_wednesday(alter);
+        assert_eq!(fixture.update("--as-of 2025-12-17").code, 3);
+        fixture.change(|market| market.alter = None);
+        let run = fixture.update("--as-of 2025-12-17");
+        assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{why}: {run:?}");
+    }
+    // A little of each is the market's.
+    let cases: [Alter; 4] = [
+        tuesday::<20, 0>,
+        |row| set::<20>(row, &[("Vo", json!(0))]),
+        |row| set::<100>(row, &[("Vo", json!(1))]),
+        without_prices::<10>,
+    ];
+    for alter in cases {
+        let run = with_wednesday(alter).update("--as-of 2025-12-17");
+        assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    }
+}
+
+/// Q5.
+#[test]
+fn a_row_with_an_impossible_price_is_left_out_until_the_user_takes_it() {
+    let fixture = with_wednesday(|row| {
+        if number(row) < 2 {
+            ["O", "H", "L", "C"].iter().for_each(|name| row[*name] = json!(100_000_000));
+        }
+    });
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, &run.report["odd_rows"]), (0, &json!(2)), "{run:?}");
+    let odd = &run.report["odd"][0];
+    assert_eq!(odd["row"], "1300 on 2025-12-17");
+    let reason = "a price of 100000000 yen, over 10 times away from the last close of 116 yen";
+    assert!(odd["reason"].as_str().unwrap().starts_with(reason), "{odd}");
+    assert_eq!(fixture.published(), ["15:200", "16:200", "17:198"]);
+    // The day after is held against the last row that there is; and the vendor is asked again (B2).
+    fixture.change(|market| _ = market.days.insert("20251218", 200));
+    let run = fixture.update("--as-of 2025-12-18");
+    assert_eq!((run.code, &run.report["odd_rows"]), (0, &json!(4)), "{run:?}");
+    assert_eq!(fixture.published()[2..], ["17:198", "18:198"]);
+    let run =
+        fixture.update("--as-of 2025-12-18 --refetch --accept 2025-12-17 --accept 2025-12-18");
+    assert_eq!((run.code, &run.report["odd_rows"]), (0, &json!(0)), "{run:?}");
+    assert_eq!(fixture.published()[2..], ["17:200", "18:200"]);
+    // The right prices are as far away then, and come in place of them.
+    fixture.change(|market| market.alter = None);
+    let run = fixture.update("--as-of 2025-12-18 --days 2 --refetch");
+    assert_eq!((run.code, fixture.published().len()), (0, 4), "{run:?}");
+    assert_eq!(rows(&fixture, "SELECT max(close) FROM daily"), ["118.0"]);
+}
+
+/// Z2, and how readers learn of it.
+#[test]
+fn a_close_beyond_the_price_limits_is_told_to_readers() {
+    let fixture = with_wednesday(|row| priced::<1>(row, 350));
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["17 strange".to_owned()]), "{run:?}");
+    let what = "jump: the closes of 1 of 200 issues are further from those of 2025-12-16 than any price limit \
+                allows; the first is 1300";
+    let serving = fixture.serve();
+    let asked = serving.ask("{ dataset { doubts { date kind what } } }");
+    let expected = json!([{ "date": WEDNESDAY, "kind": "strange", "what": what }]);
+    assert_eq!(asked["data"]["dataset"]["doubts"], expected);
+    let metrics = tests::http::request(serving.address, "GET /metrics", &[], &[]).text();
+    assert!(metrics.lines().any(|line| line == "kumiki_ranking_doubts 1"), "{metrics}");
+}
+
+/// E6.
+#[test]
+fn a_correction_with_impossible_volumes_or_factors_is_refused() {
+    let fixture = published();
+    let cases: [Alter; 2] = [
+        |row| {
+            if number(row) < 3 {
+                row["Vo"] = json!(1)
+            }
+        },
+        |row| {
+            if number(row) < 3 {
+                row["AdjFactor"] = json!(0.2)
+            }
+        },
+    ];
+    for alter in cases {
+        fixture.change(|market| market.alter = Some(alter));
+        refused(&fixture, REFETCH, "impossible: it changes the prices of 3 of 200 issues");
+    }
+}
+
+/// D8, D9: rows say better than a calendar what was open.
+#[test]
+fn a_day_that_the_calendar_alone_closes_is_asked_for() {
+    let fixture = published();
+    fixture.change(|market| {
+        market.days.insert("20251217", 200);
+        market.divisions = Some(BTreeMap::from([("20251217", "0")]));
+    });
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-12-17");
+        assert_eq!((run.code, doubts(&run)), (0, vec!["17 closed".to_owned()]), "{run:?}");
+        assert_eq!(fixture.published(), ["15:200", "16:200", "17:200"]);
+    }
+    // Without all rows nothing speaks against the calendar.
+    let fixture = published();
+    fixture.change(|market| {
+        market.days.insert("20251217", 100);
+        market.divisions = Some(BTreeMap::from([("20251217", "0")]));
+    });
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["17 closed".to_owned()]), "{run:?}");
+    assert!(fixture.published().len() == 2 && run.incomplete().is_empty(), "{run:?}");
+    assert_eq!(fixture.update("--as-of 2025-12-17 --accept 2025-12-17").asked, [""; 0]);
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.asked.len(), doubts(&run)), (0, Vec::new()), "{run:?}");
+}
+
+/// D11: Monday the 24th of November 2025 was a holiday.
+#[test]
+fn a_holiday_that_the_calendar_opens_stays_closed_until_it_is_accepted() {
+    let opened = || Some(BTreeMap::from([("20251124", "1")]));
+    let market = |divisions| Market {
+        days: days([("20251121", 20), ("20251125", 20)]),
+        divisions,
+        ..Market::default()
+    };
+    let fixture = Fixture::new(market(Some(BTreeMap::new())));
+    assert_eq!(fixture.update("--as-of 2025-11-25 --days 3").code, 0);
+    fixture.change(|market| market.divisions = opened());
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-11-25");
+        assert_eq!((run.code, doubts(&run)), (0, vec!["24 closed".to_owned()]), "{run:?}");
+        assert_eq!(run.report["gaps"], json!([]));
+    }
+    assert_eq!(fixture.update("--as-of 2025-11-25 --accept 2025-11-24").code, 6);
+    // Where the calendar said so from the start, the vendor has to have nothing first.
+    let fixture = Fixture::new(market(opened()));
+    assert_eq!(fixture.update("--as-of 2025-11-25 --days 3").code, 6);
+    let run = fixture.update("--as-of 2025-11-25");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["24 closed".to_owned()]), "{run:?}");
+}
+
+/// D4.
+#[test]
+fn a_day_outside_of_the_subscription_is_told_to_readers() {
+    let fixture = published();
+    fixture.change(|market| market.covered = Some(("20251201", "20251216")));
+    let run = fixture.update("--as-of 2025-12-18");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["17 not_covered".to_owned()]), "{run:?}");
+    let what = "the vendor's subscription covers 2025-12-01 to 2025-12-16 and not this day, nor 1 after it";
+    assert_eq!(run.report["doubts"][0]["what"], what);
+}
+
+/// The vendor's key where names are.
+#[test]
+fn a_key_in_a_name_is_not_published() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251216", 20)]),
+        listed: Some(20),
+        alter_list: Some(|issue| issue["CoName"] = json!(format!("Name {VENDOR_KEY} Holdings"))),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 1").code, 0);
+    for file in ["jp/listed_info.db", "work/mother.db"] {
+        let bytes = std::fs::read(fixture.path().join(file)).unwrap();
+        let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(!has(VENDOR_KEY) && has("Name *** Holdings"), "{file}");
+    }
+}
