@@ -57,7 +57,7 @@ mod report;
 /// | E8 `priceless` | of whose rows a smaller share has a price than half of that share on the complete business day before it, so that at least 30 prices are missing; but for 2020-10-01 | odd, as above |
 /// | E9 `jump` | with closes as in Z2 of over 20 % of its issues, at least 30 | odd, as above |
 /// | E10 `volumes` | with volumes of over half of its traded issues, at least 30, that are over 100 times away from those of the complete business day before it | odd, as above |
-/// | E11 `far` | with rows of over 1 %, at least three, that have a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in; fewer of them are left out (Q5 of [`SourceKind`]) | odd, as above |
+/// | E11 `far` | with rows of over 1 %, at least three, that have a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in; fewer of them are left out up to 1 % (Q5 of [`SourceKind`]) | odd, as above |
 /// | Z1 `priceless` | complete, of whose rows a smaller share has a price than 90 % of that share on the complete business day before it, so that at least 30 prices are missing | published, and told as a doubt when it is had and for 20 weekdays, unless `--accept` names it |
 /// | Z2 `jump` | complete, with a close that no price limit allows after that of the complete business day before it: under 40 % or over 160 %, and over 60 yen away, splits counted in | as Z1. Prices that a source has adjusted itself are compared on days of the last week only, and those of other rows that tell no factor not at all |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |

@@ -7,12 +7,13 @@ use domain::JstDate;
 
 use super::judge::Verdict;
 use super::plan::{last_weekdays, weekdays};
-use super::refusal::is_too_much;
 use super::report::DayOutcome;
 use super::rules::{DueDays, NotDue};
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
-use crate::limits::{BETTER_DAYS_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX};
+use crate::limits::{
+    BETTER_DAYS_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX, ODD_PERCENT_MAX,
+};
 use crate::price_store::OpenDays;
 use crate::row::{DailyRow, IssueCode, SourceKind};
 use crate::source::{Answer, OddRow};
@@ -336,7 +337,8 @@ impl Job<'_> {
         answer: &mut Answer,
     ) -> Result<(), UpdateError> {
         let far = self.far_rows(date, &answer.rows)?;
-        if far.is_empty() || is_too_much(far.len(), answer.rows.len() as u64) || self.accept(date) {
+        let are_few = far.len() * 100 <= answer.rows.len() * ODD_PERCENT_MAX;
+        if far.is_empty() || !are_few || self.accept(date) {
             return Ok(());
         }
         for row in far {

@@ -4,7 +4,7 @@ use http_client::CancellationToken;
 use update::{DayOutcome, Ending, SourceKind, UpdateError};
 
 use crate::fixture::{
-    Fixture, ScriptedSource, code, date, every_day, every_issue, failing, nothing, row,
+    Fixture, ScriptedSource, code, date, every_day, every_issue, failing, nothing, row, traded,
 };
 
 const CODES: &[&str] = &["1301", "7203"];
@@ -45,7 +45,7 @@ fn days_that_were_fetched_are_kept_and_the_next_run_goes_on() {
 fn issues_that_were_fetched_are_kept_on_the_same_day() {
     let mut fixture = Fixture::new(2);
     for number in 1_000..1_450 {
-        let row = row(date("2026-01-07"), code(&number.to_string()), SourceKind::Files);
+        let row = traded(row(date("2026-01-07"), code(&number.to_string()), SourceKind::Files));
         fixture.store.rows.insert((row.date, row.code), row);
     }
     let cancel = fixture.cancel.clone();
