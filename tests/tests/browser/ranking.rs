@@ -223,6 +223,8 @@ fn wrong_input_is_told_at_its_place() {
     assert_eq!(shown(&mut browser).1.len(), 3);
     // A range without days says what to do; one that is too long is told by the service.
     formula(&mut browser, "Close");
+    // The check's words move what is below them, and a click goes to a place.
+    browser.wait_for("document.querySelector('#check').className === 'good'");
     let set = |browser: &mut Browser, from: &str, to: &str| {
         browser.value(&format!(
             "(() => {{ document.querySelector('#from').value = '{from}'; \
