@@ -406,6 +406,18 @@ def test_a_cancelled_task_leaves_nothing(tmp_path, monkeypatch, moment):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_unpacking_that_is_cancelled_leaves_nothing(tmp_path, monkeypatch):
+    data, root = tmp_path / "data", tmp_path / "root"
+    for folder in (data, root):
+        folder.mkdir()
+    (data / "a.csv").write_bytes(b"12345")
+    archive = _ray_node.packed(data)
+    monkeypatch.setattr(shutil, "copyfileobj", lambda *_: _thread.interrupt_main())
+    with pytest.raises(KeyboardInterrupt):
+        _ray_node.unpacked(root, hashlib.sha256(archive).hexdigest(), lambda: archive)
+    assert [path.name for path in root.iterdir()] == ["lock"]
+
+
 def test_too_much_data_are_not_shipped(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_bytes(b"12345")
     monkeypatch.setattr(_ray_node, "SHIPPED_BYTES_MAX", 4)

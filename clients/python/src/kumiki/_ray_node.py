@@ -110,7 +110,7 @@ def _run(task: Task, rows: str | None, journal: bytes | None, fetch: Callable[[]
     data = str(unpacked(root, task.data, fetch)) if task.is_shipped else task.data
     if not os.path.isdir(data):
         raise KumikiError(f"data: {data} is no folder here; is the storage shared?", code="data_not_found")
-    with _folder(root) as folder:
+    with _folder(root, "part-") as folder:
         strategy = task.strategy
         if task.component is not None:
             (folder / "strategy").mkdir()
@@ -137,12 +137,12 @@ def _run(task: Task, rows: str | None, journal: bytes | None, fetch: Callable[[]
 
 
 @contextlib.contextmanager
-def _folder(root: pathlib.Path) -> Iterator[pathlib.Path]:
-    """The folder of a task, which is gone when the task is done or cancelled."""
+def _folder(root: pathlib.Path, prefix: str) -> Iterator[pathlib.Path]:
+    """A folder of a task, which is gone when the task is done with it or cancelled."""
     folder = None
     try:
         with _uninterrupted():
-            folder = pathlib.Path(tempfile.mkdtemp(prefix="part-", dir=root))
+            folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix, dir=root))
         yield folder
     finally:
         if folder is not None:
@@ -203,8 +203,7 @@ def unpacked(root: pathlib.Path, digest: str, fetch: Callable[[], bytes]) -> pat
             found = hashlib.sha256(archive).hexdigest()
             if found != digest:
                 raise KumikiError(f"data: what came has the SHA-256 {found}, not {digest}", code="data_unreadable")
-            aside = pathlib.Path(tempfile.mkdtemp(prefix="unpack-", dir=root))
-            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            with _folder(root, "unpack-") as aside, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
                 for about in tar:
                     inside = tar.extractfile(about)
                     # Names of files only, as `packed` writes them.
@@ -212,7 +211,7 @@ def unpacked(root: pathlib.Path, digest: str, fetch: Callable[[], bytes]) -> pat
                         raise KumikiError(f"data: {about.name} is no file of a data folder", code="data_unreadable")
                     with inside, (aside / about.name).open("wb") as file:
                         shutil.copyfileobj(inside, file)
-            aside.rename(place)
+                aside.rename(place)
         os.utime(place)
         _tidy(root)
     return place
