@@ -164,15 +164,19 @@ pub struct DailyRow {
 }
 
 impl DailyRow {
+    /// Open, high, low and close.
+    #[must_use]
+    pub const fn prices(&self) -> [Option<Price>; 4] {
+        [self.open, self.high, self.low, self.close]
+    }
+
     /// Whether it tells each price, the volume and the turnover: 0 tells no more than nothing.
     #[must_use]
     pub fn is_full(&self) -> bool {
         fn tells<T: Default + PartialEq>(value: Option<T>) -> bool {
             value.is_some_and(|value| value != T::default())
         }
-        [self.open, self.high, self.low, self.close].into_iter().all(tells)
-            && tells(self.volume)
-            && tells(self.turnover)
+        self.prices().into_iter().all(tells) && tells(self.volume) && tells(self.turnover)
     }
 
     /// Its values, for people.

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use tests::http;
 
-use crate::update_days::{Fixture, Market, Run, days, text};
+use crate::update_days::{Fixture, Market, days, text};
+use crate::update_guards::doubts;
 use crate::update_program::{command, daily_files};
 use crate::update_sources::counts;
 
@@ -20,12 +21,6 @@ fn tuesday(change: fn(&mut Market)) -> Fixture {
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
     fixture.change(change);
     fixture
-}
-
-/// The doubts of a run, like `16 odd`.
-fn doubts(run: &Run) -> Vec<String> {
-    let doubts = run.report["doubts"].as_array().unwrap().iter();
-    doubts.map(|doubt| format!("{} {}", &text(&doubt["date"])[8..], text(&doubt["kind"]))).collect()
 }
 
 /// The day waits, and the report, standard error and those who ask the service are told why.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::update_days::{Fixture, Market, Run, days, text};
+use crate::update_guards::doubts;
 use crate::update_program::{command, texts};
 
 /// A market of 120 issues, with the rows and the list of each day of December 2025; a list of 0 is none.
@@ -269,12 +270,6 @@ fn the_first_days_of_a_first_run_wait_for_those_after_them() {
     let run = fixture.update("--as-of 2025-12-17");
     assert_eq!((run.code, run.asked.join(" ")), (0, "15 16".to_owned()));
     assert_eq!(fixture.published(), ["15:100", "16:100", "17:100"]);
-}
-
-/// The doubts of a run, like `15 short`.
-fn doubts(run: &Run) -> Vec<String> {
-    let doubts = run.report["doubts"].as_array().unwrap().iter();
-    doubts.map(|doubt| format!("{} {}", &text(&doubt["date"])[8..], text(&doubt["kind"]))).collect()
 }
 
 #[test]

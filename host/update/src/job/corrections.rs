@@ -29,10 +29,6 @@ impl Held {
     }
 }
 
-fn prices(row: &DailyRow) -> [Option<Price>; 4] {
-    [row.open, row.high, row.low, row.close]
-}
-
 /// Whether prices cannot be those of a day with this published row, after this close of the day before: they are
 /// others, and beyond the daily limits around both closes.
 fn is_impossible(row: &DailyRow, known: Option<&DailyRow>, before: Option<Price>) -> bool {
@@ -50,7 +46,7 @@ fn is_impossible(row: &DailyRow, known: Option<&DailyRow>, before: Option<Price>
         limits.contains(low) && limits.contains(high)
     };
     if let Some(known) = known
-        && prices(known) == prices(row)
+        && known.prices() == row.prices()
     {
         // Another factor is as impossible where the prices fitted before, and do not with it.
         let (old, new) = (known.adjustment_factor, row.adjustment_factor);
@@ -86,7 +82,7 @@ impl Job<'_> {
         };
         let is_other = |row: &&DailyRow| {
             let differs = |known: &&DailyRow| {
-                let values = |row: &DailyRow| (prices(row), row.adjustment_factor);
+                let values = |row: &DailyRow| (row.prices(), row.adjustment_factor);
                 values(known) != values(row)
             };
             is_far(row) || by_code.get(&row.code).is_none_or(differs)

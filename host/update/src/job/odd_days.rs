@@ -1,6 +1,7 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
 //! to E5 and E8 to E11 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 and Z2).
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
@@ -352,19 +353,12 @@ impl Job<'_> {
         if is_out {
             return Ok(());
         }
-        let looked_up: SeenDay;
         let others = match (self.seen_days.get(day), stored.get(&day)) {
-            (Some(known), _) => known,
-            (None, Some(rows)) if !self.is_on_its_way(day) => {
-                looked_up = seen(rows);
-                &looked_up
-            }
-            _ => {
-                looked_up = seen(&self.rows_of(day)?);
-                &looked_up
-            }
+            (Some(known), _) => Cow::Borrowed(known),
+            (None, Some(rows)) if !self.is_on_its_way(day) => Cow::Owned(seen(rows)),
+            _ => Cow::Owned(seen(&self.rows_of(day)?)),
         };
-        let (found, beside) = (seen(rows), (day, others));
+        let (found, beside) = (seen(rows), (day, &*others));
         let priceless =
             priceless(&found, beside, PRICED_PERCENT_MIN).map(|found| found.to_string());
         let jump = || jump(&found, beside, self.is_young(date));

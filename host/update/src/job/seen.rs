@@ -28,7 +28,7 @@ pub(super) struct Seen {
 impl From<&DailyRow> for Seen {
     fn from(row: &DailyRow) -> Self {
         Self {
-            prices: [row.open, row.high, row.low, row.close],
+            prices: row.prices(),
             volume: row.volume.unwrap_or(0),
             factor: row.adjustment_factor,
             is_adjusted: row.source.is_adjusted(),
@@ -80,9 +80,8 @@ pub(super) fn far_volumes(found: &SeenDay, others: &SeenDay) -> (u64, u64) {
     let (mut far, mut all) = (0, 0);
     for (code, Seen { volume, .. }) in found {
         let other = others.get(code).map_or(0, |other| other.volume);
-        let is_compared = *volume > 0 && other > 0;
-        all += u64::from(is_compared);
-        far += u64::from(is_compared && is_far_volume(*volume, other));
+        all += u64::from(*volume > 0 && other > 0);
+        far += u64::from(is_far_volume(*volume, other));
     }
     (far, all)
 }
@@ -211,7 +210,7 @@ impl Job<'_> {
         let far = rows.iter().filter_map(|row| {
             let factor = row.adjustment_factor.filter(|_| !row.source.is_adjusted())?;
             let base = close_before(row.code, factor, days.iter().copied())?;
-            let mut prices = Seen::from(row).prices.into_iter().flatten();
+            let mut prices = row.prices().into_iter().flatten();
             let price = prices.find(|price| is_far(*price, base))?;
             Some(FarRow { code: row.code, price, base })
         });
