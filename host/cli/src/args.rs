@@ -183,7 +183,7 @@ pub(crate) enum StrategyCommand {
     /// Part of an installation: runs then compile nothing, whatever is in the cache. The code goes into
     /// the folder of the strategies beside the program, in place of what this command compiled before;
     /// files of others stay.
-    Compile,
+    Compile(StrategyCompileArgs),
     /// List the limits of strategies and formula modules, which `--limit` changes.
     Limits(StrategyLimitsArgs),
 }
@@ -497,6 +497,8 @@ Examples:
   kumiki replay verify runs/mine --data data --strategy ./my_strategy.wasm --format json
 
 Files in the folder that the run does not write are named, not looked at, and change no exit code.
+The strategy has the limits that the folder says, unless --limit says another: that limit is not
+compared, what comes out is. The compile limit is at least the default.
 
 Exit codes:
   0  the same came out
@@ -523,6 +525,9 @@ pub(crate) struct VerifyArgs {
     /// Where the built-in strategies are.
     #[arg(long, value_name = "DIR", env = "KUMIKI_STRATEGIES")]
     pub(crate) strategies: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -743,6 +748,12 @@ pub(crate) struct StrategyListArgs {
     pub(crate) folders: FolderArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct StrategyCompileArgs {
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
 /// What guests may use and cause.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LimitArgs {
@@ -753,6 +764,11 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
+    /// The limits that were asked for.
+    pub(crate) fn changes(&self) -> &[LimitChange] {
+        &self.changes
+    }
+
     /// The limits of a strategy.
     pub(crate) fn of_strategy(&self) -> Result<Limits, LimitError> {
         Limits::default().changed(&self.changes)

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
         data: args.data.clone(),
         strategy: args.strategy.clone(),
         strategies: Strategies { folder, cache, shipped: None },
+        limits: args.limits.changes().to_vec(),
     };
     let found = match request.run(&mut Screen::new(&interrupt, args.quiet)) {
         Ok(found) => found,
@@ -73,6 +74,9 @@ fn print_table(found: &Verification) {
         return;
     }
     println!("the run: window {}, event log {}", found.window, found.event_log_digest);
+    for limit in &found.limits_changed {
+        println!("limit {}: {} in place of the run's {}", limit.what, limit.is, limit.was);
+    }
     for run in &found.runs {
         let path = run.path;
         if run.differences.is_empty() {

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use atomic_file::AtomicFolder;
-use replay::strategies::Strategies;
+use replay::strategies::{Loading, Strategies};
 use sandbox::CacheOutcome;
 
 use crate::Ending;
+use crate::args::StrategyCompileArgs;
 use crate::paths;
 
 /// Names the files of the folder that this command wrote, one in each line.
@@ -24,7 +25,8 @@ const COMPONENTS: &str = "components";
 const ENDING: &str = "cwasm";
 
 /// Runs the command.
-pub(crate) fn run() -> Result<Ending> {
+pub(crate) fn run(args: &StrategyCompileArgs) -> Result<Ending> {
+    let loading = Loading { limits: args.limits.of_strategy()?, ..Loading::default() };
     let folder = paths::strategies_folder(None)?;
     let compiled = paths::compiled_folder(&folder);
     let mut strategies = Strategies { folder, cache: PathBuf::new(), shipped: None };
@@ -40,7 +42,7 @@ pub(crate) fn run() -> Result<Ending> {
         .with_context(|| format!("cannot write beside {}", compiled.display()))?;
     strategies.cache = unfinished.unfinished_path().to_owned();
     for name in &names {
-        let module = strategies.load(name)?;
+        let module = strategies.load_with(name, &loading)?;
         if let CacheOutcome::NotKept(reason) = module.cache_outcome() {
             bail!("the compiled strategy {name} could not be kept: {reason}");
         }

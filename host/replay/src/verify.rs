@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::fault::Fault;
-use domain::guest_limit::LimitChange;
+use domain::guest_limit::{LimitChange, LimitError};
 use domain::limits::WINDOW_ROWS_MAX;
 use domain::{GuestLimit, InstrumentId, Money, TsNanos};
 use exchange::ExecutionModel;
@@ -52,6 +52,8 @@ pub struct VerifyRequest {
     pub strategy: Option<String>,
     /// Where strategies are. The cache has to be an empty folder.
     pub strategies: Strategies,
+    /// Limits in place of those that the run had. Their values are not compared; what comes out is.
+    pub limits: Vec<LimitChange>,
 }
 
 /// Why a run cannot be made again.
@@ -94,6 +96,9 @@ pub enum VerifyError {
         "the run in {0} was interrupted by a person, and it has no record of where; only a run that ended, or that a client of the engine stopped, can be made again"
     )]
     Interrupted(PathBuf),
+    /// A limit that was asked for is none.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// The run could not be made.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -134,6 +139,8 @@ pub struct Verification {
     pub event_log_digest: String,
     /// Trades that were handed over at once in that run.
     pub window: u64,
+    /// Limits that were not those of the run, as asked.
+    pub limits_changed: Vec<Difference>,
     /// The runs that were made, one for each call path.
     pub runs: Vec<RunAgain>,
     /// What is in the folder that the run does not write; none where nothing was run.
@@ -224,15 +231,18 @@ impl VerifyRequest {
         }
         let reworded = reworded(&text, &manifest);
         let request = self.request(&recorded)?;
+        let mut manifest = manifest;
+        let limits_changed = self.limits_changed(&mut manifest);
         let was_stopped = recorded.status == RunStatus::Interrupted.as_str();
         if was_stopped && !self.script(&request.data.instruments)?.stops() {
             return Err(VerifyError::Interrupted(self.folder.clone()));
         }
-        let module = load(&request, None, observer)?;
+        let module = self.load(&request, None, observer)?;
         let mut found = Verification {
             inputs_changed: self.settings_changed(&recorded)?,
             event_log_digest: recorded.event_log_digest.clone(),
             window: recorded.window,
+            limits_changed,
             runs: Vec::new(),
             others: None,
         };
@@ -249,7 +259,7 @@ impl VerifyRequest {
         let mut modules = vec![module];
         // Where the direct path cannot be taken there is no other than the general one.
         if modules[0].call_path() == CallPath::Direct {
-            modules.push(load(&request, Some(CallPath::General), observer)?);
+            modules.push(self.load(&request, Some(CallPath::General), observer)?);
         }
         for (other, module) in modules.iter().enumerate() {
             // The first one is called as it was in the run.
@@ -382,7 +392,7 @@ impl VerifyRequest {
         Err(self.damaged(&format!("its strategy `{name}` is no built-in one; name the file")))
     }
 
-    /// The limits of a manifest.
+    /// The limits of a manifest, and those that are asked for in their place.
     fn limits(&self, recorded: &BTreeMap<String, u64>) -> Result<Limits, VerifyError> {
         let mut limits = Limits::default();
         for limit in GuestLimit::ALL {
@@ -391,20 +401,39 @@ impl VerifyRequest {
             let changed = limits.changed(&[LimitChange { limit: *limit, value: *value }]);
             limits = changed.map_err(|error| self.damaged(&error))?;
         }
-        Ok(limits)
+        Ok(limits.changed(&self.limits)?)
     }
-}
 
-/// The strategy, compiled anew. How long that took when the run was made is no part of it.
-fn load(
-    request: &RunRequest,
-    call_path: Option<CallPath>,
-    observer: &dyn RunObserver,
-) -> Result<StrategyModule, RequestError> {
-    let compile_ms = request.limits.compile_ms.max(Limits::default().compile_ms);
-    let limits = Limits { compile_ms, ..request.limits };
-    let patient = RunRequest { limits, ..request.clone() };
-    patient.load_strategy(call_path, &|| observer.is_cancelled())
+    /// Puts the limits that are asked for into the manifest that the new one is held against, and says
+    /// which were others there.
+    fn limits_changed(&self, manifest: &mut Value) -> Vec<Difference> {
+        let mut changed = Vec::new();
+        for LimitChange { limit, value } in &self.limits {
+            let is = Value::from(*value);
+            let was = std::mem::replace(&mut manifest["limits"][limit.name()], is.clone());
+            if was != is {
+                let what = limit.name().to_owned();
+                changed.push(Difference { what, was: was.to_string(), is: is.to_string() });
+            }
+        }
+        changed
+    }
+
+    /// The strategy, compiled anew. How long that took when the run was made is no part of it, so it has
+    /// the default time, unless somebody asks for another.
+    fn load(
+        &self,
+        request: &RunRequest,
+        call_path: Option<CallPath>,
+        observer: &dyn RunObserver,
+    ) -> Result<StrategyModule, RequestError> {
+        let mut limits = request.limits;
+        if self.limits.iter().all(|change| change.limit != GuestLimit::Compile) {
+            limits.compile_ms = limits.compile_ms.max(Limits::default().compile_ms);
+        }
+        let patient = RunRequest { limits, ..request.clone() };
+        patient.load_strategy(call_path, &|| observer.is_cancelled())
+    }
 }
 
 /// The general path's adapters use fuel of their own at each call of the host: with so many times as much it

@@ -97,7 +97,8 @@ pub const DEFINITIONS: [(&str, &str, &str, &str); 9] = [
         "text",
         "`yes`: the run was made again with window 1, in which no trade is in the strategy's memory \
          before its time, and its event log was the same. `saw the future`: it was not the same; the \
-         run is not ranked. Missing: the run was not made again.",
+         run is not ranked. Missing, and on the page `not made again`: only the best of a sweep are \
+         (`--verify`), and the runs that its walk forward chose.",
     ),
 ];
 

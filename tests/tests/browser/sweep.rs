@@ -5,7 +5,9 @@ use tests::user_folder::UserFolder;
 
 use crate::common::{browser, expect_japanese, expect_unharmed, hostile_strategy, plain, run};
 
-const SWEEP: &str = "replay sweep --data data --instrument 7203.TSE --quiet --verify 2";
+const SWEEP: &str = "replay sweep --data data --instrument 7203.TSE --quiet";
+/// Of a run that was not held against window 1.
+const NOT_AGAIN: &str = "not made again";
 
 /// A column of the table of runs, by the start of its head, and how it is sorted.
 fn column(browser: &mut Browser, head: &str) -> (Vec<String>, String) {
@@ -79,6 +81,24 @@ fn a_sweep_is_shown_and_sorted_as_its_table_says() {
     browser.press("ArrowUp");
     assert_ne!(browser.text("#heat-readout"), here);
     browser.expect_quiet(&file_address(&page));
+}
+
+/// The runs that the page opens with are those that were made again with window 1; it says of the others
+/// that they were not.
+#[test]
+fn a_sweep_opens_with_the_runs_that_were_made_again() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::with_sample(2, 1_500);
+    let grid = "sma-cross --grid fast=5:15:5 --grid slow=20:40:10 --same-day-round-trips allow";
+    for (verified, at_first) in [(0, [NOT_AGAIN; 9].as_slice()), (4, &["yes"; 4])] {
+        user.good(&format!("{SWEEP} {grid} --verify {verified} --top 4 --out best-{verified}"));
+        browser.open_file(&user.path(&format!("best-{verified}/sweep.html")));
+        assert_eq!(column(&mut browser, "Verified").0, at_first);
+    }
+    assert!(browser.text("#top-hint").starts_with("4 of 9 runs"));
+    browser.click("#more");
+    let expected = [["yes"; 4].as_slice(), &[NOT_AGAIN; 5]].concat();
+    assert_eq!(column(&mut browser, "Verified").0, expected);
 }
 
 #[test]

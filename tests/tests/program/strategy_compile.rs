@@ -31,8 +31,13 @@ impl Installation {
 
     /// Compiles; gives the exit code, and what it said.
     fn compile(&self) -> (Option<i32>, String, String) {
+        self.compile_with(&[])
+    }
+
+    fn compile_with(&self, options: &[&str]) -> (Option<i32>, String, String) {
         let mut command = Command::new(self.path("kumiki"));
-        let output = command.args(["strategy", "compile"]).env_remove("KUMIKI_STRATEGIES").output();
+        command.args(["strategy", "compile"]).args(options);
+        let output = command.env_remove("KUMIKI_STRATEGIES").output();
         let output = output.unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
@@ -84,8 +89,13 @@ fn only_what_it_wrote_is_removed_and_only_after_success() {
     assert_eq!(code, Some(1), "{errors}");
     assert!(first.iter().all(|(name, bytes)| here.compiled().get(name) == Some(bytes)));
 
-    // The code of a strategy that is another one goes.
+    // Nor where compiling would take more than somebody allows.
     here.install("two.wasm", &bytes("sma-cross"));
+    let (code, _, errors) = here.compile_with(&["--limit", "function=10"]);
+    assert!(code == Some(3) && errors.contains("--limit function="), "{errors}");
+    assert!(first.iter().all(|(name, bytes)| here.compiled().get(name) == Some(bytes)));
+
+    // The code of a strategy that is another one goes.
     let (code, out, errors) = here.compile();
     assert_eq!((code, out.as_str()), (Some(0), "one\ntwo\n"), "{errors}");
     let second = here.compiled();

@@ -259,6 +259,42 @@ fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
     );
 }
 
+/// The folder says what a strategy may use, and somebody else may have written it: the user's own limits
+/// come before it. Only what comes out is compared then.
+#[test]
+fn a_limit_of_the_user_stands_in_place_of_that_of_the_run() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run --limit memory=1GiB,log=1MiB"));
+    let (said, value) = verified(&user, "run --limit memory=32MiB,compile=200000");
+    assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{said:?}");
+    let expected = json!([
+        { "what": "memory", "was": "1073741824", "is": "33554432" },
+        { "what": "compile", "was": "300000", "is": "200000" },
+    ]);
+    assert_eq!(value["found"]["limits_changed"], expected);
+    let said = user.said("replay verify run --quiet --limit memory=32MiB");
+    assert!(
+        said.out.contains("limit memory: 33554432 in place of the run's 1073741824"),
+        "{said:?}"
+    );
+    // Where the strategy needs more, something else comes out.
+    let (said, value) = verified(&user, "run --limit memory=64KiB");
+    assert_eq!((said.code, value["verdict"].as_str()), (4, Some("different")), "{said:?}");
+    let told = value["found"]["runs"][0]["differences"].to_string();
+    assert!(told.contains("`--limit memory=128KiB` allows more"), "{told}");
+    assert!(!told.contains("limits"), "{told}");
+    let (said, _) = verified(&user, "run --limit compile=1");
+    assert!(said.code == 3 && said.errors.contains("--limit compile="), "{said:?}");
+    for (limits, expected) in [
+        ("memory=1MiB,memory=2MiB", "the limit memory is given twice"),
+        ("memory=2GiB", "is too much for the limit memory"),
+        ("memroy=1MiB", "memroy"),
+    ] {
+        let (_, errors) = user.bad(&format!("replay verify run --quiet --limit {limits}"));
+        assert!(errors.contains(expected), "{limits}: {errors}");
+    }
+}
+
 /// What was changed in the manifest is not what the run was made from: the data are the same.
 #[test]
 fn a_manifest_whose_words_were_forged_is_different() {

@@ -305,8 +305,9 @@ function tellRun(cell, x, y) {
 // Tables
 
 const SHOWN = ["sharpe", "return", "max_drawdown", "equity_end", "round_trips", "win_rate", "fills", "turnover", "commission"];
-const PAGE = 50;
-const order = { by: MANIFEST.rank_by, axis: null, down: false, shown: PAGE };
+const MORE = 200;
+// At first the best, which were made again with window 1, and not those after them.
+const order = { by: MANIFEST.rank_by, axis: null, down: false, shown: MANIFEST.verify || 10 };
 
 function headCell(row, text, className, sort, sorted) {
   const cell = element("th", sort ? undefined : text, className);
@@ -363,7 +364,7 @@ function runsTable() {
   table.replaceChildren(top, body);
   const more = byId("more");
   more.hidden = order.shown >= runs.length;
-  more.textContent = t("showMore", { count: Math.min(PAGE * 4, runs.length - order.shown) });
+  more.textContent = t("showMore", { count: Math.min(MORE, runs.length - order.shown) });
   byId("top-hint").textContent = t(FOLDS.length ? "runsShownWindows" : "runsShown", { shown: wholeNumber(Math.min(order.shown, runs.length)), count: wholeNumber(runs.length) });
 }
 
@@ -386,7 +387,7 @@ function runRow(run) {
 
 function verdict(run) {
   if (sawFuture(run)) return t("sawFuture");
-  return RUNS.verified[run] ? t("yes") : NONE;
+  return t(RUNS.verified[run] ? "yes" : "notMadeAgain");
 }
 
 function luckTable() {
@@ -489,7 +490,7 @@ showPage(() => {
     map();
   }
   walk();
-  byId("more").addEventListener("click", () => { order.shown += PAGE * 4; runsTable(); });
+  byId("more").addEventListener("click", () => { order.shown += MORE; runsTable(); });
   runsTable();
   luckTable();
   madeFrom();
