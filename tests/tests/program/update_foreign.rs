@@ -163,6 +163,27 @@ fn links_are_not_the_job_s_files() {
 
 #[cfg(unix)]
 #[test]
+fn a_combined_database_behind_a_link_is_not_left_behind() {
+    let fixture = published(market());
+    let mother = DataDir::new(fixture.path()).mother();
+    let elsewhere = fixture.path().join("elsewhere.db");
+    fs::rename(&mother, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &mother).unwrap();
+    let before = fs::read(&elsewhere).unwrap();
+    fixture.change(|market| _ = market.days.insert("20251217", 20));
+    for _ in 0..2 {
+        let errors = failing(&fixture, "--as-of 2025-12-17");
+        assert!(errors.contains("mother.db cannot be used: it is a link"), "{errors}");
+        assert!(mother.is_symlink() && fs::read(&elsewhere).unwrap() == before);
+    }
+    fs::remove_file(&mother).unwrap();
+    fs::rename(&elsewhere, &mother).unwrap();
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert_eq!(fixture.published(), ["15:20", "16:20", "17:20"]);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_pipe_in_the_place_of_a_file_holds_nothing_up() {
     let fixture = published(market());
     let pipe = fixture.path().join("jp").join("stocks_daily").join("1301.db");

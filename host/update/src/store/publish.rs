@@ -82,6 +82,12 @@ fn may_replace(
     aside: &Path,
 ) -> Result<(), StoreError> {
     let path = paths.data().mother();
+    // A new file would take the link's place, and what it leads to would stay as it is.
+    if path.is_symlink() {
+        let what = "it is a link, and a publication would put a file in its place; move the file that it \
+            leads to here, or make one of the folders above it the link";
+        return Err(StoreError::Unusable { path, what: what.to_owned() });
+    }
     if !is_there(&path) || is_own(connection, paths)? {
         return Ok(());
     }
