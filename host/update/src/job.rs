@@ -35,6 +35,7 @@ mod report;
 /// | D9 | closed in the vendor's calendar and open by the law's, from the first that is published or looked at on, without rows | asked for, where it is of the last 20 weekdays: with rows that make it complete it is open, as D8; else closed, and told as a doubt by each run, until `--accept` names it: then it is closed for good |
 /// | D10 | as D9, three or more of them in a row | as D9, and the run ends as incomplete; `--accept` of one counts for the row |
 /// | D11 | open in the vendor's calendar and closed by the law's, up to the last published day, without rows, and closed by the calendar before or known to have none | closed, and told as a doubt, until `--accept` names it |
+/// | D12 | due and open by the law, of which all sources that can be asked have nothing, once `--accept` names it | closed, until `--accept` names it again: then it is asked for as before |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
 /// | C2 | without such a list, with as many rows as 99 % of those of the last complete day before it and with rows of 99 % of its issues, less by 1 % a month between; and with those of 99 % of the issues of the nearest believed list, less by 1 % a month between; where none of the last 20 days has 99 % of that one's rows, it is left out of account. A run over 60 days asks for the lists of the first day of each week only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
@@ -49,17 +50,22 @@ mod report;
 /// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored, or none at all where over 1 % of them are the vendor's, or all, and `--accept` has not named the day since it had some | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
 /// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three; without a list, new and not complete by C2, of issues that the day of C2 does not have, or had again, of issues that neither it nor the days beside it nor the nearest list have | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
 /// | E2 `one yen` | with over half of its priced issues, at least 30, at a close of 1 yen | odd, as above |
-/// | E3 `repeated` | with over a tenth of its traded issues, at least 30, with the prices and the volume, or with four prices that moved, of one of the ten complete days before it or of the one after it | odd, as above |
+/// | E3 `repeated` | with over a tenth of its traded issues, at least 30, with the prices and the volume, or with four prices that moved, of one of the ten complete days before it or of the one after it; or with the closes of over 40 % of them, at least 30, of the complete day up to 14 days before it | odd, as above |
 /// | E4 `no volume` | with prices of at least 30 issues, of which under 90 % have a volume | odd, as above |
 /// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
-/// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in, or volumes over 100 times away from the published ones, or a factor with which its prices fit no longer | odd, as above: it stays as it was |
-/// | E7 | published, with rows that come otherwise than as a whole, of over 1 % of its issues and at least three | E2 to E6 and E8 to E11 hold for the day as it would be with all of them: none of them is stored where it is odd |
-/// | E8 `priceless` | of whose rows a smaller share has a price than half of that share on the complete business day before it, so that at least 30 prices are missing; but for 2020-10-01 | odd, as above |
-/// | E9 `jump` | with closes as in Z2 of over 20 % of its issues, at least 30 | odd, as above |
-/// | E10 `volumes` | with volumes of over half of its traded issues, at least 30, that are over 100 times away from those of the complete business day before it | odd, as above |
+/// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in, or volumes over 100 times away from the published ones as well as from those of the complete day before it, or a factor with which its prices fit no longer | odd, as above: it stays as it was |
+/// | E7 | published, with rows that come otherwise than as a whole, of over 1 % of its issues and at least three | E2 to E6 and E8 to E12 hold for the day as it would be with all of them: none of them is stored where it is odd |
+/// | E8 `priceless` | of whose rows a smaller share has a price than half of that share on the complete day up to 14 days before it, so that at least 30 prices are missing; but for 2020-10-01 | odd, as above |
+/// | E9 `jump` | with prices of over 20 % of its issues, at least 30, beyond the daily limits around the closes of the complete day up to 14 days before it, factors counted in; after missing business days beyond those of twice the width for each day. Prices that a source has adjusted itself are held against its own, and on days of the last week against all | odd, as above |
+/// | E10 `volumes` | with volumes of over 20 % of its traded issues, at least 30, that are over 100 times away from those of the complete day up to 14 days before it, or of over half of them over 10 times | odd, as above |
 /// | E11 `far` | with rows of over 1 %, at least three, that have a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in; fewer of them are left out up to 1 % (Q5 of [`SourceKind`]) | odd, as above |
-/// | Z1 `priceless` | complete, of whose rows a smaller share has a price than 90 % of that share on the complete business day before it, so that at least 30 prices are missing | published, and told as a doubt when it is had and for 20 weekdays, unless `--accept` names it |
-/// | Z2 `jump` | complete, with a close that no price limit allows after that of the complete business day before it: under 40 % or over 160 %, and over 60 yen away, splits counted in | as Z1. Prices that a source has adjusted itself are compared on days of the last week only, and those of other rows that tell no factor not at all |
+/// | E12 `turnovers` | with turnovers of over 20 % of its traded issues, at least 30, that are under half of low times volume or over twice high times volume | odd, as above |
+/// | E13 | odd by E1 to E5 or E8 to E12, of the last 20 weekdays, once `--accept` has named it | taken, by later runs too |
+/// | Z1 `priceless` | complete, of whose rows a smaller share has a price than 90 % of that share on the complete day up to 14 days before it, so that at least 30 prices are missing; but for 2020-10-01 | published, and told as a doubt when it is had and for 20 weekdays, until `--accept` names it |
+/// | Z2 `jump` | complete, with a close that no price limit allows after that of the complete business day before it: under 40 % or over 160 %, and over 60 yen away, splits counted in; or with prices of over 1 % of its issues, at least three, beyond the daily limits around those closes | as Z1. Prices that a source has adjusted itself are compared with its own, and with others on days of the last week only, and those of other rows that tell no factor not at all |
+/// | Z3 `volumes` | complete, with volumes as in E10 of over 5 % of its traded issues, at least 30 | as Z1 |
+/// | Z4 | complete, of the last 20 weekdays, of which an earlier run refused an answer, and none was taken since | told as a doubt by each run, until `--accept` names it |
+/// | Z5 | complete or due, of the last 20 weekdays, of which odd rows were left out (Q1 and Q5 of [`SourceKind`]) | told as a doubt by each run until a source has it without one (B2) |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
 /// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between, up to 5 % | list believed |
 /// | L3 | whose list shrank by more | list believed if it has at most 5 % less and its own day's rows meet it to 99 % both ways, or another run is given the list of a later date with as many, to 1 %; with over 5 % less, whatever comes later, only once `--accept` names the date, and a doubt until then; else told and not used, and the day is judged with it then |
@@ -70,7 +76,7 @@ mod report;
 /// | P3 | as P2, with `--publish-incomplete`, which may name the days | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
-/// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run |
+/// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run; of the last 20 weekdays until `--accept` names it, as S2 |
 /// | S2 | complete, of the last 20 weekdays, with over 1 % fewer rows than one of the five complete days before it, and not than those after it | told as a doubt; of days in a row the first |
 /// | S3 | the last complete one, with under 95 % of the most rows of the last 20 complete days | told as a doubt, which a slow sinking never is by S2 |
 /// | K1 | asked of a vendor that refuses the key | the run fails, whatever other sources gave; what came is stored and published |
@@ -144,7 +150,7 @@ pub struct JobOptions {
     /// Complete days before those that are wanted of which the vendor is asked again (rule B4).
     pub recheck: usize,
     /// Days of which an answer is taken, and a list of issues or a calendar believed, whatever speaks against it
-    /// (rules C2, C8, C12, D8 to D11, E1 to E11, L3, L4, Q5, R6 and R8); the report names those against which nothing does.
+    /// (rules C2, C8, C12, D8 to D12, E1 to E12, L3, L4, Q5, R6 and R8); the report names those against which nothing does.
     /// The run begins with the first of them.
     pub accept: Vec<JstDate>,
 }
@@ -479,6 +485,15 @@ impl<'a> Job<'a> {
             self.accepted.insert(date);
         }
         is_accepted
+    }
+
+    /// The same, and of the last weeks also whether the user did so in an earlier run: who has looked at a day is not
+    /// asked about it each evening.
+    fn accept_for_good(&mut self, date: JstDate) -> bool {
+        if self.accept(date) {
+            self.state.accepted.insert(date);
+        }
+        self.state.accepted.contains(&date)
     }
 
     fn day(&mut self, date: JstDate) -> &mut DayState {

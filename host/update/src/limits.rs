@@ -81,9 +81,18 @@ pub const JUMP_YEN_MIN: i64 = 60;
 pub const FAR_TIMES: f64 = 10.0;
 /// but for cheap issues, whose limits are wide: up to so many yen.
 pub const FAR_YEN_MIN: i64 = 60;
-/// How many times a volume may be another one, where those of most issues are held against each other, or those of
+/// Percent of the issues that may have a price beyond the daily limits on one day before it is told as a doubt: those
+/// whose limits the exchange has widened, and splits that are not told yet.
+pub const BEYOND_PERCENT_MAX: u64 = 1;
+/// How many times a volume may be another one, where those of single issues are held against each other, or those of
 /// a correction.
 pub const VOLUME_TIMES: u64 = 100;
+/// Percent of the traded issues whose volumes may be so far from those of the day before; with more the day is odd,
+pub const FAR_VOLUMES_PERCENT_MAX: u64 = 20;
+/// and with more than these it is told as a doubt. Issues that trade a few times a day do it by chance.
+pub const STRANGE_VOLUMES_PERCENT_MAX: u64 = 5;
+/// How many times a volume may be another one, of half of all traded issues.
+pub const MARKET_VOLUME_TIMES: u64 = 10;
 /// Calendar days to the complete day before, up to which closes and prices are held against it.
 pub const BESIDE_DAYS_MAX: u64 = 14;
 /// Complete days before a day whose prices and volume it is held against.
@@ -91,6 +100,13 @@ pub const REPEATED_DAYS: usize = 10;
 /// Percent of the traded issues that may have prices and volume of another day; with more the day is odd. Issues
 /// that trade a few times a day do it by chance.
 pub const REPEATED_PERCENT_MAX: u64 = 10;
+/// Percent of the traded issues that may have the close of the day before; with more the day is odd. On quiet days of
+/// low prices a sixth of the market has.
+pub const SAME_CLOSES_PERCENT_MAX: u64 = 40;
+/// Percent of the traded issues whose turnover may not fit to their prices and volume; with more the day is odd.
+pub const TURNOVERS_PERCENT_MAX: u64 = 20;
+/// How many times a turnover may be further away than the lowest and highest price allow.
+pub const TURNOVER_TIMES: f64 = 2.0;
 /// Percent of the issues that may split on one day; with more the day is odd.
 pub const SPLITS_PERCENT_MAX: u64 = 20;
 /// Issues of a day that a doubt names; more are counted.

@@ -26,6 +26,12 @@ fn with_wednesday(alter: fn(&mut Value)) -> Fixture {
 fn set<const ISSUES: usize>(row: &mut Value, values: &[(&str, Value)]) {
     if row["Date"] == WEDNESDAY && number(row) < ISSUES {
         values.iter().for_each(|(name, value)| row[*name] = value.clone());
+        let told = |name: &str| row[name].as_f64();
+        if let (Some(low), Some(volume)) = (told("L"), told("Vo"))
+            && values.iter().all(|(name, _)| *name != "Va")
+        {
+            row["Va"] = json!(low * volume);
+        }
     }
 }
 
@@ -49,7 +55,7 @@ type Alter = fn(&mut Value);
 /// E3, E4 and E8 to E11.
 #[test]
 fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user() {
-    let cases: [(Alter, &str); 7] = [
+    let cases: [(Alter, &str); 11] = [
         (
             tuesday::<30, 0>,
             "repeated: 30 of the 200 issues with a volume have the prices of 2025-12-16",
@@ -67,12 +73,28 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
             "priceless: 99 of its 200 rows have a price, and on 2025-12-16 200 of 200 have",
         ),
         (
-            |row| priced::<41>(row, 350),
-            "jump: the closes of 41 of 200 issues are further from those of 2025-12-16",
+            |row| priced::<41>(row, 167),
+            "jump: the prices of 41 of 200 issues are beyond the daily limits around the closes of 2025-12-16",
         ),
         (
-            |row| set::<101>(row, &[("Vo", json!(1))]),
-            "volumes: those of 101 of 200 issues are over 100 times away",
+            |row| set::<41>(row, &[("H", json!(167))]),
+            "jump: the prices of 41 of 200 issues are beyond the daily limits around the closes of 2025-12-16",
+        ),
+        (
+            |row| set::<41>(row, &[("Vo", json!(1))]),
+            "volumes: those of 41 of 200 issues are over 100 times away from those of 2025-12-16",
+        ),
+        (
+            |row| set::<101>(row, &[("Vo", json!(1_000))]),
+            "volumes: those of 101 of 200 issues are over 10 times away from those of 2025-12-16",
+        ),
+        (
+            |row| set::<41>(row, &[("Va", json!(1_000))]),
+            "turnovers: those of 41 of 200 issues do not fit to their prices and volumes",
+        ),
+        (
+            |row| set::<81>(row, &["O", "H", "L", "C"].map(|name| (name, json!(116)))),
+            "repeated: 81 of the 200 issues with a volume have the closes of 2025-12-16",
         ),
         (|row| priced::<3>(row, 2_000), "far: prices of 3 of 200 issues are over 10 times away"),
     ];
@@ -93,10 +115,12 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
         assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{why}: {run:?}");
     }
     // A little of each is the market's.
-    let cases: [Alter; 4] = [
+    let cases: [Alter; 6] = [
         tuesday::<20, 0>,
         |row| set::<20>(row, &[("Vo", json!(0))]),
-        |row| set::<100>(row, &[("Vo", json!(1))]),
+        |row| set::<29>(row, &[("Vo", json!(1))]),
+        |row| set::<100>(row, &[("Vo", json!(1_000))]),
+        |row| priced::<200>(row, 166),
         without_prices::<10>,
     ];
     for alter in cases {
@@ -136,6 +160,85 @@ fn a_row_with_an_impossible_price_is_left_out_until_the_user_takes_it() {
     assert_eq!(rows(&fixture, "SELECT max(close) FROM daily"), ["118.0"]);
 }
 
+/// E8 to E10 after a business day that is missing: the last complete day tells.
+#[test]
+fn a_day_after_a_missing_one_is_held_against_the_last_complete_day() {
+    let cases: [(Alter, &str); 3] = [
+        (|row| priced::<200>(row, 350), "jump: the prices of 200 of 200 issues are beyond"),
+        (|row| set::<200>(row, &[("Vo", json!(1))]), "volumes: those of 200 of 200 issues"),
+        (without_prices::<150>, "priceless: 50 of its 200 rows have a price, and on 2025-12-15"),
+    ];
+    for (alter, why) in cases {
+        let monday = days([("20251215", 200)]);
+        let fixture = Fixture::new(Market { days: monday, ..Market::default() });
+        assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+        fixture.change(|market| {
+            market.days.extend([("20251216", 100), ("20251217", 200)]);
+            market.alter = Some(alter);
+        });
+        let run = fixture.update("--as-of 2025-12-17");
+        assert_eq!((run.code, doubts(&run)), (3, vec!["17 odd".to_owned()]), "{why}: {run:?}");
+        assert!(run.told.contains(why), "{why}: {}", run.told);
+        assert_eq!(fixture.published(), ["15:200"], "{why}");
+        // What may be after two days is taken.
+        fixture.change(|market| market.alter = Some(|row| priced::<200>(row, 315)));
+        assert_eq!(fixture.update("--as-of 2025-12-17").code, 6);
+        assert_eq!(fixture.published(), ["15:200", "17:200"], "{why}");
+    }
+}
+
+/// C8, E8, Z1: on 2020-10-01 nothing was traded, and no other day is such.
+#[test]
+fn the_day_on_which_the_exchange_failed_is_complete_without_prices() {
+    let before = days([("20200929", 100), ("20200930", 100)]);
+    let fixture = Fixture::new(Market { days: before, ..Market::default() });
+    assert_eq!(fixture.update("--as-of 2020-09-30 --days 2").code, 0);
+    fixture.change(|market| {
+        market.days.insert("20201001", 100);
+        market.alter = Some(|row| {
+            if ["2020-10-01", "2020-10-05"].map(Value::from).contains(&row["Date"]) {
+                ["O", "H", "L", "C", "Vo", "Va"].iter().for_each(|name| row[*name] = Value::Null);
+            }
+        });
+    });
+    let run = fixture.update("--as-of 2020-10-01");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    fixture.change(|market| market.days.extend([("20201002", 100), ("20201005", 100)]));
+    let run = fixture.update("--as-of 2020-10-02");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    assert_eq!(fixture.published(), ["29:100", "30:100", "01:100", "02:100"]);
+    assert_eq!(fixture.update("--as-of 2020-10-05").code, 3);
+    assert_eq!(fixture.published().len(), 4);
+}
+
+/// Z2 and Z3 of a part of the market.
+#[test]
+fn a_part_of_the_market_beyond_its_limits_is_told() {
+    let cases: [(Alter, &str); 2] = [
+        (
+            |row| priced::<3>(row, 167),
+            "jump: the prices of 3 of 200 issues are beyond the daily limits around the closes of 2025-12-16; the \
+             first is 1300",
+        ),
+        (
+            |row| set::<30>(row, &[("Vo", json!(1))]),
+            "volumes: those of 30 of 200 issues are over 100 times away from those of 2025-12-16",
+        ),
+    ];
+    for (alter, what) in cases {
+        let fixture = with_wednesday(alter);
+        for _ in 0..2 {
+            let run = fixture.update("--as-of 2025-12-17");
+            assert_eq!((run.code, doubts(&run)), (0, vec!["17 strange".to_owned()]), "{run:?}");
+            assert_eq!(run.report["doubts"][0]["what"], what);
+        }
+        let run = fixture.update("--as-of 2025-12-17 --accept 2025-12-17");
+        assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    }
+    let run = with_wednesday(|row| priced::<2>(row, 167)).update("--as-of 2025-12-17");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+}
+
 /// Z2, and how readers learn of it.
 #[test]
 fn a_close_beyond_the_price_limits_is_told_to_readers() {
@@ -170,8 +273,77 @@ fn a_correction_with_impossible_volumes_or_factors_is_refused() {
     ];
     for alter in cases {
         fixture.change(|market| market.alter = Some(alter));
-        refused(&fixture, REFETCH, "impossible: it changes the prices of 3 of 200 issues");
+        refused(&fixture, REFETCH, "impossible: 3 of 200 issues would get prices");
     }
+}
+
+/// E6: what was published is not always right. Z4: what was refused is told until an answer is taken.
+#[test]
+fn a_right_correction_of_wrong_volumes_is_taken_and_a_wrong_one_is_not_forgotten() {
+    let fixture = with_wednesday(|row| set::<29>(row, &[("Vo", json!(1))]));
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    let volumes = |fixture: &Fixture| {
+        rows(fixture, "SELECT min(volume) FROM daily WHERE date = '2025-12-17'").concat()
+    };
+    let again = "--as-of 2025-12-17 --days 1 --refetch";
+    assert_eq!(volumes(&fixture), "1.0");
+    fixture.change(|market| market.alter = None);
+    let run = fixture.update(again);
+    assert_eq!((run.code, volumes(&fixture).as_str()), (0, "11700.0"), "{run:?}");
+    // The other way round it is refused, and told by the runs after it.
+    fixture.change(|market| market.alter = Some(|row| set::<29>(row, &[("Vo", json!(1))])));
+    let run = fixture.update(again);
+    assert_eq!((run.code, doubts(&run)), (3, vec!["17 refused".to_owned()]), "{run:?}");
+    assert!(run.told.contains("impossible: 29 of 200 issues would get prices"), "{}", run.told);
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-12-17");
+        assert_eq!((run.code, doubts(&run)), (0, vec!["17 strange".to_owned()]), "{run:?}");
+        let what = "an earlier run refused an answer for it, and none was taken since";
+        assert_eq!(run.report["doubts"][0]["what"], what);
+    }
+    fixture.change(|market| market.alter = None);
+    assert_eq!(doubts(&fixture.update(again)), [""; 0]);
+    assert_eq!(doubts(&fixture.update("--as-of 2025-12-17")), [""; 0]);
+}
+
+/// E13: who has accepted a day is not asked again by the next runs, which have it again.
+#[test]
+fn an_accepted_day_stays_accepted() {
+    let fixture = with_wednesday(without_prices::<101>);
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 3);
+    let run = fixture.update("--as-of 2025-12-17 --accept 2025-12-17");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    fixture.change(|market| _ = market.days.insert("20251218", 200));
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-12-18 --recheck 3");
+        assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+        assert!(run.asked.contains(&"17".to_owned()), "{run:?}");
+    }
+    assert_eq!(fixture.published().len(), 4);
+}
+
+/// D12: the exchange was closed, and nobody says so but the user.
+#[test]
+fn a_day_of_which_nobody_has_anything_is_closed_by_the_user_s_word() {
+    let fixture = published();
+    fixture.change(|market| {
+        market.divisions = Some(BTreeMap::new());
+        market.days.insert("20251218", 200);
+    });
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-12-18");
+        assert_eq!((run.code, run.report["gaps"].as_array().unwrap().len()), (6, 1), "{run:?}");
+    }
+    let run = fixture.update("--as-of 2025-12-18 --accept 2025-12-17");
+    assert_eq!((run.code, &run.report["gaps"]), (0, &json!([])), "{run:?}");
+    // The vendor's calendar has it open still.
+    let run = fixture.update("--as-of 2025-12-18");
+    assert_eq!((run.code, run.asked.len()), (0, 0), "{run:?}");
+    assert_eq!(rows(&fixture, "SELECT is_open FROM calendar WHERE date = '2025-12-17'"), ["false"]);
+    // It was open after all, and the user says so.
+    fixture.change(|market| _ = market.days.insert("20251217", 200));
+    let run = fixture.update("--as-of 2025-12-18 --accept 2025-12-17");
+    assert_eq!((run.code, fixture.published().len()), (0, 4), "{run:?}");
 }
 
 /// D8, D9: rows say better than a calendar what was open.

@@ -139,7 +139,7 @@ fn a_correction_with_impossible_prices_is_refused() {
         (cheap::<3, 600>, 3),
     ] {
         fixture.change(|market| market.alter = Some(alter));
-        let why = format!("impossible: it changes the prices of {issues} of 200 issues beyond");
+        let why = format!("impossible: {issues} of 200 issues would get prices beyond");
         refused(&fixture, REFETCH, &why);
     }
     // Two of a market may be right, and so are all that stay inside of the limits.
@@ -164,9 +164,9 @@ fn issue_by_issue_a_published_day_is_not_replaced_by_what_no_market_had() {
     let named = format!("{REFETCH} --codes {}", codes.join(" "));
     let fixture = published();
     fixture.change(|market| market.alter = Some(cheap::<199, 1>));
-    refused(&fixture, &named, "impossible: it changes the prices of 199 of 200 issues");
+    refused(&fixture, &named, "impossible: 199 of 200 issues would get prices");
     fixture.change(|market| _ = market.down.insert("20251216"));
-    refused(&fixture, REFETCH, "impossible: it changes the prices of 199 of 200 issues");
+    refused(&fixture, REFETCH, "impossible: 199 of 200 issues would get prices");
     // The rows of the day before.
     let monday: fn(&mut Value) = |row| {
         for (name, value) in [("O", 115), ("H", 117), ("L", 114), ("C", 115), ("Vo", 11_500)] {

@@ -284,7 +284,7 @@ fn a_file_with_the_same_day_twice_gives_it_once() {
     let files = tempfile::tempdir().unwrap();
     let rows = |day: u32, close: u32| -> String {
         let row =
-            |number| format!("2025-12-{day},{},9,9,9,{close},0,0,5,9,1.0\n", 13_000 + 10 * number);
+            |number| format!("2025-12-{day},{},9,9,9,{close},0,0,5,45,1.0\n", 13_000 + 10 * number);
         (0..40).map(row).collect()
     };
     let rows = [rows(15, 9), rows(16, 9), rows(17, 8)].concat().replace(",9,9,9,8,", ",9,9,8,8,");

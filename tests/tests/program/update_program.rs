@@ -114,7 +114,7 @@ pub(crate) fn checked_reports(folder: &Path) -> usize {
 
 pub(crate) fn vendor_row(date: &str, code: &str, close: u32) -> Value {
     json!({ "Date": date, "Code": code, "O": close, "H": close + 2, "L": close - 1, "C": close,
-            "Vo": 100 * close, "Va": 1_000.5, "AdjFactor": 1.0 })
+            "Vo": 100 * close, "Va": f64::from(100 * close * close) + 0.5, "AdjFactor": 1.0 })
 }
 
 /// Three days of two issues, a holiday on Thursday, and a public source for the rest.

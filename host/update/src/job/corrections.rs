@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::instrument::DailyLimits;
 use domain::{JstDate, Price};
 
-use super::odd_days::{Oddity, foreign};
+use super::odd_days::{Oddity, foreign, is_beside};
 use super::refusal::is_too_much;
 use super::seen::is_far_volume;
 use super::{Batch, Job, UpdateError};
@@ -92,16 +92,25 @@ impl Job<'_> {
         if !is_too_much(others.len(), of) {
             return Ok(None);
         }
-        let before = self.complete_rows.range(..date).next_back().map(|(day, _)| *day);
-        let before = match before.filter(|day| self.is_next_business_day(*day, date)) {
-            Some(day) => self.rows_of(day)?,
-            None => Vec::new(),
-        };
+        let day = self.complete_rows.range(..date).next_back().map(|(day, _)| *day);
+        let day = day.filter(|day| is_beside(*day, date));
+        let before = day.map_or(Ok(Vec::new()), |day| self.rows_of(day))?;
+        let is_next = day.is_some_and(|day| self.is_next_business_day(day, date));
         let raw = before.iter().filter(|row| !row.source.is_adjusted());
-        let closes: BTreeMap<IssueCode, Price> =
-            raw.filter_map(|row| Some((row.code, row.close?))).collect();
-        let is_impossible = |row: &&&DailyRow| {
+        let closes: BTreeMap<IssueCode, Price> = raw
+            .clone()
+            .filter_map(|row| Some((row.code, row.close.filter(|_| is_next)?)))
+            .collect();
+        let volumes: BTreeMap<IssueCode, u64> =
+            raw.filter_map(|row| Some((row.code, row.volume?))).collect();
+        // What was published may be wrong: the day before tells.
+        let is_far_from_both = |row: &DailyRow| {
+            let known = volumes.get(&row.code).copied().filter(|known| *known > 0);
             is_far(row)
+                && known.zip(row.volume).is_none_or(|(known, new)| is_far_volume(known, new))
+        };
+        let is_impossible = |row: &&&DailyRow| {
+            is_far_from_both(row)
                 || is_impossible(
                     row,
                     by_code.get(&row.code).copied(),

@@ -341,7 +341,14 @@ impl Job<'_> {
         if far.is_empty() || !are_few || self.accept(date) {
             return Ok(());
         }
+        // What is stored has been accepted.
+        let stored = self.store.rows_of(date)?;
         for row in far {
+            let is_it = |one: &&DailyRow| one.code == row.code;
+            let known = stored.iter().find(is_it).map(DailyRow::prices);
+            if known.is_some() && known == answer.rows.iter().find(is_it).map(DailyRow::prices) {
+                continue;
+            }
             let is_it = |(_, one): &(usize, &DailyRow)| one.code == row.code;
             let Some((place, _)) = answer.rows.iter().enumerate().find(is_it) else { continue };
             let told = answer.rows.remove(place);
@@ -379,6 +386,9 @@ impl Job<'_> {
             self.batch.days.push((date, odd.is_empty()));
         }
         let codes = &self.options.codes;
+        if codes.is_empty() {
+            self.state.refused.remove(&date);
+        }
         if codes.is_empty() && !odd.is_empty() {
             self.state.left_out.insert(date);
             self.state.fetched.remove(&date);

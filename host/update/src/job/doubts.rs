@@ -68,7 +68,7 @@ fn sunk_day(complete: &[(JstDate, u64)]) -> Option<(JstDate, Short)> {
     (*rows * 100 < of * SUNK_PERCENT).then_some((*date, short))
 }
 
-const CLOSED_ALONE: &str = "it counts as closed and is not asked for; where the exchange was open, ask the vendor, and \
+const CLOSED_ALONE: &str = "it counts as closed, and of the last 20 weekdays it is asked for; where the exchange was open, ask the vendor, and \
                             where it was closed, say so with --accept and the date";
 
 impl Job<'_> {
@@ -159,6 +159,8 @@ impl Job<'_> {
             );
             found.entry(date).or_insert(short);
         }
+        // Whoever accepts a day has looked at it.
+        found.retain(|date, short| short.kind == DoubtKind::Sunk || !self.accept_for_good(*date));
         let doubts = found.into_iter().map(|(date, short)| {
             let Short { kind, rows, of } = short;
             let (beside, advice) = match kind {

@@ -7,12 +7,15 @@ use domain::{JstDate, holidays};
 use pricestore::{DatasetStatus, DayDoubt, IncompleteDay};
 
 use super::odd_days::{ADVICE as ODD_ADVICE, Oddity};
-use super::report::{DayOutcome, ShortDayReport};
+use super::plan::last_weekdays;
+use super::report::{DayOutcome, DoubtKind, DoubtReport, ShortDayReport};
 use super::rules::{DueDays, NotDue, Standard, is_day_without_trading, is_enough, is_open};
 use super::slots::Slots;
-use super::{Job, UpdateError, own_folder};
+use super::{DayState, Job, UpdateError, own_folder};
 use crate::fetch_state::FetchState;
-use crate::limits::{BEGIN_PERCENT, DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS};
+use crate::limits::{
+    BEGIN_PERCENT, BETTER_DAYS_MAX, DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS, REPORT_ROWS_MAX,
+};
 use crate::row::{DailyRow, IssueCode};
 
 /// What an answer makes of its day.
@@ -216,6 +219,7 @@ impl Job<'_> {
     pub(super) fn settle(&mut self) -> Result<(), UpdateError> {
         let stored = self.store.known()?.dates;
         let before = self.state.clone();
+        self.close_accepted_days(&stored)?;
         let last_complete = self.state.complete.last().copied();
         let first_published = self.published_range().map(|(first, _)| first);
         let young: BTreeSet<JstDate> =
@@ -257,11 +261,13 @@ impl Job<'_> {
                 self.state.incomplete.insert(*date, expected);
             }
         }
+        let today = self.today();
         let (state, calendar) = (&mut self.state, &self.calendar);
         // What is stored of a closed day is kept in `work/`, and is no day.
-        state
-            .incomplete
-            .retain(|date, _| !state.complete.contains(date) && is_open(calendar, *date));
+        state.incomplete.retain(|date, _| {
+            // A clock that was wrong may have named days that are not over.
+            !state.complete.contains(date) && is_open(calendar, *date) && *date <= today
+        });
         if let Some(named) = &self.options.publish_incomplete {
             let is_named = |date: &JstDate| named.is_empty() || named.contains(date);
             let waiting = stored.keys().filter(|date| !before.is_publishable(**date));
@@ -288,8 +294,48 @@ impl Job<'_> {
         self.tell_days_closed_by_the_vendor();
         self.tell_days_not_covered();
         self.tell_strange_days()?;
+        self.tell_refused_days();
+        self.tell_left_out_days();
+        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX).first().copied();
+        let is_kept = |date: &JstDate| back.is_none_or(|back| *date >= back);
+        self.state.accepted.retain(|date| is_kept(date) || !stored.contains_key(date));
         self.tell_accepted_in_vain();
         if self.state == before { Ok(()) } else { self.save_state() }
+    }
+
+    /// Closes the days that the user accepts and of which nobody has anything (rule D12).
+    fn close_accepted_days(&mut self, stored: &BTreeMap<JstDate, u64>) -> Result<(), UpdateError> {
+        let has_nothing = |day: &DayState| matches!(day.outcome, Some(DayOutcome::NoData));
+        let empty = self.days.iter().filter(|(_, day)| has_nothing(day));
+        let empty: Vec<JstDate> = empty.map(|(date, _)| *date).collect();
+        // Of a day that the law closes the user's word is that it was open (D11).
+        let is_empty = |date: &JstDate| {
+            !stored.contains_key(date) && self.is_due(*date) && !holidays::is_closed(*date)
+        };
+        let empty: Vec<JstDate> = empty.into_iter().filter(is_empty).collect();
+        for date in empty {
+            if self.accept_for_good(date) {
+                self.close(date)?;
+                self.day(date).outcome = Some(DayOutcome::NotDue);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the days of the last weeks of which odd rows were left out (rule Z5).
+    fn tell_left_out_days(&mut self) {
+        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX).first().copied();
+        for date in self.state.left_out.clone() {
+            let is_out = self.report.doubts.len() >= REPORT_ROWS_MAX;
+            if is_out || back.is_none_or(|back| date < back) {
+                continue;
+            }
+            let what = "rows of it are odd and were left out".to_owned();
+            let advice = "their issues lack this day; the report of the run that asked for it names them. The vendor \
+                          is asked again until it has the day without such rows";
+            let (kind, advice) = (DoubtKind::LeftOut, advice.to_owned());
+            self.report.doubts.push(DoubtReport { date, kind, what, advice });
+        }
     }
 
     /// Says which days the user wants to be published though nothing of them waits.

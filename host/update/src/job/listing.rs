@@ -96,6 +96,17 @@ impl Job<'_> {
         self.report.doubts.push(DoubtReport { date, kind, what, advice });
     }
 
+    /// Closes a day of which nobody has anything, as the user says (rule D12).
+    pub(super) fn close(&mut self, date: JstDate) -> Result<(), UpdateError> {
+        let mut calendar = self.calendar.clone();
+        calendar.insert(date, false);
+        self.keep_calendar(calendar)?;
+        self.note(format!(
+            "{date} is closed from now on, as accepted: nobody has a row of it; --accept {date} asks for it again"
+        ));
+        Ok(())
+    }
+
     /// Opens a day that the vendor's calendar closes, of which it has all rows (rule D9).
     pub(super) fn open(&mut self, date: JstDate, rows: u64) -> Result<(), UpdateError> {
         let mut calendar = self.calendar.clone();
@@ -108,7 +119,7 @@ impl Job<'_> {
     /// Says that a calendar opens a day that was closed, of which there is nothing (rule D11).
     fn tell_opened(&mut self, date: JstDate) {
         let what =
-            "the vendor's calendar says open, the law says closed, and no source has a row of it"
+            "the vendor's calendar says open, the law says closed, and no row of it is stored"
                 .to_owned();
         self.note(format!("of {date} {what}; it stays closed"));
         if self.report.doubts.len() < REPORT_ROWS_MAX {
@@ -165,6 +176,14 @@ impl Job<'_> {
                 self.tell_closed(date, rows, true);
             }
             merged.insert(date, true);
+        }
+        // Rule D12.
+        let closed_by_user: Vec<JstDate> = self.state.accepted.iter().copied().collect();
+        for date in closed_by_user {
+            let is_closed = self.calendar.get(&date) == Some(&false);
+            if is_closed && !self.known.dates.contains_key(&date) && !self.accept(date) {
+                merged.insert(date, false);
+            }
         }
         let last = self.published_range().map(|(_, last)| last);
         let opened = merged.iter().filter(|(date, is_open)| {

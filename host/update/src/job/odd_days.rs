@@ -1,10 +1,11 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E5 and E8 to E11 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 and Z2).
+//! to E5 and E8 to E12 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 to Z3).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::JstDate;
+use domain::instrument::DailyLimits;
+use domain::{JstDate, Price};
 
 use super::plan::last_weekdays;
 use super::refusal::is_too_much;
@@ -13,10 +14,12 @@ use super::rules::{Standard, days_between, is_day_without_trading};
 use super::seen::{Seen, SeenDay, far_volumes, seen};
 use super::{Job, UpdateError};
 use crate::limits::{
-    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, FAR_TIMES, JUMP_PERCENT, JUMP_YEN_MIN, JUMPS_PERCENT_MAX,
-    LOST_ISSUES_MIN, NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, ODD_PRICED_PERCENT_MIN,
-    PRICED_PERCENT_MIN, REPEATED_PERCENT_MAX, REPORT_ROWS_MAX, SPLITS_PERCENT_MAX,
-    UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN, VOLUME_TIMES,
+    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, BEYOND_PERCENT_MAX, FAR_TIMES, FAR_VOLUMES_PERCENT_MAX,
+    JUMP_PERCENT, JUMP_YEN_MIN, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, MARKET_VOLUME_TIMES,
+    NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, ODD_PRICED_PERCENT_MIN, PRICED_PERCENT_MIN,
+    REPEATED_PERCENT_MAX, REPORT_ROWS_MAX, SAME_CLOSES_PERCENT_MAX, SPLITS_PERCENT_MAX,
+    STRANGE_VOLUMES_PERCENT_MAX, TURNOVER_TIMES, TURNOVERS_PERCENT_MAX, UNLISTED_PERCENT_MAX,
+    VOLUME_PERCENT_MIN, VOLUME_TIMES,
 };
 use crate::row::{DailyRow, IssueCode};
 
@@ -39,6 +42,8 @@ pub(super) enum Oddity {
     OneYen { issues: u64, of: u64 },
     /// E3.
     Repeated { issues: u64, of: u64, day: JstDate },
+    /// E3, of closes.
+    SameCloses { issues: u64, of: u64, day: JstDate },
     /// E4.
     NoVolume { issues: u64, with: u64 },
     /// E5.
@@ -50,9 +55,11 @@ pub(super) enum Oddity {
     /// E9.
     Jump(Jump),
     /// E10.
-    Volumes { issues: u64, of: u64, day: JstDate },
+    Volumes(Volumes),
     /// E11.
     Far { issues: u64, of: u64 },
+    /// E12.
+    Turnovers { issues: u64, of: u64 },
 }
 
 /// So many rows have a price, and so many had on another day.
@@ -75,9 +82,10 @@ impl std::fmt::Display for Priceless {
     }
 }
 
-/// So many closes are too far from those of another day.
+/// So many issues have prices that are too far from the closes of another day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Jump {
+    range: Range,
     issues: u64,
     of: u64,
     day: JstDate,
@@ -85,14 +93,49 @@ pub(super) struct Jump {
     first: IssueCode,
 }
 
-impl std::fmt::Display for Jump {
+/// What prices may be after a close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Range {
+    /// A close may be what no limit of any day forbids.
+    Any,
+    /// All prices may be within the limits of so many times the usual width.
+    Daily { times: i64 },
+}
+
+/// So many volumes are too far from those of another day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Volumes {
+    times: u64,
+    issues: u64,
+    of: u64,
+    day: JstDate,
+}
+
+impl std::fmt::Display for Volumes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { issues, of, day, first } = self;
+        let Self { times, issues, of, day } = self;
         write!(
             f,
-            "jump: the closes of {issues} of {of} issues are further from those of {day} than any price limit \
-             allows; the first is {first}"
+            "volumes: those of {issues} of {of} issues are over {times} times away from those of {day}"
         )
+    }
+}
+
+impl std::fmt::Display for Jump {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { range, issues, of, day, first } = self;
+        match range {
+            Range::Any => write!(
+                f,
+                "jump: the closes of {issues} of {of} issues are further from those of {day} than any price limit \
+                 allows; the first is {first}"
+            ),
+            Range::Daily { .. } => write!(
+                f,
+                "jump: the prices of {issues} of {of} issues are beyond the daily limits around the closes of {day}; \
+                 the first is {first}"
+            ),
+        }
     }
 }
 
@@ -111,15 +154,12 @@ impl std::fmt::Display for Oddity {
             ),
             Self::Impossible { issues, of } => write!(
                 f,
-                "impossible: it changes the prices of {issues} of {of} issues beyond the daily limits around those \
-                 that are published and those of the day before, or their volumes over {VOLUME_TIMES} times"
+                "impossible: {issues} of {of} issues would get prices beyond the daily limits around those that are \
+                 published and those of the day before, or volumes over {VOLUME_TIMES} times away from both"
             ),
             Self::Priceless(found) => found.fmt(f),
             Self::Jump(found) => found.fmt(f),
-            Self::Volumes { issues, of, day } => write!(
-                f,
-                "volumes: those of {issues} of {of} issues are over {VOLUME_TIMES} times away from those of {day}"
-            ),
+            Self::Volumes(found) => found.fmt(f),
             Self::Far { issues, of } => write!(
                 f,
                 "far: prices of {issues} of {of} issues are over {FAR_TIMES} times away from their last closes, \
@@ -131,6 +171,14 @@ impl std::fmt::Display for Oddity {
             Self::Repeated { issues, of, day } => write!(
                 f,
                 "repeated: {issues} of the {of} issues with a volume have the prices of {day}"
+            ),
+            Self::SameCloses { issues, of, day } => write!(
+                f,
+                "repeated: {issues} of the {of} issues with a volume have the closes of {day}"
+            ),
+            Self::Turnovers { issues, of } => write!(
+                f,
+                "turnovers: those of {issues} of {of} issues do not fit to their prices and volumes"
             ),
             Self::NoVolume { issues, with } => {
                 write!(f, "no volume: {issues} issues have a price, and {with} have a volume")
@@ -162,13 +210,42 @@ pub(super) fn foreign(rows: &BTreeSet<IssueCode>, known: &BTreeSet<IssueCode>) -
     too_many_others(rows, known).map(|(rows, known)| Oddity::Foreign { rows, known })
 }
 
+/// Whether a turnover may be that of these prices and this volume; nothing where one of them is not told.
+fn is_turnover_fitting(row: &DailyRow) -> Option<bool> {
+    let volume = row.volume.filter(|volume| *volume > 0)? as f64;
+    let of = |price: Price| price.units() as f64 * volume;
+    let (low, high, turnover) = (of(row.low?), of(row.high?), row.turnover?.units() as f64);
+    Some((low / TURNOVER_TIMES..=high * TURNOVER_TIMES).contains(&turnover))
+}
+
+/// Whether too many turnovers do not fit to their prices and volumes (rule E12).
+fn turnovers(rows: &[DailyRow]) -> Option<Oddity> {
+    let fitting: Vec<bool> = rows.iter().filter_map(is_turnover_fitting).collect();
+    let (of, fit) = (fitting.len() as u64, fitting.iter().filter(|fits| **fits).count() as u64);
+    let issues = of - fit;
+    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * TURNOVERS_PERCENT_MAX;
+    is_odd.then_some(Oddity::Turnovers { issues, of })
+}
+
+/// Whether too many closes are those of the day before (rule E3).
+fn same_closes(found: &SeenDay, (day, others): (JstDate, &SeenDay)) -> Option<Oddity> {
+    let (mut issues, mut of) = (0, 0);
+    for (code, seen) in found.iter().filter(|(_, seen)| seen.is_traded()) {
+        let Some(close) = others.get(code).and_then(Seen::close) else { continue };
+        of += 1;
+        issues += u64::from(seen.close() == Some(close));
+    }
+    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * SAME_CLOSES_PERCENT_MAX;
+    is_odd.then_some(Oddity::SameCloses { issues, of, day })
+}
+
 /// What is odd about the rows of a day by themselves (rules E2, E4 and E5).
 fn odd_rows(rows: &[DailyRow]) -> Option<Oddity> {
     let count =
         |is_so: &dyn Fn(&DailyRow) -> bool| rows.iter().filter(|row| is_so(row)).count() as u64;
     let is_many = |issues: u64| issues >= ODD_DAY_ISSUES_MIN;
     let priced = count(&|row| row.close.is_some());
-    let one_yen = count(&|row| row.close == Some(domain::Price::from_yen(1)));
+    let one_yen = count(&|row| row.close == Some(Price::from_yen(1)));
     if is_many(one_yen) && one_yen * 2 > priced {
         return Some(Oddity::OneYen { issues: one_yen, of: priced });
     }
@@ -220,33 +297,56 @@ fn priceless(
     is_so.then_some(Priceless { priced, of, day, priced_then, of_then })
 }
 
-/// Whether no price limit allows a close after that of an earlier day; nothing where nobody knows what compares. Of a
-/// day of the last week a source that adjusts its prices has had little to adjust.
-fn is_jump(before: &Seen, seen: &Seen, is_young: bool) -> Option<bool> {
+/// The close of an earlier day as it compares with a row; nothing where nobody knows what compares. Of a day of the
+/// last week a source that adjusts its prices has had little to adjust, and its own prices always compare.
+fn base_of(before: &Seen, seen: &Seen, is_young: bool) -> Option<Price> {
     let factor = match seen.is_adjusted() {
-        true => is_young.then_some(1.0),
+        true => (is_young || before.is_adjusted()).then_some(1.0),
         // Without a factor nobody knows what compares: hundreds of issues have been merged on one day.
         false => seen.factor().filter(|_| !before.is_adjusted()),
     };
     // Prices are at most millions of yen: a float holds them well enough for this.
-    let (price, base) = (seen.close()?.units() as f64, before.close()?.units() as f64 * factor?);
-    let [low, high] = JUMP_PERCENT.map(|percent| base * percent as f64 / 100.0);
-    let least = domain::Price::from_yen(JUMP_YEN_MIN).units() as f64;
-    Some(!(low.min(base - least)..=high.max(base + least)).contains(&price))
+    Some(Price::from_units((before.close()?.units() as f64 * factor?).round() as i64))
 }
 
-/// Closes that are too far from those of an earlier day (rules E9 and Z2).
-fn jump(found: &SeenDay, (day, others): (JstDate, &SeenDay), is_young: bool) -> Option<Jump> {
+impl Range {
+    /// Whether a row is beyond it; nothing where it has no price.
+    fn is_left(self, base: Price, seen: &Seen) -> Option<bool> {
+        match self {
+            Self::Any => {
+                let (price, base) = (seen.close()?.units() as f64, base.units() as f64);
+                let [low, high] = JUMP_PERCENT.map(|percent| base * percent as f64 / 100.0);
+                let least = Price::from_yen(JUMP_YEN_MIN).units() as f64;
+                Some(!(low.min(base - least)..=high.max(base + least)).contains(&price))
+            }
+            Self::Daily { times } => {
+                let limits = DailyLimits::around_by(base, times);
+                let mut prices = seen.prices().peekable();
+                prices.peek()?;
+                Some(prices.any(|price| !limits.contains(price)))
+            }
+        }
+    }
+}
+
+/// Prices that are too far from the closes of an earlier day (rules E9 and Z2).
+fn jump(
+    found: &SeenDay,
+    (day, others): (JstDate, &SeenDay),
+    range: Range,
+    is_young: bool,
+) -> Option<Jump> {
     let (mut issues, mut of, mut first) = (0, 0, None);
     for (code, seen) in found {
-        let jumps = others.get(code).and_then(|before| is_jump(before, seen, is_young));
+        let base = others.get(code).and_then(|before| base_of(before, seen, is_young));
+        let jumps = base.and_then(|base| range.is_left(base, seen));
         of += u64::from(jumps.is_some());
         if jumps == Some(true) {
             issues += 1;
             first.get_or_insert(*code);
         }
     }
-    first.map(|first| Jump { issues, of, day, first })
+    first.map(|first| Jump { range, issues, of, day, first })
 }
 
 impl Jump {
@@ -254,13 +354,35 @@ impl Jump {
     const fn is_odd(&self) -> bool {
         self.issues >= ODD_DAY_ISSUES_MIN && self.issues * 100 > self.of * JUMPS_PERCENT_MAX
     }
+
+    /// Whether they are more than those whose limits are wider on most days (rule Z2).
+    const fn is_strange(&self) -> bool {
+        self.issues >= LOST_ISSUES_MIN as u64 && self.issues * 100 > self.of * BEYOND_PERCENT_MAX
+    }
 }
 
-/// Whether volumes of most issues are not those of a day after another (rule E10).
-fn volumes(found: &SeenDay, (day, others): (JstDate, &SeenDay)) -> Option<Oddity> {
-    let (issues, of) = far_volumes(found, others);
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 2 > of;
-    is_odd.then_some(Oddity::Volumes { issues, of, day })
+/// Whether volumes of more than so many percent of the issues, at least 30, are so many times away from those of a day
+/// before (rules E10 and Z3).
+fn volumes(
+    found: &SeenDay,
+    (day, others): (JstDate, &SeenDay),
+    times: u64,
+    percent: u64,
+) -> Option<Volumes> {
+    let (issues, of) = far_volumes(found, others, times);
+    let are_many = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * percent;
+    are_many.then_some(Volumes { times, issues, of, day })
+}
+
+/// Whether they are too many for any market (rule E10).
+fn odd_volumes(found: &SeenDay, beside: (JstDate, &SeenDay)) -> Option<Volumes> {
+    let far = volumes(found, beside, VOLUME_TIMES, FAR_VOLUMES_PERCENT_MAX);
+    far.or_else(|| volumes(found, beside, MARKET_VOLUME_TIMES, 50))
+}
+
+/// Whether a complete day is near enough to be held against.
+pub(super) fn is_beside(day: JstDate, date: JstDate) -> bool {
+    days_between(day, date) <= BESIDE_DAYS_MAX
 }
 
 impl Job<'_> {
@@ -272,7 +394,7 @@ impl Job<'_> {
         standard: Option<&Standard>,
     ) -> Result<Option<Oddity>, UpdateError> {
         let odd = self.odd_answer(date, rows, standard)?;
-        Ok(if odd.is_some() && self.accept(date) { None } else { odd })
+        Ok(if odd.is_some() && self.accept_for_good(date) { None } else { odd })
     }
 
     /// The same, whatever the user accepts.
@@ -303,7 +425,7 @@ impl Job<'_> {
         }
         let before = self.days_compared(date)?;
         let found = seen(rows);
-        let last = before.first().copied().filter(|day| self.is_next_business_day(*day, date));
+        let last = before.first().copied().filter(|day| is_beside(*day, date));
         let beside = last.and_then(|day| Some((day, self.seen_days.get(day)?)));
         if let Some(beside) = beside
             && let Some(odd) = self.odd_beside(date, &found, beside)
@@ -318,10 +440,14 @@ impl Job<'_> {
                 return Ok(Some(odd));
             }
         }
-        Ok(None)
+        // Whole rows of another day have its closes too, and what is wrong with prices or volumes makes turnovers
+        // wrong: that is told first.
+        let beside = last.and_then(|day| Some((day, self.seen_days.get(day)?)));
+        let closes = beside.and_then(|beside| same_closes(&found, beside));
+        Ok(closes.or_else(|| turnovers(rows)))
     }
 
-    /// What is odd about a day beside the complete business day before it (rules E8 to E10).
+    /// What is odd about a day beside the complete day before it (rules E8 to E10).
     fn odd_beside(
         &self,
         date: JstDate,
@@ -331,12 +457,16 @@ impl Job<'_> {
         // Nothing was traded then (rule C8).
         let priceless = || priceless(found, beside, ODD_PRICED_PERCENT_MIN).map(Oddity::Priceless);
         let priceless = (!is_day_without_trading(date)).then(priceless).flatten();
-        let jump = || jump(found, beside, self.is_young(date)).filter(Jump::is_odd);
-        priceless.or_else(|| jump().map(Oddity::Jump)).or_else(|| volumes(found, beside))
+        // After a missing day limits are around closes that nobody knows, and each may be wider.
+        let days = self.business_days(beside.0, date);
+        let range = Range::Daily { times: if days > 1 { 2 * days } else { 1 } };
+        let jump = || jump(found, beside, range, self.is_young(date)).filter(Jump::is_odd);
+        let volumes = || odd_volumes(found, beside).map(Oddity::Volumes);
+        priceless.or_else(|| jump().map(Oddity::Jump)).or_else(volumes)
     }
 
-    /// Tells what is strange about a day with these rows that is complete (rules Z1 and Z2), beside the complete
-    /// business day before it. `stored` has rows of days that were looked up together.
+    /// Tells what is strange about a day with these rows that is complete (rules Z1 to Z3), beside the complete
+    /// day before it. `stored` has rows of days that were looked up together.
     pub(super) fn tell_strange(
         &mut self,
         date: JstDate,
@@ -344,7 +474,7 @@ impl Job<'_> {
         stored: &BTreeMap<JstDate, Vec<DailyRow>>,
     ) -> Result<(), UpdateError> {
         let before = self.complete_rows.range(..date).next_back().map(|(day, _)| *day);
-        let Some(day) = before.filter(|day| self.is_next_business_day(*day, date)) else {
+        let Some(day) = before.filter(|day| is_beside(*day, date)) else {
             return Ok(());
         };
         let is_told = |doubt: &DoubtReport| doubt.date == date && doubt.kind == DoubtKind::Strange;
@@ -359,19 +489,37 @@ impl Job<'_> {
             _ => Cow::Owned(seen(&self.rows_of(day)?)),
         };
         let (found, beside) = (seen(rows), (day, &*others));
-        let priceless =
-            priceless(&found, beside, PRICED_PERCENT_MIN).map(|found| found.to_string());
-        let jump = || jump(&found, beside, self.is_young(date));
-        let Some(what) = priceless.or_else(|| jump().map(|found| found.to_string())) else {
-            return Ok(());
-        };
-        if self.accept(date) {
+        let Some(what) = self.strange(date, &found, beside) else { return Ok(()) };
+        if self.accept_for_good(date) {
             return Ok(());
         }
         self.note(format!("{date} is published and looks strange: {what}"));
         let (kind, advice) = (DoubtKind::Strange, STRANGE.to_owned());
         self.report.doubts.push(DoubtReport { date, kind, what, advice });
         Ok(())
+    }
+
+    /// What is strange about a day beside the complete day before it (rules Z1 to Z3).
+    fn strange(
+        &self,
+        date: JstDate,
+        found: &SeenDay,
+        beside: (JstDate, &SeenDay),
+    ) -> Option<String> {
+        let priceless = priceless(found, beside, PRICED_PERCENT_MIN);
+        if let Some(priceless) = priceless.filter(|_| !is_day_without_trading(date)) {
+            return Some(priceless.to_string());
+        }
+        // A split on a missing day is told by nobody.
+        if self.is_next_business_day(beside.0, date) {
+            let jump = |range| jump(found, beside, range, self.is_young(date));
+            let beyond = || jump(Range::Daily { times: 1 }).filter(Jump::is_strange);
+            if let Some(jump) = jump(Range::Any).or_else(beyond) {
+                return Some(jump.to_string());
+            }
+        }
+        let volumes = volumes(found, beside, VOLUME_TIMES, STRANGE_VOLUMES_PERCENT_MAX);
+        volumes.map(|volumes| volumes.to_string())
     }
 
     /// The same of all complete days of the last weeks, so that each run tells of them.
@@ -401,6 +549,12 @@ impl Job<'_> {
     pub(super) fn is_next_business_day(&self, day: JstDate, date: JstDate) -> bool {
         let mut between = day.iter_days().skip(1).take_while(|one| *one < date);
         days_between(day, date) <= BESIDE_DAYS_MAX && !between.any(|one| self.is_open(one))
+    }
+
+    /// Business days from one date to a later one, that one included; at least 1.
+    fn business_days(&self, day: JstDate, date: JstDate) -> i64 {
+        let later = day.iter_days().skip(1).take_while(|one| *one <= date);
+        later.filter(|one| self.is_open(*one)).count().max(1) as i64
     }
 
     /// The same of a day that did not come in one piece.
@@ -479,7 +633,8 @@ mod tests {
             let mut row = DailyRow::bare(date("2026-01-09"), code, SourceKind::Vendor);
             let price = Some(Price::from_yen(100 + i64::from(number)));
             (row.open, row.high, row.low, row.close) = (price, price, price, price);
-            (row.volume, row.turnover) = (Some(100), Some(Money::from_yen(1)));
+            let turnover = Money::from_yen(100 * (100 + i64::from(number)));
+            (row.volume, row.turnover) = (Some(100), Some(turnover));
             row.adjustment_factor = Some(1.0);
             change(&mut row, number);
             row
@@ -515,6 +670,39 @@ mod tests {
         let odd = Oddity::Splits { issues: 41, of: 200 };
         assert_eq!((split(200, 40), split(200, 41), split(29, 29)), (None, Some(odd), None), "E5");
         assert_eq!(odd_rows(&rows(29, |row, _| row.volume = Some(0))), None, "no market");
+    }
+
+    #[test]
+    fn turnovers_fit_to_prices_and_volumes() {
+        let of = |few: u32, yen: i64| {
+            turnovers(&rows(200, |row, number| {
+                if number < few {
+                    row.turnover = Some(Money::from_yen(yen));
+                }
+            }))
+        };
+        let odd = Some(Oddity::Turnovers { issues: 41, of: 200 });
+        assert_eq!((of(40, 1), of(41, 1), of(41, 100_000_000)), (None, odd, odd), "E12");
+        // Half and twice of what 100 shares at 100 to 140 yen are worth.
+        assert_eq!((of(41, 7_000), of(41, 20_000)), (None, None));
+        let untold = rows(200, |row, _| row.turnover = None);
+        assert_eq!(turnovers(&untold), None);
+    }
+
+    #[test]
+    fn closes_are_not_those_of_the_day_before() {
+        let day = date("2026-01-08");
+        let before = seen(&rows(200, |_, _| {}));
+        let same = |count: u32| {
+            let found = seen(&rows(200, |row, number| {
+                if number >= count {
+                    row.close = Some(Price::from_yen(1_000));
+                }
+            }));
+            same_closes(&found, (day, &before))
+        };
+        let odd = Some(Oddity::SameCloses { issues: 81, of: 200, day });
+        assert_eq!((same(80), same(81)), (None, odd), "E3");
     }
 
     #[test]
@@ -585,7 +773,7 @@ mod tests {
             }))
         };
         let held = |found: &SeenDay, before, is_young| {
-            jump(found, (earlier, before), is_young).map(|jump| (jump.issues, jump.of))
+            jump(found, (earlier, before), Range::Any, is_young).map(|jump| (jump.issues, jump.of))
         };
         let check = |count, close, factor| held(&after(count, close, factor), &before, true);
         assert_eq!((check(1, 1_600, 1.0), check(1, 1_601, 1.0)), (None, Some((1, 200))), "Z2");
@@ -595,11 +783,30 @@ mod tests {
             (None, Some((3, 200))),
             "splits count"
         );
-        let found = jump(&after(2, 1_601, 1.0), (earlier, &before), true).unwrap();
+        let found = jump(&after(2, 1_601, 1.0), (earlier, &before), Range::Any, true).unwrap();
         assert!(found.to_string().ends_with("the first is 1300"), "{found}");
-        let is_odd =
-            |count| jump(&after(count, 9, 1.0), (earlier, &before), true).unwrap().is_odd();
-        assert_eq!([29, 30, 40, 41].map(is_odd), [false, false, false, true], "E9");
+        let beyond = |count: u32, close: i64, times: i64| {
+            let found = after(count, close, 1.0);
+            let found = jump(&found, (earlier, &before), Range::Daily { times }, true);
+            found.map(|jump| (jump.is_odd(), jump.is_strange()))
+        };
+        let checked = [2, 3, 29, 30, 40, 41].map(|count| beyond(count, 1_301, 1).unwrap());
+        let (no, strange, odd) = ((false, false), (false, true), (true, true));
+        assert_eq!(checked, [no, strange, strange, strange, strange, odd], "E9, Z2");
+        assert_eq!(
+            (beyond(41, 1_300, 1), beyond(41, 699, 1), beyond(41, 700, 1)),
+            (None, Some(odd), None)
+        );
+        assert_eq!(
+            (beyond(41, 1_601, 2), beyond(41, 1_600, 2)),
+            (Some(odd), None),
+            "after a missing day"
+        );
+        // Any of its prices, not only the close.
+        let mut high = after(0, 0, 1.0);
+        high.values_mut().for_each(|seen| seen.prices[1] = Some(Price::from_yen(1_301)));
+        let daily = Range::Daily { times: 1 };
+        assert!(jump(&high, (earlier, &before), daily, true).is_some_and(|jump| jump.is_odd()));
         // Below 100 yen a price limit is more than that.
         let cheap = seen(&rows(200, |row, number| {
             row.close = Some(Price::from_yen(if number < 30 { 10 } else { 1_000 }));
@@ -624,24 +831,36 @@ mod tests {
             (all, None)
         );
         assert_eq!(held(&public(9), &before, false), None);
+        // Its own prices compare whenever they were.
+        let earlier_public = public(1_000);
+        assert_eq!(held(&public(9), &earlier_public, false), all);
         // Nor is anything known of raw prices after adjusted ones.
-        assert_eq!(held(&after(30, 100_000, 1.0), &public(1_000), true), None);
+        assert_eq!(held(&after(30, 100_000, 1.0), &earlier_public, true), None);
     }
 
     #[test]
     fn volumes_are_those_of_a_day_after_another() {
         let day = date("2026-01-08");
-        let of = |count: u32, tiny: u32| {
+        let of = |count: u32, few: u32, volume: u64| {
             seen(&rows(count, |row, number| {
-                row.volume = Some(if number < tiny { 1 } else { 10_000 });
+                row.volume = Some(if number < few { volume } else { 10_001 });
             }))
         };
-        let before = of(100, 0);
-        let odd = Some(Oddity::Volumes { issues: 51, of: 100, day });
-        let found = [50, 51].map(|tiny| volumes(&of(100, tiny), (day, &before)));
-        assert_eq!(found, [None, odd], "E10");
-        assert_eq!(volumes(&before, (day, &of(100, 51))), odd);
-        assert_eq!(volumes(&of(29, 29), (day, &before)), None);
+        let before = of(200, 0, 0);
+        let odd = |times, issues| Some(Volumes { times, issues, of: 200, day });
+        let check = |found: &SeenDay| odd_volumes(found, (day, &before));
+        let found = [40, 41].map(|few| check(&of(200, few, 100)));
+        assert_eq!(found, [None, odd(VOLUME_TIMES, 41)], "E10");
+        let found = [100, 101].map(|few| check(&of(200, few, 1_000)));
+        assert_eq!(found, [None, odd(MARKET_VOLUME_TIMES, 101)], "E10");
+        assert_eq!(odd_volumes(&before, (day, &of(200, 41, 100))), odd(VOLUME_TIMES, 41));
+        assert_eq!(check(&of(200, 200, 1_001)), None);
+        assert_eq!(odd_volumes(&of(29, 29, 1), (day, &before)), None);
+        let strange = |few| {
+            let percent = STRANGE_VOLUMES_PERCENT_MAX;
+            volumes(&of(600, few, 100), (day, &of(600, 0, 0)), VOLUME_TIMES, percent).is_some()
+        };
+        assert_eq!([29, 30, 31].map(strange), [false, false, true], "Z3");
     }
 
     #[test]

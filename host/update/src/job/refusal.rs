@@ -5,15 +5,19 @@ use std::collections::BTreeSet;
 
 use domain::JstDate;
 
+use super::plan::last_weekdays;
 use super::report::{DayOutcome, DoubtKind, DoubtReport};
 use super::rules::{Standard, common, is_enough};
 use super::slots::Slots;
 use super::{Batch, Job, UpdateError};
-use crate::limits::{LOST_ISSUES_MIN, TAKEN_BACK_PERCENT_MAX};
+use crate::limits::{BETTER_DAYS_MAX, LOST_ISSUES_MIN, REPORT_ROWS_MAX, TAKEN_BACK_PERCENT_MAX};
 use crate::row::{DailyRow, IssueCode};
 
 const ADVICE: &str = "the day stays as it was; look at what the vendor says of it, and ask again with \
                       --refetch, or take what it says with --accept and the date";
+
+/// Of a day of which an earlier run refused an answer.
+const REFUSED_BEFORE: &str = "an earlier run refused an answer for it, and none was taken since";
 
 const WITHDRAWN_ADVICE: &str = "the day stays as it was; look at what the vendor says of it. It is told while \
                                 the day is one of the last that are asked for again, until --accept names it: \
@@ -129,6 +133,32 @@ impl Job<'_> {
         let doubt = DoubtReport { date, kind: DoubtKind::Refused, what, advice };
         self.report.doubts.push(doubt);
         self.day(date).outcome = Some(DayOutcome::Refused);
+    }
+
+    /// Notes the days of the last weeks of which an answer was refused, and tells of those of earlier runs: readers see
+    /// what a source has taken back since (rule Z4).
+    pub(super) fn tell_refused_days(&mut self) {
+        let refused = self.report.doubts.iter().filter(|doubt| doubt.kind == DoubtKind::Refused);
+        let told: BTreeSet<JstDate> = refused.map(|doubt| doubt.date).collect();
+        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX).first().copied();
+        self.state.refused.extend(&told);
+        let state = &mut self.state;
+        state.refused.retain(|date| {
+            back.is_some_and(|back| *date >= back)
+                && state.complete.contains(date)
+                && !state.settled.contains(date)
+        });
+        for date in self.state.refused.clone() {
+            if told.contains(&date) || self.report.doubts.len() >= REPORT_ROWS_MAX {
+                continue;
+            }
+            if self.accept_for_good(date) {
+                continue;
+            }
+            self.note(format!("{date} is published, and {REFUSED_BEFORE}"));
+            let (what, advice) = (REFUSED_BEFORE.to_owned(), ADVICE.to_owned());
+            self.report.doubts.push(DoubtReport { date, kind: DoubtKind::Strange, what, advice });
+        }
     }
 
     /// Takes the rows out that would take too much of a published day away, however they came.

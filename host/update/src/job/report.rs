@@ -227,7 +227,7 @@ pub enum DayOutcome {
     /// Its answer would have taken too much away that is published, or is one that no market ever gave, so it
     /// stays as it was.
     Refused,
-    /// It need not be there yet: today before 16:30, or outside of the subscription.
+    /// It need not be there: today before 16:30, outside of the subscription, or closed by the user's word.
     NotDue,
     /// It was not fetched, or not all of it.
     Failed,
@@ -290,11 +290,14 @@ pub enum DoubtKind {
     Unlisted,
     /// Its list of issues has shrunk by over 5 % and is not believed.
     List,
-    /// It is published, and has far fewer prices than the day before it, or closes that no price limit allows.
+    /// It is published, and has far fewer prices than the day before it, prices that no price limit allows, or volumes
+    /// far from those; or an earlier run refused an answer for it.
     Strange,
     /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open; or the other
     /// way round.
     Closed,
+    /// Rows of it are odd and were left out; its source is asked again.
+    LeftOut,
     /// It is over, and the vendor's subscription does not cover it, so nobody was asked.
     NotCovered,
 }
@@ -314,6 +317,7 @@ impl DoubtKind {
             Self::NotCovered => "not_covered",
             Self::Strange => "strange",
             Self::Closed => "closed",
+            Self::LeftOut => "left_out",
         }
     }
 }

@@ -18,7 +18,7 @@ const TOGETHER_DAYS_MAX: usize = 45;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Seen {
     /// Open, high, low and close.
-    prices: [Option<Price>; 4],
+    pub(super) prices: [Option<Price>; 4],
     /// Shares; 0 where none is told.
     volume: u64,
     factor: Option<f64>,
@@ -52,6 +52,10 @@ impl Seen {
         self.prices[3]
     }
 
+    pub(super) fn prices(&self) -> impl Iterator<Item = Price> {
+        self.prices.into_iter().flatten()
+    }
+
     pub(super) const fn factor(&self) -> Option<f64> {
         self.factor
     }
@@ -69,19 +73,24 @@ pub(super) fn seen(rows: &[DailyRow]) -> SeenDay {
     rows.iter().map(|row| (row.code, Seen::from(row))).collect()
 }
 
-/// Whether nobody would take one of these volumes for the other.
-pub(super) const fn is_far_volume(one: u64, other: u64) -> bool {
+/// Whether one of these volumes is so many times the other.
+const fn is_volume_apart(one: u64, other: u64, times: u64) -> bool {
     let (least, most) = if one < other { (one, other) } else { (other, one) };
-    least > 0 && least.saturating_mul(VOLUME_TIMES) < most
+    least > 0 && least.saturating_mul(times) <= most
 }
 
-/// Issues whose volumes nobody would take for those of another day, and all that have both.
-pub(super) fn far_volumes(found: &SeenDay, others: &SeenDay) -> (u64, u64) {
+/// Whether nobody would take one of these volumes for the other.
+pub(super) const fn is_far_volume(one: u64, other: u64) -> bool {
+    is_volume_apart(one, other, VOLUME_TIMES)
+}
+
+/// Issues whose volumes are so many times away from those of another day, and all that have both.
+pub(super) fn far_volumes(found: &SeenDay, others: &SeenDay, times: u64) -> (u64, u64) {
     let (mut far, mut all) = (0, 0);
     for (code, Seen { volume, .. }) in found {
         let other = others.get(code).map_or(0, |other| other.volume);
         all += u64::from(*volume > 0 && other > 0);
-        far += u64::from(is_far_volume(*volume, other));
+        far += u64::from(is_volume_apart(*volume, other, times));
     }
     (far, all)
 }
@@ -278,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_is_far_over_a_hundred_times_away() {
-        assert!(!is_far_volume(100, 10_000) && is_far_volume(100, 10_001));
-        assert!(is_far_volume(10_001, 100) && !is_far_volume(0, 1_000_000));
+    fn a_volume_is_far_a_hundred_times_away() {
+        assert!(!is_far_volume(100, 9_999) && is_far_volume(100, 10_000));
+        assert!(is_far_volume(10_000, 100) && !is_far_volume(0, 1_000_000));
     }
 }

@@ -40,6 +40,12 @@ const BEGINS: &str = "CREATE TABLE IF NOT EXISTS work.first_of_standard (date DA
 /// The days that the user has accepted as the vendor has them.
 const SETTLED: &str = "CREATE TABLE IF NOT EXISTS work.settled_day (date DATE);";
 
+/// The days of which an answer was refused.
+const REFUSED: &str = "CREATE TABLE IF NOT EXISTS work.refused_day (date DATE);";
+
+/// The days that the user has accepted by their date.
+const ACCEPTED: &str = "CREATE TABLE IF NOT EXISTS work.accepted_day (date DATE);";
+
 /// The lists of issues that were not believed, and how many issues each had.
 const DOUBTED: &str = "CREATE TABLE IF NOT EXISTS work.doubted_list (date DATE, issues UBIGINT);";
 
@@ -59,6 +65,8 @@ pub(super) fn prepare(
     connection.execute_batch(LEFT_OUT).map_err(failed)?;
     connection.execute_batch(DOUBTED).map_err(failed)?;
     connection.execute_batch(SETTLED).map_err(failed)?;
+    connection.execute_batch(REFUSED).map_err(failed)?;
+    connection.execute_batch(ACCEPTED).map_err(failed)?;
     connection.execute_batch(BEGINS).map_err(failed)?;
     if !has_table(connection, "published_day").map_err(failed)? {
         let transaction = connection.unchecked_transaction().map_err(failed)?;
@@ -167,6 +175,8 @@ pub(super) fn read(connection: &Connection) -> duckdb::Result<FetchState> {
         complete: published(true)?,
         forced: published(false)?,
         settled: dates(connection, "SELECT date FROM work.settled_day")?,
+        accepted: dates(connection, "SELECT date FROM work.accepted_day")?,
+        refused: dates(connection, "SELECT date FROM work.refused_day")?,
         begins: dates(connection, "SELECT date FROM work.first_of_standard")?,
         incomplete: counted(connection, "SELECT date, expected FROM work.incomplete_day")?,
         doubted: counted(connection, "SELECT date, issues FROM work.doubted_list")?,
@@ -208,7 +218,8 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
     connection.execute_batch(
         "DELETE FROM work.fetched_day; DELETE FROM work.published_day; DELETE FROM work.left_out_day;
          DELETE FROM work.incomplete_day; DELETE FROM work.doubted_list;
-         DELETE FROM work.first_of_standard; DELETE FROM work.settled_day; DELETE FROM work.pass_date; DELETE FROM work.pass_code",
+         DELETE FROM work.first_of_standard; DELETE FROM work.settled_day; DELETE FROM work.refused_day; DELETE FROM work.accepted_day;
+         DELETE FROM work.pass_date; DELETE FROM work.pass_code",
     )?;
     let days = told_apart(&state.fetched, &state.closed, "has_trading");
     put(connection, "work.fetched_day", days)?;
@@ -217,6 +228,8 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
     put(connection, "work.published_day", days)?;
     put(connection, "work.first_of_standard", vec![("date", column_of(&state.begins))])?;
     put(connection, "work.settled_day", vec![("date", column_of(&state.settled))])?;
+    put(connection, "work.accepted_day", vec![("date", column_of(&state.accepted))])?;
+    put(connection, "work.refused_day", vec![("date", column_of(&state.refused))])?;
     put(connection, "work.incomplete_day", with_counts(&state.incomplete, "expected"))?;
     put(connection, "work.doubted_list", with_counts(&state.doubted, "issues"))?;
     if let Some(pass) = &state.pass {
