@@ -140,6 +140,8 @@ pub(crate) fn complete(manifest: &SweepManifest) -> Ending {
     match manifest {
         manifest if manifest.runs_failed == manifest.runs_total => Ending::StrategyFailed,
         SweepManifest { best_run: None, runs_saw_the_future: 1.., .. } => Ending::Different,
+        // What the sweep was made for is not there.
+        SweepManifest { test_runs_saw_the_future: 1.., .. } => Ending::Different,
         _ => Ending::Done,
     }
 }

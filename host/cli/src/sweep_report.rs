@@ -74,6 +74,10 @@ impl Report<'_> {
             print!("{}", columns(&self.test_rows()));
             if let Some(all) = manifest.out_of_sample_return {
                 println!("\nreturn of the test windows one after the other: {}", percent(all));
+            } else if manifest.test_runs_saw_the_future > 0 {
+                println!(
+                    "\nno return of the test windows one after the other: a run on them saw the future"
+                );
             }
         }
         print!("\n{}", pairs(&self.luck()));

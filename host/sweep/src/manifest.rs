@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::finished::Results;
 use crate::luck::Luck;
-use crate::plan::Plan;
+use crate::plan::{Phase, Plan};
 use crate::rows::RowRange;
 use crate::score::Statistic;
 use crate::table;
@@ -127,6 +127,8 @@ pub struct SweepManifest {
     pub runs_verified: usize,
     /// Those of them in which something else happened then; they are not ranked.
     pub runs_saw_the_future: usize,
+    /// Test runs of a walk forward among these: there is no return out of sample then.
+    pub test_runs_saw_the_future: usize,
     /// Runs that warn of something.
     pub runs_warned: usize,
     /// The first warning of each, those of most runs first; at most 20.
@@ -139,7 +141,8 @@ pub struct SweepManifest {
     pub best_run: Option<usize>,
     /// Its parameters, for `replay run`.
     pub best_parameters: Option<Value>,
-    /// Return of the test runs one after the other; none without walk-forward.
+    /// Return of the test runs one after the other; none without walk-forward, or where one of them failed or saw
+    /// the future.
     pub out_of_sample_return: Option<f64>,
     /// How much of the best run may be luck.
     pub luck: Luck,
@@ -201,6 +204,10 @@ impl SweepManifest {
             runs_failed: results.failed(),
             runs_verified: results.verified.len(),
             runs_saw_the_future: results.futures_seen().count(),
+            test_runs_saw_the_future: results
+                .futures_seen()
+                .filter(|row| plan.run(*row).phase == Phase::Test)
+                .count(),
             runs_warned: results.scores().filter(|score| score.warnings > 0).count(),
             warnings: SweepWarning::of(results),
             verify,
@@ -219,14 +226,15 @@ impl SweepManifest {
 }
 
 /// What is left of one yen after all test runs, one after the other, minus one; none while one of
-/// them is missing or failed.
+/// them is missing, failed or saw the future.
 fn out_of_sample_return(plan: &Plan, results: &Results) -> Option<f64> {
     let folds = 0..plan.folds().len();
     if folds.is_empty() {
         return None;
     }
     let growth = |fold: usize| {
-        let run = results.rows[plan.test_row(fold)].as_ref()?;
+        let row = plan.test_row(fold);
+        let run = results.rows[row].as_ref().filter(|_| !results.saw_the_future(row))?;
         Some(1.0 + run.score.as_ref()?.return_ratio?)
     };
     folds.map(growth).product::<Option<f64>>().map(|all| all - 1.0)

@@ -186,9 +186,7 @@ impl Merged {
             let rows = RowRange::in_words(&others);
             return Err(MergeWriteError::HasMore { path: folder.path().to_owned(), rows });
         }
-        // Of a sweep that misses rows nobody knows which are the best: whoever goes on looks again.
-        let is_whole = self.results.rows.iter().all(Option::is_some);
-        let verified = self.results.verified.values().filter(|_| is_whole);
+        let verified = self.results.verified.values();
         let runs = self.results.rows.iter().flatten().map(Box::as_ref);
         journal.replace(&self.header, runs, verified)?;
         Ok(folder.write(&self.plan, &self.results, self.asked.rank_by, &self.manifest)?)
@@ -281,8 +279,11 @@ impl Gathered {
         results.kept = results.done();
         let known: BTreeMap<usize, Verified> =
             self.verified.into_iter().map(|(row, (run, _))| (row, run)).collect();
-        if results.rows.iter().all(Option::is_some) {
-            results.settle(&plan, asked, &known);
+        match results.rows.iter().all(Option::is_some) {
+            true => results.settle(&plan, asked, &known),
+            // Which are the best is not known yet; what is known of a run stays true.
+            false if asked.verify > 0 => results.verified = known,
+            false => {}
         }
         let manifest = SweepManifest::new(&plan, &results, asked, rules, self.header.clone());
         let (header, warnings) = (self.header, self.warnings);

@@ -47,7 +47,7 @@ fn render_up_to(
     rows_max: usize,
 ) -> String {
     let rows = shown_rows(plan, results, rank_by, rows_max);
-    let data = escape::script_json(&data(plan, results, manifest, &rows));
+    let data = escape::script_json(&data(plan, results, rank_by, manifest, &rows));
     let part = |name: &str| match name {
         "report.css" => results::report::STYLE,
         "sweep.css" => include_str!("assets/sweep.css"),
@@ -84,7 +84,13 @@ fn shown_rows(plan: &Plan, results: &Results, rank_by: Statistic, rows_max: usiz
     rows
 }
 
-fn data(plan: &Plan, results: &Results, manifest: &SweepManifest, rows: &[usize]) -> Value {
+fn data(
+    plan: &Plan,
+    results: &Results,
+    rank_by: Statistic,
+    manifest: &SweepManifest,
+    rows: &[usize],
+) -> Value {
     let folds: Vec<Value> = plan
         .folds()
         .iter()
@@ -108,7 +114,7 @@ fn data(plan: &Plan, results: &Results, manifest: &SweepManifest, rows: &[usize]
         "period": plan.period(&(0..plan.days().len())),
         "folds": folds,
         "statistics": statistics,
-        "runs": columns(plan, results, rows),
+        "runs": columns(plan, results, rank_by, rows),
     })
 }
 
@@ -123,7 +129,7 @@ const fn kind_of(statistic: Statistic) -> &'static str {
 }
 
 /// The runs column by column, which is a third of the bytes of an object for each run.
-fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
+fn columns(plan: &Plan, results: &Results, rank_by: Statistic, rows: &[usize]) -> Value {
     let mut indexes = vec![Vec::new(); plan.grid().axes().len()];
     let mut numbers: Map<String, Value> = Map::new();
     let (mut folds, mut tests, mut failures) = (Vec::new(), Vec::new(), Vec::new());
@@ -155,14 +161,22 @@ fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
     for one in Statistic::ALL {
         let column: Vec<Option<f64>> = runs
             .iter()
-            .map(|run| run.score.as_ref().and_then(|score| one.of(score)).map(rounded))
+            .map(|run| run.score.as_ref().and_then(|score| one.of(score)))
+            .map(|number| {
+                number.map(|number| if kind_of(one) == "yen" { number } else { rounded(number) })
+            })
             .collect();
         numbers.insert(one.name().to_owned(), json!(column));
     }
     let row: Vec<usize> = runs.iter().map(|run| run.row).collect();
+    // Where a run stands by the statistic that the sweep ranks by; test runs are not chosen from.
+    let chosen = row.iter().copied().filter(|row| plan.run(*row).phase != Phase::Test);
+    let ranked = results.ranked(chosen, rank_by);
+    let places: BTreeMap<usize, usize> = ranked.into_iter().zip(0..).collect();
+    let rank: Vec<Option<usize>> = row.iter().map(|row| places.get(row).copied()).collect();
     let same: Vec<Option<bool>> = runs.iter().map(verdict).collect();
     json!({
-        "row": row, "places": indexes, "fold": folds, "test": tests,
+        "row": row, "rank": rank, "places": indexes, "fold": folds, "test": tests,
         "failure": failures, "errors": errors, "numbers": numbers, "verified": same,
     })
 }

@@ -81,7 +81,7 @@ impl Sweep<'_> {
         Some(Job { row, combination: (*combination)?, days: self.plan.run(row).days, again: true })
     }
 
-    fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> Asked {
         Asked { rank_by: self.rank_by, verify: self.verify }
     }
 

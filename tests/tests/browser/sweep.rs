@@ -101,6 +101,29 @@ fn a_sweep_opens_with_the_runs_that_were_made_again() {
     assert_eq!(column(&mut browser, "Verified").0, expected);
 }
 
+/// Also where most runs failed and none has a number to rank by.
+#[test]
+fn a_sweep_opens_with_its_own_ranking() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::with_sample(1, 1_500);
+    let grid = "sma-cross --grid fast=150:250:50 --grid slow=10:300:10";
+    user.good(&format!("{SWEEP} {grid} --out sweep"));
+    browser.open_file(&user.path("sweep/sweep.html"));
+    assert_eq!(column(&mut browser, "Verified").0, ["yes"; 10]);
+    // Amounts are those of the table, to the yen.
+    let table = std::fs::read_to_string(user.path("sweep/sweep.csv")).unwrap();
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heads = lines.next().unwrap();
+    let place = |name: &str| heads.iter().position(|one| *one == name).unwrap();
+    let rows: Vec<Vec<&str>> = lines.collect();
+    let shown = column(&mut browser, "Run").0.into_iter().zip(column(&mut browser, "Equity").0);
+    for (id, equity) in shown {
+        let row = rows.iter().find(|row| row[place("run")] == id).unwrap();
+        let exact: f64 = row[place("equity_end")].parse().unwrap();
+        assert_eq!(plain(&equity), format!("{exact:.0}"), "run {id}");
+    }
+}
+
 #[test]
 fn hostile_texts_are_texts_on_the_page_of_a_sweep() {
     let Some(mut browser) = browser() else { return };

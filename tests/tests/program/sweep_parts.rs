@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use tests::built;
 use tests::schema;
 use tests::user_folder::{UserFolder, files_in};
 
@@ -93,6 +94,31 @@ fn what_parts_leave_is_made_where_they_were_merged() {
     assert_eq!(code, 3);
     user.good(&format!("{SWEEP} {grid} --out plainly"));
     assert!(results(&user, "plainly") == results(&user, "plain"));
+}
+
+/// What a part has found out of a run is so whatever other parts are missing.
+#[test]
+fn a_merge_of_some_parts_keeps_which_runs_saw_the_future() {
+    let user = UserFolder::with_sample(2, 4_000);
+    let guest = built::test_guest("peeks-ahead");
+    let sweep = format!(
+        "replay sweep {} --data data --instrument 7203.TSE --grid a=1:6:1 --quiet",
+        guest.display()
+    );
+    let said = user.said(&format!("{sweep} --rows 0..3 --out a"));
+    assert!(said.out.contains("3 of 3 runs SAW THE FUTURE"), "{said:?}");
+    let (code, _) = user.bad(&format!("{MERGE} a --partial --out merged"));
+    assert_eq!(code, 3);
+    let manifest = fs::read_to_string(user.path("merged/sweep.partial.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["runs_saw_the_future"], 3);
+    assert_eq!(manifest["best_run"], serde_json::Value::Null);
+    // And whoever goes on there has what one machine has.
+    for out in ["merged", "whole"] {
+        let said = user.said(&format!("{sweep} --out {out}"));
+        assert_eq!(said.code, 4, "{said:?}");
+    }
+    assert!(results(&user, "merged") == results(&user, "whole"));
 }
 
 #[test]

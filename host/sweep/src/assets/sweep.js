@@ -70,11 +70,18 @@ const sawFuture = (run) => RUNS.verified[run] === false;
 function better(name) {
   const sign = statistic(name).higher ? -1 : 1;
   return (left, right) => {
-    const ranked = (run) => (sawFuture(run) ? null : number(run, name));
-    const [one, other] = [ranked(left), ranked(right)];
-    if (one === null || other === null) return (one === null) - (other === null) || left - right;
-    return sign * (one - other) || left - right;
+    const [one, other] = [placeAmong(left, name), placeAmong(right, name)];
+    if (one !== other || one > 0) return one - other || left - right;
+    // The sweep's own ranking, to the last digit.
+    if (name === MANIFEST.rank_by) return RUNS.rank[left] - RUNS.rank[right];
+    return sign * (number(left, name) - number(right, name)) || left - right;
   };
+}
+
+// Runs with a number come first, then those without; those that are not ranked, failed ones too, are last.
+function placeAmong(run, name) {
+  if (sawFuture(run) || RUNS.failure[run] !== null) return 2;
+  return number(run, name) === null ? 1 : 0;
 }
 
 // Head
@@ -329,7 +336,7 @@ function sortedRuns() {
     const compare = better(order.by);
     runs.sort(compare);
     if (order.down) {
-      const none = runs.findIndex((run) => number(run, order.by) === null);
+      const none = runs.findIndex((run) => placeAmong(run, order.by) > 0);
       const known = none < 0 ? runs.length : none;
       return [...runs.slice(0, known).reverse(), ...runs.slice(known)];
     }
@@ -415,6 +422,7 @@ function walk() {
   headCell(head, t("outOfSample", { name: labelOf(rank) }), "number");
   headCell(head, t("statistic.return"), "number");
   headCell(head, t("statistic.max_drawdown"), "number");
+  headCell(head, t("luck.verified"));
   const body = element("tbody");
   FOLDS.forEach((fold, index) => body.append(foldRow(fold, index, rank)));
   const top = element("thead");
@@ -429,7 +437,7 @@ function foldRow(fold, index, rank) {
   if (test < 0 || RUNS.failure[test] !== null) {
     const cell = element("td", undefined, test < 0 ? "" : "failed");
     cell.append(test < 0 ? t("notRunYet") : recorded(RUNS.errors[RUNS.failure[test]]));
-    cell.colSpan = AXES.length + 4;
+    cell.colSpan = AXES.length + 5;
     row.append(cell);
     return row;
   }
@@ -438,6 +446,7 @@ function foldRow(fold, index, rank) {
   AXES.forEach((_, axis) => row.append(element("td", valueOf(test, axis), "number")));
   const cells = [[rank, train], [rank, test], [statistic("return"), test], [statistic("max_drawdown"), test]];
   for (const [one, run] of cells) row.append(element("td", run === undefined ? NONE : written(one.kind, number(run, one.name)), "number"));
+  row.append(element("td", verdict(test), sawFuture(test) ? "failed" : ""));
   return row;
 }
 

@@ -8,8 +8,9 @@ use domain::JstDate;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::finished::Verified;
 use crate::grid::Grid;
-use crate::manifest::Asked;
+use crate::manifest::{Asked, SweepManifest};
 use crate::plan::Choice;
 use crate::score::scored;
 use crate::verify::Verdict;
@@ -271,6 +272,48 @@ fn a_walk_forward_does_not_choose_a_run_that_saw_the_future() {
         assert_eq!(test.combination, Some(1));
         assert_eq!(results.verdict(plan.test_row(fold)), Some(Verdict::Same));
     }
+}
+
+#[test]
+fn a_test_run_that_saw_the_future_gives_no_return_out_of_sample() {
+    let plan = plan("a=1:10:3", Some("2d/1d"));
+    let mut results = fresh(&plan, 1);
+    let asked = Asked { rank_by: Statistic::Sharpe, verify: 3 };
+    let manifest =
+        |results: &Results| SweepManifest::new(&plan, results, asked, BTreeMap::new(), json!({}));
+    let honest = manifest(&results);
+    assert!(honest.out_of_sample_return.is_some() && honest.test_runs_saw_the_future == 0);
+    let verified_row = plan.test_row(2);
+    let digest = Some("another one".to_owned());
+    results.verified.insert(verified_row, Verified { verified_row, digest });
+    let found = manifest(&results);
+    assert_eq!((found.out_of_sample_return, found.test_runs_saw_the_future), (None, 1));
+}
+
+/// Whatever was made again for a run that asked for more: the same command gives the same.
+#[test]
+fn a_sweep_tells_what_it_asks_for_and_not_what_was_there() {
+    let plan = plan("a=0:12:1", None);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut journal, kept) = Journal::open(folder.path(), &json!({})).unwrap();
+    let (runner, stop) = (Distance::default(), AtomicBool::new(false));
+    let more = Sweep {
+        plan: &plan,
+        rank_by: Statistic::Sharpe,
+        runner: &runner,
+        rows: 0..plan.rows(),
+        verify: 9,
+        leaves_verifying: false,
+        jobs: 1,
+        stop: &stop,
+    };
+    assert_eq!(more.run(&mut journal, kept, &mut |_| {}).unwrap().verified.len(), 9);
+    drop(journal);
+    let (mut journal, kept) = Journal::open(folder.path(), &json!({})).unwrap();
+    let less = Sweep { verify: 3, ..more };
+    let results = less.run(&mut journal, kept, &mut |_| {}).unwrap();
+    assert!(results.is_complete());
+    assert_eq!(results.verified, fresh(&plan, 1).verified);
 }
 
 #[test]
