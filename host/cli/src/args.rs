@@ -498,7 +498,8 @@ Examples:
 
 Files in the folder that the run does not write are named, not looked at, and change no exit code.
 The strategy has the limits that the folder says, unless --limit says another: that limit is not
-compared, what comes out is. The compile limit is at least the default.
+compared, what comes out is. Without one the compile limit is at least the default. Pages
+(report.html) are not compared.
 
 Exit codes:
   0  the same came out
@@ -506,6 +507,7 @@ Exit codes:
      its manifest too, was made by another version or changed
   5  the data, a table of its folder or the strategy is not what the run was made from, which is
      named, and nothing was run
+  3  the strategy is too much to compile within the limits
   1 and 2 as everywhere";
 
 #[derive(Debug, Args)]

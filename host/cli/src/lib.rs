@@ -208,7 +208,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Database(command) => database::run(command),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),
-        Command::Strategy(StrategyCommand::Compile(args)) => strategy_compile::run(&args),
+        Command::Strategy(StrategyCommand::Compile(args)) => strategy_compile::run(args),
         Command::Strategy(StrategyCommand::Limits(limits)) => strategy::limits(limits),
     }
 }

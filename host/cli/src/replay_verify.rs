@@ -1,5 +1,7 @@
 //! `kumiki replay verify`: make a run again from its folder and say whether the same came out.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use atomic_file::AtomicFolder;
 use replay::RequestError;
@@ -43,7 +45,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
         Err(error) => return Err(error.into()),
     };
     match args.format {
-        Format::Table => print_table(&found),
+        Format::Table => print_table(&found, &args.data),
         Format::Json => {
             println!("{:#}", json!({ "verdict": verdict(&found), "found": found }));
         }
@@ -64,9 +66,12 @@ fn verdict(found: &Verification) -> &'static str {
     }
 }
 
-fn print_table(found: &Verification) {
+fn print_table(found: &Verification, data: &Path) {
     if !found.inputs_changed.is_empty() {
-        println!("nothing was run: this is not what the run was made from");
+        let data = data.display();
+        println!(
+            "nothing was run: this is not what the run was made from (data: {data}; --data and --strategy name others)"
+        );
         for one in &found.inputs_changed {
             let (was, is) = (shown(&one.was), shown(&one.is));
             println!("  {} changed since the run: was {was}, is {is}", one.what);
@@ -93,7 +98,9 @@ fn print_table(found: &Verification) {
         let more = if *more == 0 { String::new() } else { format!(" and {more} more") };
         println!("not written by the run, and not looked at: {}{more}", quoted.join(", "));
     }
-    if !found.is_same() && found.window > 1 {
+    if !found.is_same() && !found.limits_changed.is_empty() {
+        println!("with other limits than the run's something else may come out; leave --limit out");
+    } else if !found.is_same() && found.window > 1 {
         println!(
             "with a window of {} the strategy had trades in its memory before their time; it may \
              have seen the future",

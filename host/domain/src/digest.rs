@@ -1,5 +1,5 @@
 //! The event log's digest: one number that two runs share exactly when every event of orders, and
-//! everything the strategy said, was the same and came in the same order.
+//! every signal and narrative, was the same and came in the same order. Lines of the log are not in it.
 //!
 //! Encoding, all integers little-endian: a record is its tag (one byte), its time (u64), then its
 //! fields. A text is its length in bytes (u32) and its UTF-8 bytes; an optional field is one byte 0,

@@ -47,17 +47,18 @@ pub(crate) fn parse_decimal(text: &str) -> Result<i64, DecimalError> {
     if fraction.len() > FRACTION_DIGITS {
         return Err(DecimalError::TooFine(text.to_owned()));
     }
+    // Below zero there is one more than above.
     let mut units: i64 = 0;
     for digit in whole.bytes().chain(fraction.bytes()) {
         units = units
             .checked_mul(10)
-            .and_then(|value| value.checked_add(i64::from(digit - b'0')))
+            .and_then(|value| value.checked_sub(i64::from(digit - b'0')))
             .ok_or_else(out_of_range)?;
     }
     for _ in fraction.len()..FRACTION_DIGITS {
         units = units.checked_mul(10).ok_or_else(out_of_range)?;
     }
-    Ok(if negative { -units } else { units })
+    if negative { Ok(units) } else { units.checked_neg().ok_or_else(out_of_range) }
 }
 
 /// Writes an integer of 1/10,000 as the shortest exact decimal.
@@ -195,6 +196,8 @@ mod tests {
         for (text, units, printed) in [
             ("1674.1", 16_741_000, "1674.1"),
             ("0.0001", 1, "0.0001"),
+            ("-922337203685477.5808", i64::MIN, "-922337203685477.5808"),
+            ("922337203685477.5807", i64::MAX, "922337203685477.5807"),
             (".5", 5_000, "0.5"),
             ("12.", 120_000, "12"),
             ("-3.25", -32_500, "-3.25"),

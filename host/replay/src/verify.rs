@@ -282,6 +282,12 @@ impl VerifyRequest {
             }
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
             let mut manifest = manifest.clone();
+            if self.changes(GuestLimit::Orders) {
+                // It is one of the rules too.
+                for (field, name) in [("execution_model", "orders_max"), ("rules", "LIMITS")] {
+                    manifest[field][name] = now[field][name].clone();
+                }
+            }
             if is_other
                 && let Some(fault) = fault
                 && manifest["fault"].as_str().is_some_and(|told| fault.is_told_by(told))
@@ -404,6 +410,11 @@ impl VerifyRequest {
         Ok(limits.changed(&self.limits)?)
     }
 
+    /// Whether another value is asked for than the run had.
+    fn changes(&self, limit: GuestLimit) -> bool {
+        self.limits.iter().any(|change| change.limit == limit)
+    }
+
     /// Puts the limits that are asked for into the manifest that the new one is held against, and says
     /// which were others there.
     fn limits_changed(&self, manifest: &mut Value) -> Vec<Difference> {
@@ -428,7 +439,7 @@ impl VerifyRequest {
         observer: &dyn RunObserver,
     ) -> Result<StrategyModule, RequestError> {
         let mut limits = request.limits;
-        if self.limits.iter().all(|change| change.limit != GuestLimit::Compile) {
+        if !self.changes(GuestLimit::Compile) {
             limits.compile_ms = limits.compile_ms.max(Limits::default().compile_ms);
         }
         let patient = RunRequest { limits, ..request.clone() };

@@ -124,11 +124,14 @@ impl StrategyInstance {
     #[cold]
     fn fault_of(&self, export: &'static str, failure: Failure) -> Box<Fault> {
         let Identity { component, sha256 } = self.running.identity();
+        // Among many rows only the guest knows at which one it was; of all other calls the host does.
+        let is_among = export == "advance" && (self.is_fed || !self.is_single);
+        let told = failure.ts_event.filter(|told| is_among && Some(*told) >= self.window_start);
         Box::new(Fault {
             component,
             sha256,
             export: failure.export.unwrap_or(export),
-            ts_event: failure.ts_event.or(self.ts_event),
+            ts_event: told.or(self.ts_event),
             kind: failure.kind,
             backtrace: failure.backtrace,
         })

@@ -249,7 +249,11 @@ impl State {
         if name.is_empty() {
             return broken("it reported a parameter without a name".to_owned());
         }
-        if let Err(error) = serde_json::from_str::<serde_json::Value>(value) {
+        // As deep as it stands in the manifest, and a little more: whoever reads that has the same limit.
+        let nested = format!("[[[[{value}]]]]");
+        if let Err(error) = serde_json::from_str::<serde_json::Value>(value)
+            .and_then(|_| serde_json::from_str::<serde_json::Value>(&nested))
+        {
             return broken(format!("the value of the parameter {name:?} is no JSON: {error}"));
         }
         match self.parameters.insert(name.to_owned(), value.to_owned()) {

@@ -106,4 +106,6 @@ fn an_exception_of_python_is_told_with_its_line() {
     assert!(errors.contains("strategy `raises-python` ("), "{errors}");
     assert!(errors.contains("panicked: IndexError: list index out of range"), "{errors}");
     assert!(errors.contains("at Guest.advance (/0/raises.py:"), "{errors}");
+    // The host knows the event, whatever the guest says.
+    assert!(errors.contains(" at 2025-01-06 09:0"), "{errors}");
 }

@@ -265,6 +265,8 @@ fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
 fn a_limit_of_the_user_stands_in_place_of_that_of_the_run() {
     let user = UserFolder::with_sample(1, 500);
     user.good(&format!("{RUN} {SMALL} --out run --limit memory=1GiB,log=1MiB"));
+    let (said, value) = verified(&user, "run --limit orders=1700000");
+    assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{said:?}");
     let (said, value) = verified(&user, "run --limit memory=32MiB,compile=200000");
     assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{said:?}");
     let expected = json!([
@@ -283,6 +285,8 @@ fn a_limit_of_the_user_stands_in_place_of_that_of_the_run() {
     let told = value["found"]["runs"][0]["differences"].to_string();
     assert!(told.contains("`--limit memory=128KiB` allows more"), "{told}");
     assert!(!told.contains("limits"), "{told}");
+    let said = user.said("replay verify run --quiet --limit memory=64KiB");
+    assert!(said.out.contains("with other limits than the run's something else may"), "{said:?}");
     let (said, _) = verified(&user, "run --limit compile=1");
     assert!(said.code == 3 && said.errors.contains("--limit compile="), "{said:?}");
     for (limits, expected) in [
