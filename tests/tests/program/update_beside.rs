@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use duckdb::Connection;
 use serde_json::{Value, json};
 
 use crate::update_days::{Fixture, Market, days};
@@ -320,6 +321,27 @@ fn an_accepted_day_stays_accepted() {
         assert!(run.asked.contains(&"17".to_owned()), "{run:?}");
     }
     assert_eq!(fixture.published().len(), 4);
+}
+
+/// E14: what an earlier version published is not refused each evening because there are more rules now.
+#[test]
+fn an_answer_that_is_as_odd_as_the_published_day_is_taken() {
+    let fixture = with_wednesday(|row| set::<200>(row, &[("Va", json!(1_000))]));
+    let accepted = "--as-of 2025-12-17 --accept 2025-12-17";
+    assert_eq!(fixture.update(accepted).code, 0);
+    let work = fixture.path().join("work").join("mother.db");
+    let forget = "DELETE FROM accepted_day";
+    Connection::open(work).unwrap().execute_batch(forget).unwrap();
+    fixture.change(|market| _ = market.days.insert("20251218", 200));
+    let run = fixture.update("--as-of 2025-12-18 --recheck 3");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    assert!(run.asked.contains(&"17".to_owned()), "{run:?}");
+    // A right one is taken as well.
+    fixture.change(|market| market.alter = None);
+    let run = fixture.update("--as-of 2025-12-18 --recheck 3");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    let turnover = "SELECT min(turnover) FROM daily WHERE date = '2025-12-17'";
+    assert_eq!(rows(&fixture, turnover), ["1368900.5"]);
 }
 
 /// D12: the exchange was closed, and nobody says so but the user.

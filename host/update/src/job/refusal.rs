@@ -76,7 +76,10 @@ impl Job<'_> {
             Standard::Nothing | Standard::Unknown => None,
             known => Some(known),
         };
-        if let Some(odd) = self.oddity(date, rows, standard.as_ref())? {
+        // What is odd as it is published does not become so by an answer.
+        if let Some(odd) = self.oddity(date, rows, standard.as_ref())?
+            && self.odd_answer(date, &known_rows, standard.as_ref())?.is_none()
+        {
             return Ok(Some(format!("it is odd, {odd}")));
         }
         if has_news && let Some(odd) = self.foreign(date, &codes, &known)? {
