@@ -496,18 +496,17 @@ Examples:
   kumiki replay verify runs/5-50 --data data
   kumiki replay verify runs/mine --data data --strategy ./my_strategy.wasm --format json
 
-Files in the folder that the run does not write are named, not looked at, and change no exit code.
-The strategy has the limits that the folder says, unless --limit says another: that limit is not
-compared, what comes out is. Without one the compile limit is at least the default. Pages
-(report.html) are not compared.
+Files in the folder that the run does not write are named, not looked at, and change no exit code. The page report.html is not compared.
+
+The strategy has the limits that the folder says, unless --limit says another: that limit is not compared, what comes out is. Without one the compile limit is at least the default.
 
 Exit codes:
   0  the same came out
+  3  the strategy is too much to compile within the limits
   4  something else came out with window 1: the strategy saw the future, or a file of the run,
      its manifest too, was made by another version or changed
   5  the data, a table of its folder or the strategy is not what the run was made from, which is
      named, and nothing was run
-  3  the strategy is too much to compile within the limits
   1 and 2 as everywhere";
 
 #[derive(Debug, Args)]

@@ -765,10 +765,10 @@ mod tests {
     fn closes_stay_within_price_limits_of_the_day_beside() {
         let earlier = date("2026-01-08");
         let before = seen(&rows(200, |row, _| row.close = Some(Price::from_yen(1_000))));
-        let after = |count: u32, close: i64, factor: f64| {
-            let close = Some(Price::from_yen(close));
+        let after = |count: u32, yen: i64, factor: f64| {
             seen(&rows(200, |row, number| {
-                row.close = if number < count { close } else { Some(Price::from_yen(1_100)) };
+                let price = Some(Price::from_yen(if number < count { yen } else { 1_100 }));
+                (row.open, row.high, row.low, row.close) = (price, price, price, price);
                 row.adjustment_factor = Some(if number < count { factor } else { 1.0 });
             }))
         };

@@ -43,9 +43,20 @@ pub(crate) fn row(date: JstDate, code: IssueCode, source: SourceKind) -> DailyRo
     }
 }
 
-/// The same with a volume that no other day has.
+/// The same with a volume that no other day has, and a price that the days beside it do not have.
 pub(crate) fn traded(row: DailyRow) -> DailyRow {
-    DailyRow { volume: Some(u64::from(row.date.to_epoch_days().unsigned_abs())), ..row }
+    let day = row.date.to_epoch_days().unsigned_abs();
+    let yen = 1_000 + i64::from(day % 97);
+    let price = Some(Price::from_yen(yen));
+    DailyRow {
+        open: price,
+        high: price,
+        low: price,
+        close: price,
+        volume: Some(u64::from(day)),
+        turnover: Some(Money::from_yen(yen * i64::from(day))),
+        ..row
+    }
 }
 
 /// A store in memory.
