@@ -344,13 +344,12 @@ impl Job<'_> {
         // What is stored has been accepted.
         let stored = self.store.rows_of(date)?;
         for row in far {
-            let is_it = |one: &&DailyRow| one.code == row.code;
-            let known = stored.iter().find(is_it).map(DailyRow::prices);
-            if known.is_some() && known == answer.rows.iter().find(is_it).map(DailyRow::prices) {
+            let is_it = |one: &DailyRow| one.code == row.code;
+            let Some(place) = answer.rows.iter().position(is_it) else { continue };
+            let known = stored.iter().find(|one| is_it(one));
+            if known.is_some_and(|known| known.prices() == answer.rows[place].prices()) {
                 continue;
             }
-            let is_it = |(_, one): &(usize, &DailyRow)| one.code == row.code;
-            let Some((place, _)) = answer.rows.iter().enumerate().find(is_it) else { continue };
             let told = answer.rows.remove(place);
             let reason = format!("{row}; where that is right, take it with --accept and the date");
             let (row, text) = (format!("{} on {date}", row.code), told.words());

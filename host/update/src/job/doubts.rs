@@ -147,9 +147,7 @@ impl Job<'_> {
         let complete = self.state.complete.iter();
         let complete: Vec<(JstDate, u64)> =
             complete.filter_map(|date| Some((*date, *stored.get(date)?))).collect();
-        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
-        let shrunk_from = back.first().copied().unwrap_or(self.options.to);
-        let mut found = short_days(&complete, shrunk_from);
+        let mut found = short_days(&complete, self.last_weeks_begin());
         if let Some((date, short)) = sunk_day(&complete) {
             tracing::warn!(
                 "{date} is published with {} rows, and one of the {COMPLETE_DAYS_COMPARED} complete days \

@@ -11,7 +11,7 @@ use super::plan::last_weekdays;
 use super::report::{DayOutcome, DoubtKind, DoubtReport, ShortDayReport};
 use super::rules::{DueDays, NotDue, Standard, is_day_without_trading, is_enough, is_open};
 use super::slots::Slots;
-use super::{DayState, Job, UpdateError, own_folder};
+use super::{Job, UpdateError, own_folder};
 use crate::fetch_state::FetchState;
 use crate::limits::{
     BEGIN_PERCENT, BETTER_DAYS_MAX, DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS, REPORT_ROWS_MAX,
@@ -296,23 +296,26 @@ impl Job<'_> {
         self.tell_strange_days()?;
         self.tell_refused_days();
         self.tell_left_out_days();
-        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX).first().copied();
-        let is_kept = |date: &JstDate| back.is_none_or(|back| *date >= back);
-        self.state.accepted.retain(|date| is_kept(date) || !stored.contains_key(date));
+        let back = self.last_weeks_begin();
+        self.state.accepted.retain(|date| *date >= back || !stored.contains_key(date));
         self.tell_accepted_in_vain();
         if self.state == before { Ok(()) } else { self.save_state() }
     }
 
+    /// The first of the last weekdays that are told again by each run.
+    pub(super) fn last_weeks_begin(&self) -> JstDate {
+        let to = self.options.to;
+        last_weekdays(to, BETTER_DAYS_MAX).first().copied().unwrap_or(to)
+    }
+
     /// Closes the days that the user accepts and of which nobody has anything (rule D12).
     fn close_accepted_days(&mut self, stored: &BTreeMap<JstDate, u64>) -> Result<(), UpdateError> {
-        let has_nothing = |day: &DayState| matches!(day.outcome, Some(DayOutcome::NoData));
-        let empty = self.days.iter().filter(|(_, day)| has_nothing(day));
+        let empty = self.days.iter().filter(|(date, day)| {
+            // Of a day that the law closes the user's word is that it was open (D11).
+            let may_be_closed = self.is_due(**date) && !holidays::is_closed(**date);
+            day.outcome == Some(DayOutcome::NoData) && !stored.contains_key(date) && may_be_closed
+        });
         let empty: Vec<JstDate> = empty.map(|(date, _)| *date).collect();
-        // Of a day that the law closes the user's word is that it was open (D11).
-        let is_empty = |date: &JstDate| {
-            !stored.contains_key(date) && self.is_due(*date) && !holidays::is_closed(*date)
-        };
-        let empty: Vec<JstDate> = empty.into_iter().filter(is_empty).collect();
         for date in empty {
             if self.accept_for_good(date) {
                 self.close(date)?;
@@ -324,10 +327,9 @@ impl Job<'_> {
 
     /// Notes the days of the last weeks of which odd rows were left out (rule Z5).
     fn tell_left_out_days(&mut self) {
-        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX).first().copied();
+        let back = self.last_weeks_begin();
         for date in self.state.left_out.clone() {
-            let is_out = self.report.doubts.len() >= REPORT_ROWS_MAX;
-            if is_out || back.is_none_or(|back| date < back) {
+            if self.report.doubts.len() >= REPORT_ROWS_MAX || date < back {
                 continue;
             }
             let what = "rows of it are odd and were left out".to_owned();

@@ -98,9 +98,7 @@ impl Job<'_> {
 
     /// Closes a day of which nobody has anything, as the user says (rule D12).
     pub(super) fn close(&mut self, date: JstDate) -> Result<(), UpdateError> {
-        let mut calendar = self.calendar.clone();
-        calendar.insert(date, false);
-        self.keep_calendar(calendar)?;
+        self.keep_open_day(date, false)?;
         self.note(format!(
             "{date} is closed from now on, as accepted: nobody has a row of it; --accept {date} asks for it again"
         ));
@@ -109,9 +107,7 @@ impl Job<'_> {
 
     /// Opens a day that the vendor's calendar closes, of which it has all rows (rule D9).
     pub(super) fn open(&mut self, date: JstDate, rows: u64) -> Result<(), UpdateError> {
-        let mut calendar = self.calendar.clone();
-        calendar.insert(date, true);
-        self.keep_calendar(calendar)?;
+        self.keep_open_day(date, true)?;
         self.tell_closed(date, rows, true);
         Ok(())
     }
@@ -128,6 +124,13 @@ impl Job<'_> {
             let (kind, advice) = (DoubtKind::Closed, advice.to_owned());
             self.report.doubts.push(DoubtReport { date, kind, what, advice });
         }
+    }
+
+    /// The same calendar, but for one day.
+    fn keep_open_day(&mut self, date: JstDate, is_open: bool) -> Result<(), UpdateError> {
+        let mut calendar = self.calendar.clone();
+        calendar.insert(date, is_open);
+        self.keep_calendar(calendar)
     }
 
     fn keep_calendar(&mut self, calendar: OpenDays) -> Result<(), UpdateError> {

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 
 use domain::JstDate;
 
-use super::plan::last_weekdays;
 use super::report::{DayOutcome, DoubtKind, DoubtReport};
 use super::rules::{Standard, common, is_enough};
 use super::slots::Slots;
 use super::{Batch, Job, UpdateError};
-use crate::limits::{BETTER_DAYS_MAX, LOST_ISSUES_MIN, REPORT_ROWS_MAX, TAKEN_BACK_PERCENT_MAX};
+use crate::limits::{LOST_ISSUES_MIN, REPORT_ROWS_MAX, TAKEN_BACK_PERCENT_MAX};
 use crate::row::{DailyRow, IssueCode};
 
 const ADVICE: &str = "the day stays as it was; look at what the vendor says of it, and ask again with \
@@ -143,13 +142,11 @@ impl Job<'_> {
     pub(super) fn tell_refused_days(&mut self) {
         let refused = self.report.doubts.iter().filter(|doubt| doubt.kind == DoubtKind::Refused);
         let told: BTreeSet<JstDate> = refused.map(|doubt| doubt.date).collect();
-        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX).first().copied();
+        let back = self.last_weeks_begin();
         self.state.refused.extend(&told);
         let state = &mut self.state;
         state.refused.retain(|date| {
-            back.is_some_and(|back| *date >= back)
-                && state.complete.contains(date)
-                && !state.settled.contains(date)
+            *date >= back && state.complete.contains(date) && !state.settled.contains(date)
         });
         for date in self.state.refused.clone() {
             if told.contains(&date) || self.report.doubts.len() >= REPORT_ROWS_MAX {
