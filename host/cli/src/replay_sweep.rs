@@ -9,8 +9,8 @@ use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use replay::ReplayOptions;
 use replay::data_set::DataSet;
-use replay::limit_values;
 use replay::request::{RunRequest, component_identity};
+use replay::{json_values, limit_values};
 use sandbox::StrategyModule;
 use serde_json::{Value, json};
 use sweep::{
@@ -66,7 +66,7 @@ fn made(args: &SweepArgs) -> Result<Ending> {
         eprintln!("note: {note}");
     }
     let plan = plan(args, grid, &loaded)?;
-    let header = sweep_header(args, &request, &module, &loaded, &options, &plan);
+    let header = sweep_header(args, &request, &module, &loaded, &options, &plan)?;
     let rows = plan.rows_of(args.rows)?;
     let folder = SweepFolder::prepare(out)?;
     let (mut journal, kept) = Journal::open(folder.path(), &header)?;
@@ -170,8 +170,17 @@ fn sweep_header(
     loaded: &DataSet,
     options: &ReplayOptions,
     plan: &Plan,
-) -> Value {
+) -> Result<Value> {
     let strategy = component_identity(module);
+    let config_json = plan.run(0).combination.map(|first| plan.grid().config_json(first));
+    let instruments = options.instruments_on(loaded.range.0);
+    let in_effect = strategy::in_effect_with(
+        &config_json.unwrap_or_else(|| "{}".to_owned()),
+        module,
+        request.limits,
+        &instruments,
+    )?;
+    let in_effect = in_effect.as_ref().map(json_values);
     let granularity = replay::data_set::Granularity::from(args.run.granularity);
     let shown = json!({
         "instrument_id": options.of_each(|instrument| instrument.id.to_string()),
@@ -185,7 +194,8 @@ fn sweep_header(
         "limits": limit_values(&request.limits),
     });
     let rank = (args.rank_by, args.verify > 0);
-    header(&strategy, sandbox::ENGINE, loaded, options, &shown, plan, rank)
+    let strategy = (&strategy, in_effect);
+    Ok(header(strategy, sandbox::ENGINE, loaded, options, &shown, plan, rank))
 }
 
 fn swept(

@@ -63,7 +63,7 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     let init = instance.init(&config, &instruments);
     let init_fuel = instance.fuel_used();
     let in_effect = instance.take_parameters();
-    let defaults = defaults(&module, limits, &instruments)?;
+    let defaults = in_effect_with("{}", &module, limits, &instruments)?;
     let cost = init.and_then(|()| strategy_cost::measure(&mut instance));
     match args.format {
         Format::Table => {
@@ -96,14 +96,15 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     Ok(if cost.is_ok() { Ending::Done } else { Ending::StrategyFailed })
 }
 
-/// The parameters that a strategy reports when it is given none; nothing where it does not start so.
-fn defaults(
+/// The parameters that a strategy reports with this configuration; nothing where it does not start with it.
+pub(crate) fn in_effect_with(
+    config_json: &str,
     module: &StrategyModule,
     limits: Limits,
     instruments: &[Instrument],
 ) -> Result<Option<BTreeMap<String, String>>> {
     let mut instance = module.instantiate(limits)?;
-    let init = instance.init(&config_json(&BTreeMap::new()), instruments);
+    let init = instance.init(config_json, instruments);
     Ok(init.is_ok().then(|| instance.take_parameters()))
 }
 

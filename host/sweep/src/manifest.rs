@@ -19,7 +19,7 @@ use crate::score::Statistic;
 use crate::table;
 
 /// Version of the folder's form.
-pub const SWEEP_VERSION: u32 = 5;
+pub const SWEEP_VERSION: u32 = 6;
 /// Different warnings that a manifest names.
 const WARNINGS_MAX: usize = 20;
 
@@ -47,6 +47,9 @@ pub struct SweepHeader<'a> {
     options: &'a Value,
     /// The combinations and their days.
     plan: Value,
+    /// The parameters that nobody gave, as the strategy reports them with the first combination; null where it
+    /// does not start with that.
+    parameter_defaults: Option<BTreeMap<String, Value>>,
     /// Whether the strategy was handed one trade at a time (window 1). Runs made with more are not kept
     /// for it: trades in memory before their time may have changed them.
     one_trade_at_a_time: bool,
@@ -63,10 +66,11 @@ pub struct SweepHeader<'a> {
 
 /// What pins a sweep: the first line of its journal. A journal with another header is not resumed.
 /// `shown` are the options in words, for messages and the page; all of `options` is pinned by a hash.
-/// `rank` says by what runs are ranked, and whether the best are verified.
+/// `rank` says by what runs are ranked, and whether the best are verified; `in_effect` are the parameters that the
+/// strategy reports with the plan's first combination.
 #[must_use]
 pub fn header(
-    strategy: &ComponentIdentity,
+    (strategy, in_effect): (&ComponentIdentity, Option<BTreeMap<String, Value>>),
     engine: &str,
     data: &DataSet,
     options: &ReplayOptions,
@@ -81,6 +85,14 @@ pub fn header(
     // Only a walk forward chooses by the rank; otherwise it is a matter of looking.
     let chosen_by = plan.walk_forward().map(|_| rank.0.name());
     let choice_verified = plan.walk_forward().map(|_| rank.1);
+    let given = |name: &String| {
+        let grid = plan.grid();
+        grid.fixed().contains_key(name) || grid.axes().iter().any(|axis| axis.name == *name)
+    };
+    let parameter_defaults = in_effect.map(|mut all| {
+        all.retain(|name, _| !given(name));
+        all
+    });
     json!(SweepHeader {
         sweep_version: SWEEP_VERSION,
         kumiki_version: env!("CARGO_PKG_VERSION"),
@@ -92,6 +104,7 @@ pub fn header(
         notes: &data.notes,
         options: shown,
         plan: plan.described(),
+        parameter_defaults,
         one_trade_at_a_time: options.window == 1,
         chosen_by,
         choice_verified,

@@ -297,3 +297,37 @@ fn the_base_price_may_be_that_of_an_old_file() {
     let text = user.good(&format!("{run} --start 2025-06-03"));
     assert!(text.contains("of 2025-06-02 in equities_trades_202506.csv.gz"), "{text}");
 }
+
+/// An issue that did not trade for months: later files know nothing of it, and the search goes on behind them.
+#[test]
+fn the_base_price_is_found_behind_files_without_the_issue() {
+    let user = UserFolder::empty();
+    for (start, id) in [
+        ("2024-01-09", "7203.TSE"),
+        ("2025-03-03", "8306.TSE"),
+        ("2025-05-28", "8306.TSE"),
+        ("2025-06-02", "7203.TSE"),
+    ] {
+        user.good(&format!(
+            "data sample --out data --instrument {id} --days 2 --seed 5 --trades-per-day 300 --start {start}"
+        ));
+    }
+    let day = "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n2025-05-30,83060,1.0,1.0,1.0,1.0,0,0,1,1,1.0\n";
+    write_packed(&user.path("data/equities_bars_daily_20250530.csv.gz"), day);
+    let run = "replay run buy-and-hold --data data --quiet --start 2025-06-02 --instrument";
+    let text = user.good(&format!("{run} 7203.TSE"));
+    let base = text.lines().find(|line| line.contains("base price of 2025-06-02: "));
+    let base = base.unwrap_or_else(|| panic!("{text}"));
+    assert!(base.ends_with(", of 2024-01-10 in equities_trades_202401.csv.gz"), "{base}");
+    // The daily file of the day before has it.
+    let day = day.replace("83060,1.0,1.0,1.0,1.0", "72030,2500.0,2500.0,2500.0,2500.0");
+    write_packed(&user.path("data/equities_bars_daily_20250530.csv.gz"), &day);
+    let text = user.good(&format!("{run} 7203.TSE"));
+    assert!(text.contains("2500, of 2025-05-30 in equities_bars_daily_20250530.csv.gz"), "{text}");
+    // Nothing knows it.
+    for file in ["trades_202401", "bars_daily_20250530"] {
+        std::fs::remove_file(user.path("data").join(format!("equities_{file}.csv.gz"))).unwrap();
+    }
+    let text = user.good(&format!("{run} 7203.TSE"));
+    assert!(text.contains("none found in any file of earlier days"), "{text}");
+}

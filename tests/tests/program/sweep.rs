@@ -51,6 +51,14 @@ fn one_job_and_two_give_the_same_bytes_and_the_numbers_of_single_runs() {
     assert!(table.contains("9 runs came out the same with window 1"), "{table}");
     assert!(table.contains("3 days; it is stated from 32 on"), "{table}");
     assert_eq!(schema::checked_values(&user.path("one/sweep.json"), "sweep-manifest"), 1);
+    let defaults = |folder: &str| {
+        let manifest = fs::read_to_string(user.path(folder).join("sweep.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+        manifest["made_from"]["parameter_defaults"].clone()
+    };
+    assert_eq!(defaults("one"), serde_json::json!({}), "all three are given");
+    good(&user, &format!("{SWEEP} --grid fast=5:15:5 --out others"));
+    assert_eq!(defaults("others"), serde_json::json!({ "quantity": 100, "slow": 100 }));
 
     let table = read_table(user.path("one/sweep.parquet")).unwrap();
     assert_eq!(table.rows(), 9);

@@ -13,9 +13,10 @@ use crate::error::RequestError;
 use crate::observer::RunObserver;
 use results::output::InputFile;
 
-/// How many days before a run files of trades and minutes are searched, and with them the last one before the
-/// run, however old. Most issues trade every day; such a file of an earlier month costs a minute to read the
-/// first time.
+/// How many days before a run files of trades and minutes are searched for prices that tell the grid, and with
+/// them the last one before the run, however old. Most issues trade every day; such a file of an earlier month
+/// costs a minute to read the first time. For an issue without any close in them all older files are searched,
+/// the latest first.
 const SEARCH_DAYS: usize = 31;
 /// The same of daily files, which are small: some issues do not trade for months.
 const DAILY_SEARCH_DAYS: usize = 366;
@@ -89,16 +90,20 @@ impl Before {
                 format!("base price of {first}: {price}, of {} in {file}", at.jst_date())
             }
             None => format!(
-                "base price of {first}: none found in the files of the {SEARCH_DAYS} days before (daily files: \
-                 {DAILY_SEARCH_DAYS}), nor in the last one before the run; no price range is checked on that day, and market orders sent before its first trade are rejected"
+                "base price of {first}: none found in any file of earlier days; no price range is checked on \
+                 that day, and market orders sent before its first trade are rejected"
             ),
         }
     }
 
+    /// Whether its close is of `date` or later.
+    fn closes_by(&self, date: JstDate) -> bool {
+        self.close.as_ref().is_some_and(|close| close.at.jst_date() >= date)
+    }
+
     /// Whether a file that may know days up to `date` can add nothing.
     fn is_complete(&self, date: JstDate) -> bool {
-        self.close.as_ref().is_some_and(|close| close.at.jst_date() >= date)
-            && self.prices.is_some_and(SeenPrices::is_enough)
+        self.closes_by(date) && self.prices.is_some_and(SeenPrices::is_enough)
     }
 
     /// Takes rows in time order, the last one's close, and their prices.
@@ -159,14 +164,21 @@ impl DataRequest {
         let first = search.first;
         let mut found = vec![Before::default(); search.codes.len()];
         let mut inputs = Vec::new();
-        for candidate in self.candidates(first)? {
+        let (near, old) = self.candidates(first)?;
+        let near = near.into_iter().map(|candidate| (candidate, true));
+        let candidates = near.chain(old.into_iter().map(|candidate| (candidate, false)));
+        for (candidate, for_prices) in candidates {
             if search.read.contains(&candidate.path()) {
                 continue;
             }
             let last = candidate.period().last().min(first.pred_opt().unwrap_or(first));
             // The latest day that the file can know.
             let latest = calendar.business_day_until(last).unwrap_or(last);
-            if found.iter().all(|before| before.is_complete(latest)) {
+            let adds_nothing = |before: &Before| match for_prices {
+                true => before.is_complete(latest),
+                false => before.closes_by(latest),
+            };
+            if found.iter().all(adds_nothing) {
                 continue;
             }
             if let Some(hash) = take_file(search, &candidate, &mut found, observer)? {
@@ -178,8 +190,8 @@ impl DataRequest {
     }
 
     /// The files with days shortly before `first`, or the last days that there are: daily bars, minute bars,
-    /// trades, the latest first.
-    fn candidates(&self, first: JstDate) -> Result<Vec<Candidate>, DataError> {
+    /// trades, the latest first; and all older ones, the latest first.
+    fn candidates(&self, first: JstDate) -> Result<(Vec<Candidate>, Vec<Candidate>), DataError> {
         let back = |days| {
             std::iter::successors(Some(first), JstDate::pred_opt).nth(days).unwrap_or(JstDate::MIN)
         };
@@ -204,10 +216,13 @@ impl DataRequest {
             last.unwrap_or(first).min(back(days))
         };
         let (daily, others) = (earliest(true, DAILY_SEARCH_DAYS), earliest(false, SEARCH_DAYS));
-        all.retain(|candidate| {
+        let is_near = |candidate: &Candidate| {
             candidate.period().last() >= if candidate.is_daily() { daily } else { others }
-        });
-        Ok(all)
+        };
+        let (near, mut old): (Vec<_>, Vec<_>) = all.into_iter().partition(is_near);
+        // Of files that end on the same day daily bars stay first.
+        old.sort_by_key(|candidate| std::cmp::Reverse(candidate.period().last()));
+        Ok((near, old))
     }
 }
 
