@@ -147,16 +147,27 @@ impl std::error::Error for Fault {}
 
 impl Fault {
     /// Whether another text of a fault tells of the same: strategy, call, event and kind. Where the engine or the
-    /// host explains it in words of its own, and how it got there, is left out.
+    /// host explains it in words of its own, how far a limit was passed when that was seen, and how it got there,
+    /// is left out.
     #[must_use]
     pub fn is_told_by(&self, text: &str) -> bool {
-        let kind = match &self.kind {
-            FaultKind::Protocol(_) => "broke the contract:".to_owned(),
-            FaultKind::Trap(_) => "trapped:".to_owned(),
-            FaultKind::Fuel { .. } => "used up its fuel".to_owned(),
-            kind => kind.to_string(),
+        let Some(rest) = text.strip_prefix(&self.place()).map(str::trim_start) else {
+            return false;
         };
-        text.strip_prefix(&self.place()).is_some_and(|rest| rest.trim_start().starts_with(&kind))
+        let passes = |what: &str, allowed: &u64| {
+            let told = rest
+                .strip_prefix("produced ")
+                .map(|told| told.trim_start_matches(char::is_numeric));
+            told.is_some_and(|told| told.starts_with(&format!(" {what}; {allowed} are allowed")))
+        };
+        match &self.kind {
+            FaultKind::Protocol(_) => rest.starts_with("broke the contract:"),
+            FaultKind::Trap(_) => rest.starts_with("trapped:"),
+            FaultKind::Fuel { .. } => rest.starts_with("used up its fuel"),
+            FaultKind::Budget { limit, allowed, .. } => passes(limit.what(), allowed),
+            FaultKind::Limit { what, allowed, .. } => passes(what, allowed),
+            kind => rest.starts_with(&kind.to_string()),
+        }
     }
 
     /// Which strategy failed, and where.
@@ -202,4 +213,42 @@ pub struct Identity {
     pub component: String,
     /// SHA-256 of its file, in hexadecimal.
     pub sha256: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(kind: FaultKind) -> Fault {
+        Fault {
+            component: "mine".to_owned(),
+            sha256: "26d558135750ffff".to_owned(),
+            export: "advance",
+            ts_event: Some(TsNanos::default()),
+            kind,
+            backtrace: vec!["deep".to_owned()],
+        }
+    }
+
+    #[test]
+    fn the_same_fault_is_told_in_other_words() {
+        let result = |used, allowed| {
+            let limit = GuestLimit::Result;
+            fault(FaultKind::Budget { limit, used, allowed })
+        };
+        let cases = [
+            (result(9, 5), result(6, 5), true),
+            (result(9, 5), result(9, 6), false),
+            (result(9, 5), fault(FaultKind::Limit { what: "actions", used: 9, allowed: 5 }), false),
+            (fault(FaultKind::Trap("one".into())), fault(FaultKind::Trap("two".into())), true),
+            (fault(FaultKind::Trap("one".into())), fault(FaultKind::Protocol("one".into())), false),
+            (fault(FaultKind::Stack { allowed: 1 }), fault(FaultKind::Stack { allowed: 2 }), false),
+        ];
+        for (one, other, same) in cases {
+            assert!(one.is_told_by(&one.to_string()));
+            assert_eq!(one.is_told_by(&other.to_string()), same, "{one} / {other}");
+            let elsewhere = Fault { export: "stop", ..one.clone() };
+            assert!(!elsewhere.is_told_by(&one.to_string()), "{one}");
+        }
+    }
 }

@@ -267,9 +267,10 @@ impl VerifyRequest {
             let path = module.call_path().as_str();
             let out = self.strategies.cache.join(format!("again-{path}"));
             let script = self.script(&request.data.instruments)?;
-            // Who ran out of fuel does so again.
+            // Who ran out of fuel does so again; a user's own limit is as it was asked for.
             let ran_out = manifest["fault"].as_str().is_some_and(|told| told.contains(OUT_OF_FUEL));
-            let more_fuel = is_other && !ran_out;
+            let asked = self.changes(GuestLimit::Fuel) || self.changes(GuestLimit::LifecycleFuel);
+            let more_fuel = is_other && !ran_out && !asked;
             let running = if more_fuel { with_adapters(&request) } else { request.clone() };
             let requests = (&request, &running);
             let (again, fault) =
