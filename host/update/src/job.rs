@@ -16,6 +16,7 @@ mod judge;
 mod listing;
 mod lists;
 mod odd_days;
+mod oddity;
 mod plan;
 mod refusal;
 mod report;
@@ -53,11 +54,11 @@ mod report;
 /// | E3 `repeated` | with over a tenth of its traded issues, at least 30, with the prices and the volume, or with four prices that moved, of one of the ten complete days before it or of the one after it; or with the closes of over 40 % of them, at least 30, of the complete day up to 14 days before it | odd, as above |
 /// | E4 `no volume` | with prices of at least 30 issues, of which under 90 % have a volume | odd, as above |
 /// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
-/// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in, or volumes over 100 times away from the published ones as well as from those of the complete day before it, or a factor with which its prices fit no longer | odd, as above: it stays as it was |
+/// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in, or volumes 100 times or more away from the published ones as well as from those of the complete day before it, or a factor with which its prices fit no longer | odd, as above: it stays as it was |
 /// | E7 | published, with rows that come otherwise than as a whole, of over 1 % of its issues and at least three | E2 to E6 and E8 to E12 hold for the day as it would be with all of them: none of them is stored where it is odd |
 /// | E8 `priceless` | of whose rows a smaller share has a price than half of that share on the complete day up to 14 days before it, so that at least 30 prices are missing; but for 2020-10-01 | odd, as above |
 /// | E9 `jump` | with prices of over 20 % of its issues, at least 30, beyond the daily limits around the closes of the complete day up to 14 days before it, factors counted in; after missing business days beyond those of twice the width for each day. Prices that a source has adjusted itself are held against its own, and on days of the last week against all | odd, as above |
-/// | E10 `volumes` | with volumes of over 20 % of its traded issues, at least 30, that are over 100 times away from those of the complete day up to 14 days before it, or of over half of them over 10 times | odd, as above |
+/// | E10 `volumes` | with volumes of over 20 % of its traded issues, at least 30, that are 100 times or more away from those of the complete day up to 14 days before it, or of over half of them 10 times or more | odd, as above |
 /// | E11 `far` | with rows of over 1 %, at least three, that have a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in; fewer of them are left out up to 1 % (Q5 of [`SourceKind`]) | odd, as above |
 /// | E12 `turnovers` | with turnovers of over 20 % of its traded issues, at least 30, that are under half of low times volume or over twice high times volume | odd, as above |
 /// | E13 | odd by E1 to E5 or E8 to E12, of the last 20 weekdays, once `--accept` has named it | taken, by later runs too |
@@ -116,7 +117,7 @@ use crate::source::IssueList;
 use crate::store::StoreError;
 
 use corrections::Held;
-use odd_days::Oddity;
+use oddity::Oddity;
 use report::Reason;
 use seen::SeenDays;
 use silent::SilentRows;

@@ -190,3 +190,29 @@ fn a_file_in_place_that_was_lost_is_fetched_before_the_next_generation_has_it() 
     let head = http::request(replica.address, "HEAD /jp/stocks_daily/mother.db", &[], &[]);
     assert_eq!(head.header("kumiki-generation"), Some(&*without.generation));
 }
+
+/// A primary may be made again from an older folder: its data are taken, and that they end earlier is told.
+#[test]
+fn a_primary_whose_data_end_earlier_is_followed_and_told() {
+    let primary = Primary::start(5);
+    let older = primary.folder.path().join("older");
+    let data = DataDir::new(primary.folder.path().join("data"));
+    let first = Generation::load(&data).unwrap().unwrap();
+    worse(data.path(), &older, "jp/stocks_daily/1305.db", |bytes| bytes);
+    let replica = primary.replica("one", &[]);
+    wait_for_generation(&replica, &first);
+    let next = primary.publish(6);
+    wait_for_generation(&replica, &next);
+    let back = |generation: &Generation, expected: Value| {
+        wait_for(&replica, "the generation", |told| {
+            told["generation"] == generation.generation.as_str()
+                && told["replica"]["went_back_from"] == expected
+        });
+    };
+    back(&next, Value::Null);
+    let other = Serving::start(&older, &[]);
+    primary.proxy.lead_to(other.address);
+    back(&generation_of(other.address), next.last_date.as_str().into());
+    primary.proxy.lead_to(primary.serving.address);
+    back(&next, Value::Null);
+}

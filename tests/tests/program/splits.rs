@@ -312,7 +312,8 @@ fn the_base_price_is_found_behind_files_without_the_issue() {
             "data sample --out data --instrument {id} --days 2 --seed 5 --trades-per-day 300 --start {start}"
         ));
     }
-    let day = "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n2025-05-30,83060,1.0,1.0,1.0,1.0,0,0,1,1,1.0\n";
+    let day =
+        "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n2025-05-30,83060,1.0,1.0,1.0,1.0,0,0,1,1,1.0\n";
     write_packed(&user.path("data/equities_bars_daily_20250530.csv.gz"), day);
     let run = "replay run buy-and-hold --data data --quiet --start 2025-06-02 --instrument";
     let text = user.good(&format!("{run} 7203.TSE"));

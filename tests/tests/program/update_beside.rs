@@ -7,7 +7,7 @@ use duckdb::Connection;
 use serde_json::{Value, json};
 
 use crate::update_days::{Fixture, Market, days};
-use crate::update_guards::{REFETCH, doubts, number, published, refused};
+use crate::update_guards::{REFETCH, business_days, doubts, number, published, refused};
 use crate::update_program::VENDOR_KEY;
 use crate::update_sources::rows;
 
@@ -83,11 +83,11 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
         ),
         (
             |row| set::<41>(row, &[("Vo", json!(1))]),
-            "volumes: those of 41 of 200 issues are over 100 times away from those of 2025-12-16",
+            "volumes: those of 41 of 200 issues are 100 times or more away from those of 2025-12-16",
         ),
         (
             |row| set::<101>(row, &[("Vo", json!(1_000))]),
-            "volumes: those of 101 of 200 issues are over 10 times away from those of 2025-12-16",
+            "volumes: those of 101 of 200 issues are 10 times or more away from those of 2025-12-16",
         ),
         (
             |row| set::<41>(row, &[("Va", json!(1_000))]),
@@ -145,14 +145,18 @@ fn a_row_with_an_impossible_price_is_left_out_until_the_user_takes_it() {
     let reason = "a price of 100000000 yen, over 10 times away from the last close of 116 yen";
     assert!(odd["reason"].as_str().unwrap().starts_with(reason), "{odd}");
     assert_eq!(fixture.published(), ["15:200", "16:200", "17:198"]);
+    // Z5.
+    assert_eq!(doubts(&run), ["17 left_out"]);
     // The day after is held against the last row that there is; and the vendor is asked again (B2).
     fixture.change(|market| _ = market.days.insert("20251218", 200));
     let run = fixture.update("--as-of 2025-12-18");
     assert_eq!((run.code, &run.report["odd_rows"]), (0, &json!(4)), "{run:?}");
+    assert_eq!(doubts(&run), ["17 left_out", "18 left_out"]);
     assert_eq!(fixture.published()[2..], ["17:198", "18:198"]);
     let run =
         fixture.update("--as-of 2025-12-18 --refetch --accept 2025-12-17 --accept 2025-12-18");
     assert_eq!((run.code, &run.report["odd_rows"]), (0, &json!(0)), "{run:?}");
+    assert_eq!(doubts(&run), [""; 0]);
     assert_eq!(fixture.published()[2..], ["17:200", "18:200"]);
     // The right prices are as far away then, and come in place of them.
     fixture.change(|market| market.alter = None);
@@ -223,7 +227,7 @@ fn a_part_of_the_market_beyond_its_limits_is_told() {
         ),
         (
             |row| set::<30>(row, &[("Vo", json!(1))]),
-            "volumes: those of 30 of 200 issues are over 100 times away from those of 2025-12-16",
+            "volumes: those of 30 of 200 issues are 100 times or more away from those of 2025-12-16",
         ),
     ];
     for (alter, what) in cases {
@@ -395,6 +399,29 @@ fn a_day_that_the_calendar_alone_closes_is_asked_for() {
     assert_eq!((run.asked.len(), doubts(&run)), (0, Vec::new()), "{run:?}");
 }
 
+/// Q6: a value that nobody knows costs its own day only.
+#[test]
+fn a_day_of_the_calendar_that_tells_nothing_known_is_left_out() {
+    let fixture = published();
+    fixture.change(|market| {
+        market.divisions = Some(BTreeMap::from([("20251217", "9"), ("20251218", "0")]));
+        market.days.insert("20251217", 200);
+    });
+    let run = fixture.update("--as-of 2025-12-18");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["18 closed".to_owned()]), "{run:?}");
+    assert!(fixture.published().contains(&"17:200".to_owned()), "open by law");
+    let words =
+        "1 of 365 days are left out; the first: day 350, HolDiv: not 0, 1, 2 or 3, of 2025-12-17";
+    assert!(run.told.contains(words), "{}", run.told);
+    // With too many of them nothing is believed.
+    let days = ["20251208", "20251209", "20251210", "20251211"];
+    fixture.change(|market| market.divisions.as_mut().unwrap().extend(days.map(|day| (day, "9"))));
+    let run = fixture.update("--as-of 2025-12-18");
+    let words = "the vendor's calendar could not be had, so days that it has not told before are open or closed \
+                 by law: ";
+    assert!(run.told.contains(words) && run.told.contains("5 of 365 rows are odd"), "{}", run.told);
+}
+
 /// D11: Monday the 24th of November 2025 was a holiday.
 #[test]
 fn a_holiday_that_the_calendar_opens_stays_closed_until_it_is_accepted() {
@@ -446,4 +473,106 @@ fn a_key_in_a_name_is_not_published() {
         let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
         assert!(!has(VENDOR_KEY) && has("Name *** Holdings"), "{file}");
     }
+}
+
+/// E7: what E3, E5, E10 and E12 say of a whole day holds for rows that come issue by issue. What E4 and E8 would say
+/// R8 says first, and what E9 and E11 would, E6.
+#[test]
+fn issue_by_issue_a_published_day_becomes_no_odd_one() {
+    let cases: [(Alter, &str); 4] = [
+        (
+            |row| {
+                if number(row) < 81 {
+                    ["O", "H", "L", "C"].iter().for_each(|name| row[*name] = json!(115));
+                }
+            },
+            "repeated: 81 of the 200 issues with a volume have the closes of 2025-12-15",
+        ),
+        (
+            |row| {
+                if number(row) < 60 {
+                    ["O", "H", "L", "C"].iter().for_each(|name| row[*name] = json!(58));
+                    row["AdjFactor"] = json!(0.5);
+                    row["Va"] = json!(58 * 11_600);
+                }
+            },
+            "splits: 60 of 200 issues",
+        ),
+        (
+            |row| {
+                if number(row) < 101 {
+                    row["Vo"] = json!(1_000);
+                    row["Va"] = json!(116_000);
+                }
+            },
+            "volumes: those of 101 of 200 issues are 10 times or more away from those of 2025-12-15",
+        ),
+        (
+            |row| {
+                if number(row) < 41 {
+                    row["Va"] = json!(1_000);
+                }
+            },
+            "turnovers: those of 41 of 200 issues do not fit",
+        ),
+    ];
+    let codes: Vec<String> = (0..199).map(|number| (1_300 + number).to_string()).collect();
+    let named = format!("{REFETCH} --codes {}", codes.join(" "));
+    let fixture = published();
+    for (alter, why) in cases {
+        fixture.change(|market| market.alter = Some(alter));
+        refused(&fixture, &named, why);
+    }
+    fixture.change(|market| market.alter = None);
+    let run = fixture.update(&named);
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+}
+
+/// Z2: for 20 weekdays, of which the last is Tuesday the 13th of January.
+#[test]
+fn what_is_strange_is_told_for_twenty_weekdays() {
+    let fixture = with_wednesday(|row| priced::<3>(row, 167));
+    fixture.change(|market| {
+        let later = business_days("2025-12-18", "2026-01-14");
+        market.days.extend(later.into_iter().map(|day| (day, 200)));
+    });
+    for (day, told) in [("2026-01-13", vec!["17 strange".to_owned()]), ("2026-01-14", Vec::new())] {
+        let run = fixture.update(&format!("--as-of {day}"));
+        assert_eq!((run.code, doubts(&run)), (0, told), "{run:?}");
+    }
+}
+
+/// A day that is not over is none that is missing, whatever a clock said once.
+#[test]
+fn a_day_that_a_wrong_clock_has_named_goes() {
+    let fixture = published();
+    let work = fixture.path().join("work").join("mother.db");
+    let named = "INSERT INTO incomplete_day VALUES ('2090-01-04', 200)";
+    Connection::open(work).unwrap().execute_batch(named).unwrap();
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, run.incomplete()), (0, Vec::new()), "{run:?}");
+}
+
+/// C6: what is 300 days away tells nothing.
+#[test]
+fn a_day_far_before_all_others_is_held_against_none_of_them() {
+    for (day, code) in [("20250303", 3), ("20250203", 0)] {
+        let fixture = published();
+        fixture.change(|market| _ = market.days.insert(day, 100));
+        let run = fixture.update(&format!("--as-of {} --days 1", crate::update_days::dashed(day)));
+        assert_eq!(run.code, code, "{day}: {run:?}");
+    }
+}
+
+/// R3: from whom a row is.
+#[test]
+fn a_row_that_a_better_source_confirms_is_of_that_source() {
+    let fixture = published();
+    let work = fixture.path().join("work").join("mother.db");
+    let lesser = "UPDATE daily SET source = 'web_broker' WHERE date = '2025-12-16'";
+    Connection::open(work).unwrap().execute_batch(lesser).unwrap();
+    let run = fixture.update(REFETCH);
+    assert_eq!((run.code, &run.report["corrections"]), (0, &json!([])), "{run:?}");
+    let sources = "SELECT source, count(*) FROM daily WHERE date = '2025-12-16' GROUP BY source";
+    assert_eq!(rows(&fixture, sources), ["vendor,200"]);
 }

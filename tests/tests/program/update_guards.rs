@@ -194,7 +194,7 @@ fn issue_by_issue_a_published_day_is_not_replaced_by_what_no_market_had() {
 }
 
 /// The business days from one date to another, like 20251215.
-fn business_days(first: &str, last: &str) -> Vec<&'static str> {
+pub(crate) fn business_days(first: &str, last: &str) -> Vec<&'static str> {
     let [first, last] = [first, last].map(|date| date.parse::<JstDate>().unwrap());
     let open = first.iter_days().take_while(|day| *day <= last);
     let open = open.filter(|day| !holidays::is_closed(*day));

@@ -172,10 +172,15 @@ impl Follower {
         }
         let generation = primary.generation.clone();
         self.tried(&wanted, &missing)?;
+        let last_date = primary.last_date.clone();
         self.folder.switch(wanted, &missing)?;
         let files = missing.len();
         tracing::info!(generation, files, bytes, "the primary's generation is in place");
-        self.status.took(&generation, servers);
+        if let Some(before) = self.status.took((&generation, &last_date), servers) {
+            tracing::warn!(
+                "the primary's data end on {last_date}; those of the copy went until {before}"
+            );
+        }
         self.tag = tag;
         self.damaged.clear();
         Ok(())

@@ -19,6 +19,10 @@ pub struct ReplicaStatus(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     generation: Option<String>,
+    /// The last business day of that generation.
+    last_date: Option<String>,
+    /// A later last day that a generation here had before.
+    went_back_from: Option<String>,
     primary: Option<(String, String)>,
     /// Since when the primary has another generation.
     behind: Option<Stopwatch>,
@@ -77,8 +81,10 @@ pub(crate) struct Trouble {
 impl ReplicaStatus {
     /// Of a folder that may hold a copy already.
     pub(super) fn new(data: &DataDir, stale_after: Duration, copies_issues: bool) -> Self {
-        let generation = Generation::load(data).ok().flatten().map(|found| found.generation);
-        let state = State { generation, stale_after, copies_issues, ..State::default() };
+        let found = Generation::load(data).ok().flatten();
+        let (generation, last_date) =
+            found.map(|found| (found.generation, found.last_date)).unzip();
+        let state = State { generation, last_date, stale_after, copies_issues, ..State::default() };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -110,15 +116,23 @@ impl ReplicaStatus {
         }
     }
 
-    /// A generation is in place.
-    pub(super) fn took(&self, generation: &str, servers: String) {
+    /// A generation is in place, which ends on a day; gives the later day on which one before it has ended.
+    pub(super) fn took(
+        &self,
+        (generation, last_date): (&str, &str),
+        servers: String,
+    ) -> Option<String> {
         let mut state = self.state();
+        let latest = state.went_back_from.take().max(state.last_date.take());
+        state.went_back_from = latest.filter(|latest| latest.as_str() > last_date);
+        state.last_date = Some(last_date.to_owned());
         if state.generation.as_deref() != Some(generation) {
             state.numbers.generations += 1;
         }
         state.generation = Some(generation.to_owned());
         (state.servers, state.behind, state.copying) = (servers, None, None);
         (state.numbers.damaged_files, state.damaged) = (0, BTreeSet::new());
+        state.went_back_from.clone()
     }
 
     /// No generation of the primary is refused any more.
@@ -225,6 +239,7 @@ impl State {
             "generation": self.generation,
             "primary_generation": generation,
             "primary_last_date": last_date,
+            "went_back_from": self.went_back_from,
             "refused_generation": self.refused.as_ref().map(|(generation, _)| generation),
             "behind_seconds": numbers.behind_seconds,
             "last_contact_seconds": contact,

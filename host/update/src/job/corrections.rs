@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::instrument::DailyLimits;
 use domain::{JstDate, Price};
 
-use super::odd_days::{Oddity, foreign, is_beside};
+use super::oddity::{Oddity, foreign, is_beside};
 use super::refusal::is_too_much;
 use super::seen::is_far_volume;
 use super::{Batch, Job, UpdateError};

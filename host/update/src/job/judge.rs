@@ -6,7 +6,8 @@ use chrono::Days;
 use domain::{JstDate, holidays};
 use pricestore::{DatasetStatus, DayDoubt, IncompleteDay};
 
-use super::odd_days::{ADVICE as ODD_ADVICE, Oddity};
+use super::odd_days::ADVICE as ODD_ADVICE;
+use super::oddity::Oddity;
 use super::plan::last_weekdays;
 use super::report::{DayOutcome, DoubtKind, DoubtReport, ShortDayReport};
 use super::rules::{DueDays, NotDue, Standard, is_day_without_trading, is_enough, is_open};

@@ -243,7 +243,7 @@ impl DailySource for VendorSource {
         from: JstDate,
         to: JstDate,
     ) -> Result<CalendarRows, SourceError> {
-        self.calendar(from, to).map_err(uncovered)
+        self.calendar_of(from, to).map_err(uncovered)
     }
 
     fn take_notes(&mut self) -> Vec<String> {

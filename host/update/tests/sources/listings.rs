@@ -66,5 +66,5 @@ fn the_calendar_is_taken_as_far_as_it_goes() {
     assert_eq!(rows.len(), 2);
     assert_eq!(rows[&date("2025-01-06")], "1");
     let error = source.calendar(date("2024-01-01"), date("2025-12-31")).unwrap_err().to_string();
-    assert!(error.contains("day 0, HolDiv: not 0, 1, 2 or 3"), "{error}");
+    assert!(error.contains("day 0, HolDiv: not 0, 1, 2 or 3, of 2025-01-06"), "{error}");
 }

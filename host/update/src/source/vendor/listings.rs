@@ -1,5 +1,7 @@
 //! What the vendor lists besides prices: the issues of a date, and the exchange's calendar.
 
+use std::collections::BTreeMap;
+
 use domain::{JstDate, VendorCode};
 use http_client::HttpClient;
 use marketdata::calendar_file::CalendarRows;
@@ -190,22 +192,60 @@ impl VendorSource {
     /// # Errors
     /// Why there is no answer that can be used.
     pub fn calendar(&mut self, from: JstDate, to: JstDate) -> Result<CalendarRows, SourceError> {
+        let (rows, odd) = self.calendar_days(from, to)?;
+        // Whoever writes a calendar down does not look at it again.
+        match odd.first() {
+            Some(first) => Err(malformed(&self.client, first.clone())),
+            None => Ok(rows),
+        }
+    }
+
+    /// The same as the update job keeps it: days that tell nothing known cost themselves only, and are told;
+    /// more than a few cost the calendar (rule Q6 of [`crate::SourceKind`]).
+    pub(super) fn calendar_of(
+        &mut self,
+        from: JstDate,
+        to: JstDate,
+    ) -> Result<CalendarRows, SourceError> {
+        let (rows, odd) = self.calendar_days(from, to)?;
+        let all = rows.len() + odd.len();
+        if let Some(what) = too_many_odd(odd.len(), all, || odd[0].clone()) {
+            return Err(malformed(&self.client, what));
+        }
+        if let Some(first) = odd.first() {
+            let count = odd.len();
+            self.note(format!(
+                "the vendor's calendar: {count} of {all} days are left out; the first: {first}"
+            ));
+        }
+        Ok(rows)
+    }
+
+    /// The days of a calendar, and what is wrong with those that tell nothing known.
+    fn calendar_days(
+        &mut self,
+        from: JstDate,
+        to: JstDate,
+    ) -> Result<(CalendarRows, Vec<String>), SourceError> {
         let query = [("from", compact(from)), ("to", compact(to))];
         let texts: Vec<DayText> = self.pages("markets/calendar", &query)?;
-        let mut rows = CalendarRows::new();
+        let (mut rows, mut odd) = (CalendarRows::new(), BTreeMap::new());
         for (row, text) in texts.into_iter().enumerate() {
             let wrong = |what: &str| malformed(&self.client, format!("day {row}, {what}"));
             let day = date(&text.date).ok_or_else(|| wrong("Date: no date"))?;
             if !(from..=to).contains(&day) {
                 return Err(wrong("Date: not asked for"));
             }
-            if !matches!(text.division.as_str(), "0" | "1" | "2" | "3") {
-                return Err(wrong("HolDiv: not 0, 1, 2 or 3"));
-            }
-            if rows.insert(day, text.division).is_some() {
+            let is_known = matches!(text.division.as_str(), "0" | "1" | "2" | "3");
+            let told = format!("day {row}, HolDiv: not 0, 1, 2 or 3, of {day}");
+            let came_before = match is_known {
+                true => rows.insert(day, text.division).is_some() || odd.contains_key(&day),
+                false => odd.insert(day, told).is_some() || rows.contains_key(&day),
+            };
+            if came_before {
                 return Err(wrong("Date: comes twice"));
             }
         }
-        Ok(rows)
+        Ok((rows, odd.into_values().collect()))
     }
 }
