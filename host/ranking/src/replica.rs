@@ -64,6 +64,7 @@ pub const DAMAGED_SHOWN_MAX: usize = 10;
 /// | R11 | says in `/health` (status `stale`) and `/metrics` since when and why nothing could be copied, once every attempt has failed for `stale_after`; it serves what it has |
 /// | R12 | gives up a download that brings fewer than [`PATIENCE_BYTES_MIN`] within `patience` before its end, keeps what came, and asks again as R6 says |
 /// | R13 | tries a generation before any file of it gets its place: every byte of every file by its digest, those that are in place already too, and that each opens as what it is; one that fails is thrown away and told in `/health` (status `refused`), the one before is served, and it is not fetched again before the primary has another one or [`REFUSED_INTERVAL`] is over |
+/// | R14 | takes a generation whose data end earlier than those it had, as where the primary was made anew from an older folder, and says so: `went_back_from` in `/health`, until the data reach as far again |
 #[derive(Debug)]
 pub struct ReplicaOptions {
     /// The folder of the copy.
