@@ -65,7 +65,7 @@ pub const ODD_DAY_ISSUES_MIN: u64 = 30;
 pub const VOLUME_PERCENT_MIN: u64 = 90;
 /// The least share of a day's rows with a price, in percent of that share on the complete day before it; with
 /// less the day is strange.
-pub const PRICED_PERCENT_MIN: u64 = 90;
+pub const PRICED_PERCENT_MIN: u64 = 95;
 /// The same from which on the day is odd.
 pub const ODD_PRICED_PERCENT_MIN: u64 = 50;
 /// Percent of the issues whose close may be beyond any price limit from that of the complete day before; with more

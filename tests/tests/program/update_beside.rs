@@ -118,7 +118,7 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
     // A little of each is the market's.
     let cases: [Alter; 6] = [
         tuesday::<20, 0>,
-        |row| set::<20>(row, &[("Vo", json!(0))]),
+        |row| set::<2>(row, &[("Vo", json!(0))]),
         |row| set::<29>(row, &[("Vo", json!(1))]),
         |row| set::<100>(row, &[("Vo", json!(1_000))]),
         |row| priced::<200>(row, 166),
@@ -216,10 +216,14 @@ fn the_day_on_which_the_exchange_failed_is_complete_without_prices() {
     assert_eq!(fixture.published().len(), 4);
 }
 
-/// Z2 and Z3 of a part of the market.
+/// Z2, Z3 and Z6 of a part of the market.
 #[test]
 fn a_part_of_the_market_beyond_its_limits_is_told() {
-    let cases: [(Alter, &str); 2] = [
+    let cases: [(Alter, &str); 3] = [
+        (
+            |row| set::<3>(row, &[("Vo", json!(0))]),
+            "no volume: 200 issues have a price, and 197 have a volume",
+        ),
         (
             |row| priced::<3>(row, 167),
             "jump: the prices of 3 of 200 issues are beyond the daily limits around the closes of 2025-12-16; the \

@@ -1,5 +1,5 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E5 and E8 to E12 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 to Z3).
+//! to E5 and E8 to E12 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 to Z3 and Z6).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::JstDate;
 
 use super::oddity::{
-    Jump, Oddity, Priceless, Range, Volumes, foreign, is_beside, jump, odd_rows, odd_volumes,
-    priceless, repeated, same_closes, turnovers, unlisted, volumes,
+    Jump, Oddity, Range, foreign, is_beside, jump, odd_rows, odd_volumes, priceless, repeated,
+    same_closes, turnovers, unlisted, volumes, without_volume,
 };
 use super::plan::last_weekdays;
 use super::refusal::is_too_much;
@@ -110,7 +110,7 @@ impl Job<'_> {
         priceless.or_else(|| jump().map(Oddity::Jump)).or_else(volumes)
     }
 
-    /// Tells what is strange about a day with these rows that is complete (rules Z1 to Z3), beside the complete
+    /// Tells what is strange about a day with these rows that is complete (rules Z1 to Z3 and Z6), beside the complete
     /// day before it. `stored` has rows of days that were looked up together.
     pub(super) fn tell_strange(
         &mut self,
@@ -144,7 +144,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What is strange about a day beside the complete day before it (rules Z1 to Z3).
+    /// What is strange about a day beside the complete day before it (rules Z1 to Z3 and Z6).
     fn strange(
         &self,
         date: JstDate,
@@ -154,6 +154,9 @@ impl Job<'_> {
         let priceless = priceless(found, beside, PRICED_PERCENT_MIN);
         if let Some(priceless) = priceless.filter(|_| !is_day_without_trading(date)) {
             return Some(priceless.to_string());
+        }
+        if let Some(quiet) = without_volume(found) {
+            return Some(quiet.to_string());
         }
         // A split on a missing day is told by nobody.
         if self.is_next_business_day(beside.0, date) {
