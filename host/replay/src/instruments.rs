@@ -317,7 +317,8 @@ impl Finder<'_> {
             Some(TickChoice::Table(table)) => Some(table),
             Some(TickChoice::Auto) | None => None,
         };
-        if let Some(row) = row {
+        // What another date's row leaves open is no usual issue's on this day either.
+        if let Some(row) = row.or_else(|| self.nearest_row(code)) {
             self.check_complete(id, row, said_lot, said_ticks)?;
         }
         for later in self.later_rows(code) {
@@ -384,6 +385,13 @@ impl Finder<'_> {
         let rows = self.table.into_iter().flat_map(move |table| table.rows(code));
         let (first, last) = (self.first, self.last);
         rows.filter(move |row| row.from.is_some_and(|from| first < from && from <= last))
+    }
+
+    /// The first row that begins after the run's first day, else the last one before it.
+    fn nearest_row(&self, code: VendorCode) -> Option<&InstrumentRow> {
+        let rows = || self.table.into_iter().flat_map(move |table| table.rows(code));
+        let later = rows().filter(|row| row.from.is_some_and(|from| from > self.first));
+        later.min_by_key(|row| row.from).or_else(|| rows().max_by_key(|row| row.from))
     }
 
     fn why_no_row(&self) -> String {
@@ -581,5 +589,9 @@ mod tests {
         assert!(message("1306,Fund,0109,,,,\n", &lot).contains("has no tick table in"));
         assert!(message("1306,Fund,0109,,etf,,\n", &none).contains("has no lot in"));
         assert!(find(Some("1306,Fund,0109,10,etf,,\n"), &none, None).is_ok());
+        // Its row of another time leaves them open too.
+        assert!(message("1306,Fund,0109,,,,2024-12-31\n", &none).contains("on 2025-01-06 (market"));
+        assert!(message("1306,Fund,0109,,,2025-06-01,\n", &none).contains("on 2025-06-01 (market"));
+        assert!(find(Some("1306,,0111,100,normal,2025-06-01,\n"), &none, None).is_ok());
     }
 }

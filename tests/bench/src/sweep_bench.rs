@@ -65,7 +65,7 @@ pub(crate) fn run() {
         let more = json!({
             "runs": runs, "jobs": jobs, "cpu_ms_per_run": best.cpu.map(|cpu| (cpu * 1e3 / runs as f64).round()),
             "m_trades_per_s": (series.len() as f64 * rate(&best) / 1e5).round() / 10.0,
-            "goal_min": (*jobs == 2).then_some(40),
+            "goal_min": (jobs == 2).then_some(40),
         });
         figure("sweep of one code-month", "runs/s", rate(&median), rate(&best), &more);
     }
