@@ -81,8 +81,7 @@ impl Exchange {
         if opens_with_auction {
             let auction = span.auction(bar.open, start, has_queue);
             self.match_auction(auction, &mut budget, |order| span.takes_part(order));
-        } else if !budget.is_used_up() {
-            // Too few shares for a lot move no order, as a trade of so few does not.
+        } else {
             self.bar_takers(span, &mut budget);
         }
         self.markets[usize::from(instrument.0)].last_price = Some(bar.close);

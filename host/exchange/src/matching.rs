@@ -41,9 +41,8 @@ impl Exchange {
             let auction = Auction { print, clock: ts_event };
             self.match_auction(auction, &mut budget, |order| order.may_match_at(ts_event));
         } else {
-            if !budget.is_used_up() {
-                self.match_takers(print, &mut budget);
-            }
+            // A trade that is too small to fill an order shows all the same that the price has left it.
+            self.match_takers(print, &mut budget);
             self.match_resting(print, OrderSide::Buy, &mut budget);
             self.match_resting(print, OrderSide::Sell, &mut budget);
         }
@@ -186,7 +185,8 @@ impl Exchange {
             levels.add(trigger, sequence, number);
             self.orders[number].standing = Standing::Stop;
         } else if self.is_marketable(order) {
-            self.market_mut(number).book.add_taker(sequence, number, after);
+            let has_limit = order.record.request.price.is_some();
+            self.market_mut(number).book.add_taker(sequence, number, after, has_limit);
             self.orders[number].standing = Standing::Taker;
         } else {
             self.rest(number);

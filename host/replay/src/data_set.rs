@@ -286,7 +286,10 @@ impl DataRequest {
     fn no_data(&self, instrument: &InstrumentId) -> RequestError {
         RequestError::from(Box::new(NoData {
             folder: self.folder.clone(),
-            what: if self.granularity == Granularity::Trade { "trades" } else { "bars or trades" },
+            what: match self.granularity {
+                Granularity::Trade => "trades",
+                _ => "bars (nor, on days that no bar file covers, trades)",
+            },
             instrument: instrument.clone(),
             code: instrument.vendor_code().map_or_else(|_| String::new(), |code| code.to_string()),
             first: self.start.map_or("the beginning".to_owned(), |date| date.to_string()),
@@ -341,6 +344,15 @@ impl DataRequest {
         if let [one, ..] = &closed[..] {
             let more = more_words(closed.len() - 1);
             notes.push(format!("rows of days on which the exchange is closed by law: {one}{more}"));
+        }
+        let (first, last) = data.range;
+        let inside = first.iter_days().take_while(|day| *day <= last);
+        let mut missing = inside.filter(|day| {
+            data.calendar.is_business_day(*day) && days.days().binary_search(day).is_err()
+        });
+        if let Some(one) = missing.next() {
+            let more = more_words(missing.count());
+            notes.push(format!("business days without any row: {one}{more}"));
         }
         Ok(notes)
     }

@@ -105,7 +105,7 @@ impl RequestError {
 pub struct NoData {
     /// The data folder.
     pub folder: PathBuf,
-    /// `trades`, or `bars or trades`.
+    /// `trades`, or `bars` and when trades count.
     pub what: &'static str,
     /// The instrument.
     pub instrument: InstrumentId,

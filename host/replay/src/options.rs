@@ -60,8 +60,8 @@ pub struct ReplayOptions {
     pub calendar: ExchangeCalendar,
 }
 
-/// Checks the number of instruments and that none comes twice; for callers that load the data of
-/// each before a run.
+/// Checks the number of instruments and that none comes twice, by the vendor's code: `7203.TSE` and
+/// `72030.TSE` are one issue, whose trades fill one order. For callers that load the data of each before a run.
 ///
 /// # Errors
 /// [`OptionsError::Instruments`] or [`OptionsError::InstrumentTwice`].
@@ -72,7 +72,12 @@ pub fn check_instruments<'a>(
     if !(1..=INSTRUMENTS_MAX).contains(&ids.len()) {
         return Err(OptionsError::Instruments(ids.len()));
     }
-    let twice = ids.iter().enumerate().find(|(index, id)| ids[..*index].contains(id));
+    let is_same = |one: &InstrumentId, other: &InstrumentId| {
+        let codes = (one.vendor_code().ok(), other.vendor_code().ok());
+        one == other || codes.0.is_some() && codes.0 == codes.1
+    };
+    let twice =
+        ids.iter().enumerate().find(|(index, id)| ids[..*index].iter().any(|one| is_same(one, id)));
     match twice {
         Some((_, id)) => Err(OptionsError::InstrumentTwice((*id).clone())),
         None => Ok(()),

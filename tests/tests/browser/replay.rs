@@ -271,6 +271,8 @@ const SENTENCES: [&str; 23] = [
     "not read, because a file of its whole month is there: equities_trades_20250106.csv.gz and 2 more",
     "rows of days on which the exchange is closed by law: 2025-01-01",
     "rows of days on which the exchange is closed by law: 2025-01-01 and 1 more",
+    "business days without any row: 2025-01-07",
+    "business days without any row: 2025-01-07 and 3 more",
     "same-day round trips (F11): 1 order was rejected",
     "and 3 more ranges were left",
     "7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 1501 lies outside 1200 to 1500: the range is 900 to \

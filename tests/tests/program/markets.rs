@@ -305,8 +305,14 @@ fn the_program_refuses_a_fifth_instrument_and_names_the_one_without_data() {
     assert!(message.starts_with("error: 5 instruments asked for; one replay takes 1 to 4\n"));
     let twice = refused(&user, &format!("{} --instrument 7203.TSE", ids(2)));
     assert!(twice.contains("7203.TSE is given twice"), "{twice}");
+    // The vendor's code of the same issue.
+    let twice = refused(&user, &format!("{} --instrument 72030.TSE", ids(2)));
+    assert!(twice.contains("72030.TSE is given twice"), "{twice}");
     let missing = refused(&user, &format!("{} --instrument 25935.TSE -q", ids(1)));
     assert!(missing.contains("has no trades of 25935.TSE (vendor code 25935)"), "{missing}");
     let missing = refused(&user, "--instrument 25935.TSE -q --granularity day");
-    assert!(missing.contains("has no bars or trades of 25935.TSE"), "{missing}");
+    assert!(
+        missing.contains("has no bars (nor, on days that no bar file covers, trades) of 25935.TSE"),
+        "{missing}"
+    );
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pricestore::DataDir;
 use pricestore::generation::{Generation, Issues, publish_generation};
+use serde_json::Value;
 use tests::http;
 use tests::proxy::Tamper;
 use tests::serving::Serving;

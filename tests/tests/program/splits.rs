@@ -332,3 +332,20 @@ fn the_base_price_is_found_behind_files_without_the_issue() {
     let text = user.good(&format!("{run} 7203.TSE"));
     assert!(text.contains("none found in any file of earlier days"), "{text}");
 }
+
+/// A hole in the data is told: returns of a year are worked out from the days that there are.
+#[test]
+fn business_days_without_rows_are_told() {
+    let user = UserFolder::empty();
+    for start in ["2025-01-30", "2025-02-05"] {
+        user.good(&format!(
+            "data sample --out data --instrument 7203.TSE --days 2 --seed 5 --trades-per-day 300 --start {start}"
+        ));
+    }
+    let run = "replay run buy-and-hold --data data --instrument 7203.TSE --quiet";
+    let text = user.good(&format!("{run} --out run"));
+    assert!(text.contains("business days without any row: 2025-02-03 and 1 more"), "{text}");
+    assert_eq!(user.said("replay verify run --quiet").code, 0);
+    let text = user.good(&format!("{run} --start 2025-02-05"));
+    assert!(!text.contains("without any row"), "{text}");
+}

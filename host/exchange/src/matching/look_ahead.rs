@@ -97,8 +97,9 @@ impl Exchange {
         let counts_touches = self.model.queue_ahead.is_some();
         let watched = market.range.watched();
         let reach = reach(&market.book, counts_touches, market.auction_from, watched);
-        // A queue moves with trades of any size.
-        let needed = if counts_touches { 0 } else { market.smallest_print };
+        // A queue moves with trades of any size, and they show that the price has left an order.
+        let moves_by_any = counts_touches || market.book.has_limit_takers();
+        let needed = if moves_by_any { 0 } else { market.smallest_print };
         let columns = rows.ts_event[from..to]
             .iter()
             .zip(&rows.instrument[from..to])

@@ -122,6 +122,27 @@ fn f4_a_touch_does_not_fill_a_resting_order_but_a_trade_through_does() {
 }
 
 #[test]
+fn f4_a_trade_too_small_for_an_order_shows_that_the_price_has_left_it() {
+    let mut trades = Market::default().trade(6, 1.0, "1000", 10_000);
+    for second in 2..30_u32 {
+        trades = trades.trade(6, f64::from(second), "1003", 900);
+    }
+    let trades = trades.trade(6, 30.0, "990", 50_000).trade(6, 31.0, "985", 50_000);
+    for participation in [1, 10, 12, 100] {
+        let script = Script::default().after(1, limit("O-1", Buy, 100, "1000"));
+        let told = told(&trades, script, &with(|o| o.model.participation_percent = participation));
+        assert_eq!(told, ["O-1 FILLED 100@1000 t=30"], "{participation} %");
+        // One that nothing has left takes what it finds.
+        let script = Script::default().after(1, limit("O-1", Buy, 100, "1005"));
+        let told =
+            common::told(&trades, script, &with(|o| o.model.participation_percent = participation));
+        let expected =
+            if participation < 12 { "O-1 FILLED 100@990 t=30" } else { "O-1 FILLED 100@1003 t=2" };
+        assert_eq!(told, [expected], "{participation} %");
+    }
+}
+
+#[test]
 fn f4_a_marketable_limit_never_pays_more_than_its_limit() {
     let options = with(|o| o.model.slippage_ticks = 4);
     let script = Script::default().after(2, limit("O-1", Buy, 600, "1001.5"));

@@ -231,6 +231,19 @@ fn f10_what_a_triggered_stop_leaves_is_a_market_order_for_the_next_bar() {
 }
 
 #[test]
+fn f10_a_bar_too_small_for_an_order_shows_that_the_price_has_left_it() {
+    for participation in [10, 12] {
+        Bench::new(|model| model.participation_percent = participation)
+            .minute("10:00", [1000; 4], 10_000)
+            .send(limit("O-1", Buy, 100, "1000"))
+            .minute("10:01", [1003; 4], 900)
+            .tells(&[])
+            .minute("10:02", [990; 4], 50_000)
+            .tells(&["O-1 FILLED 100@1000 t=3720"]);
+    }
+}
+
+#[test]
 fn f10_a_stop_limit_fills_only_where_the_path_is_certain() {
     let buys = |trigger, price, prices| {
         quiet().send(stop_limit("O-1", Buy, 100, trigger, price)).minute("10:01", prices, 1_000)

@@ -359,11 +359,12 @@ fn what_matters_depends_on_the_kind_of_order() {
     assert!(hit(&book, false, 9, 100) && !hit(&book, false, 9, 99));
     book.stop_buys.add(Price::from_yen(20), 2, 2);
     assert!(hit(&book, false, 20, 1), "a stop needs no volume");
-    book.add_taker(3, 3, TsNanos::from_nanos(5));
+    book.add_taker(3, 3, TsNanos::from_nanos(5), false);
     assert!(!hit(&book, false, 15, 100), "the same instant");
-    book.add_taker(4, 4, TsNanos::from_nanos(4));
-    assert!(hit(&book, false, 15, 100));
+    book.add_taker(4, 4, TsNanos::from_nanos(4), true);
+    assert!(hit(&book, false, 15, 100) && book.has_limit_takers());
     book.remove_taker(4);
+    assert!(!book.has_limit_takers());
     assert!(!hit(&book, false, 15, 100));
     assert!(hit_before(5, &book, false, 15, 1), "an auction matters at every price");
 }
