@@ -13,8 +13,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
 use domain::JstDate;
 use domain::clock::wall_now;
-use pricestore::DataDir;
+
 use pricestore::generation::publish_generation_of;
+use pricestore::{DataDir, IncompleteDay};
 use ranking::{
     CancelToken, EngineOptions, Explanation, ListedInfo, RankEngine, RankError, RankQuery, Ranking,
     SnapshotInfo, SortBy, export,
@@ -107,11 +108,14 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     };
     match done {
         Ok(written) => {
-            tell_empty_days(&engine.empty_days(query.from, query.to));
+            let read =
+                Read { from: engine.first_day_read(&query), asked: query.from, to: query.to };
+            read.tell_empty_days(&engine);
+            read.tell_incomplete_days(&engine);
             if args.to.is_none_or(|to| to > engine.snapshot().last) {
                 tell_days_behind(&engine);
             }
-            tell_doubts(&engine, query.from, query.to);
+            read.tell_doubts(&engine);
             written
         }
         Err(RankError::Cancelled) => Ok(interrupted()),
@@ -156,18 +160,6 @@ fn named(days: &[String]) -> String {
     format!("{}{more}", days[..days.len().min(NAMED_MAX)].join(", "))
 }
 
-/// Says of which business days there is nothing: an answer has no rows of them, and lags count them.
-fn tell_empty_days(days: &[JstDate]) {
-    let days: Vec<String> = days.iter().map(ToString::to_string).collect();
-    if !days.is_empty() {
-        eprintln!(
-            "note: no prices are stored of {} business day(s) of this period: {}",
-            grouped(&days.len().to_string()),
-            named(&days)
-        );
-    }
-}
-
 /// Says how many business days are missing after the last one, where an update job made the data: who asks
 /// for the newest ranking must know that it is an old one.
 fn tell_days_behind(engine: &RankEngine) {
@@ -182,19 +174,73 @@ fn tell_days_behind(engine: &RankEngine) {
     }
 }
 
-/// Names the days of a period that the update job says need a look.
-fn tell_doubts(engine: &RankEngine, from: JstDate, to: JstDate) {
-    let doubts = engine.dataset().map(|dataset| dataset.doubts).unwrap_or_default();
-    let mut days: Vec<String> = doubts.into_iter().map(|doubt| doubt.date).collect();
-    days.retain(|date| (from.to_string()..=to.to_string()).contains(date));
-    days.sort_unstable();
-    days.dedup();
-    if !days.is_empty() {
-        eprintln!(
-            "note: {} day(s) of this period need a look: {}; the last report of `kumiki update` says why",
-            grouped(&days.len().to_string()),
-            named(&days)
-        );
+/// The days that an answer was made from.
+struct Read {
+    /// The first one that a lag reads.
+    from: JstDate,
+    /// The first one that was asked for.
+    asked: JstDate,
+    to: JstDate,
+}
+
+impl Read {
+    fn has(&self, date: &str) -> bool {
+        (self.from.to_string().as_str()..=self.to.to_string().as_str()).contains(&date)
+    }
+
+    /// What days are called.
+    fn of(&self) -> &'static str {
+        if self.from < self.asked { "of this period or read by its lags" } else { "of this period" }
+    }
+
+    /// Says of which business days there is nothing: an answer has no rows of them, and lags count them.
+    fn tell_empty_days(&self, engine: &RankEngine) {
+        let days: Vec<String> =
+            engine.empty_days(self.from, self.to).iter().map(ToString::to_string).collect();
+        if !days.is_empty() {
+            eprintln!(
+                "note: no prices are stored of {} business day(s) {}: {}",
+                grouped(&days.len().to_string()),
+                self.of(),
+                named(&days)
+            );
+        }
+    }
+
+    /// Names the days that are published though rows are missing: of those a lag finds nothing.
+    fn tell_incomplete_days(&self, engine: &RankEngine) {
+        let days = engine.dataset().map(|dataset| dataset.incomplete).unwrap_or_default();
+        let days = days.into_iter().filter(|day| day.published && self.has(&day.date));
+        let rows = |day: IncompleteDay| match day.expected {
+            Some(expected) => format!("{} ({} of {expected} rows)", day.date, day.rows),
+            None => format!("{} ({} rows)", day.date, day.rows),
+        };
+        let days: Vec<String> = days.map(rows).collect();
+        if !days.is_empty() {
+            eprintln!(
+                "note: {} published day(s) {} are not complete: {}",
+                grouped(&days.len().to_string()),
+                self.of(),
+                named(&days)
+            );
+        }
+    }
+
+    /// Names the days that the update job says need a look.
+    fn tell_doubts(&self, engine: &RankEngine) {
+        let doubts = engine.dataset().map(|dataset| dataset.doubts).unwrap_or_default();
+        let mut days: Vec<String> = doubts.into_iter().map(|doubt| doubt.date).collect();
+        days.retain(|date| self.has(date));
+        days.sort_unstable();
+        days.dedup();
+        if !days.is_empty() {
+            eprintln!(
+                "note: {} day(s) {} need a look: {}; the last report of `kumiki update` says why",
+                grouped(&days.len().to_string()),
+                self.of(),
+                named(&days)
+            );
+        }
     }
 }
 

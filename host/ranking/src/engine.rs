@@ -178,12 +178,28 @@ impl RankEngine {
         self.follower.dataset_of(self.follower.current().as_deref())
     }
 
+    /// Why what [`Self::dataset`] gives is old, where what the update job has told is gone or cannot be read.
+    #[must_use]
+    pub fn lost_dataset(&self) -> Option<String> {
+        self.follower.lost_dataset()
+    }
+
     /// The business days from `first` to `last`, both included, without any price: of those there are no
     /// rows. None where there is no snapshot.
     #[must_use]
     pub fn empty_days(&self, first: JstDate, last: JstDate) -> Vec<JstDate> {
         let Some(snapshot) = self.follower.current() else { return Vec::new() };
         empty_days::find(&snapshot, self.dataset().as_ref(), (first, last))
+    }
+
+    /// The first day that a query reads: that of its largest lag before its first day.
+    #[must_use]
+    pub fn first_day_read(&self, query: &RankQuery) -> JstDate {
+        let Some(snapshot) = self.follower.current() else { return query.from };
+        let days = snapshot.grid.days();
+        let first = days.partition_point(|day| *day < query.from);
+        let read = first.saturating_sub(query.sort_by.reach() as usize);
+        days.get(read).map_or(query.from, |day| query.from.min(*day))
     }
 
     /// What is known of the issues: names, markets and sectors by date.

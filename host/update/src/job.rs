@@ -40,7 +40,7 @@ mod report;
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
 /// | C2 | without such a list, with as many rows as 99 % of those of the last complete day before it and with rows of 99 % of its issues, less by 1 % a month between; and with those of 99 % of the issues of the nearest believed list, less by 1 % a month between; where none of the last 20 days has 99 % of that one's rows, it is left out of account. A run over 60 days asks for the lists of the first day of each week only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
-/// | C4 | fetched with `--codes` | complete only if it was before |
+/// | C4 | fetched with `--codes` | complete only if it was before, and published only if it was, whatever `--publish-incomplete` says |
 /// | C5 | that was complete | complete, whatever comes later |
 /// | C6 | without a list and a complete day before it, with 99 % of the most rows of the nearest five complete days after it, else of the issues of the nearest list; less by 1 % a month between; what is 300 days away tells nothing | complete |
 /// | C7 | as C3, but the list could not be had | not complete |
@@ -63,8 +63,9 @@ mod report;
 /// | E12 `turnovers` | with turnovers of over 20 % of its traded issues, at least 30, that are under half of low times volume or over twice high times volume | odd, as above |
 /// | E13 | odd by E1 to E5 or E8 to E12, of the last 20 weekdays, once `--accept` has named it | taken, by later runs too |
 /// | E14 | published, and odd by E1 to E5 or E8 to E12 as it is, as days of earlier versions may be | an answer is taken that is odd too |
+/// | E15 | complete, of which a whole answer comes again with rows of over 1 % of its issues, at least three, that it does not have, and without as many of those that it has | refused, as C12: both would stay |
 /// | Z1 `priceless` | complete, of whose rows a smaller share has a price than 95 % of that share on the complete day up to 14 days before it, so that at least 30 prices are missing; but for 2020-10-01 | published, and told as a doubt when it is had and for 20 weekdays, until `--accept` names it |
-/// | Z2 `jump` | complete, with a close that no price limit allows after that of the complete business day before it: under 40 % or over 160 %, and over 60 yen away, splits counted in; or with prices of over 1 % of its issues, at least three, beyond the daily limits around those closes | as Z1. Prices that a source has adjusted itself are compared with its own, and with others on days of the last week only, and those of other rows that tell no factor not at all |
+/// | Z2 `jump` | complete, with a close over one and a half times the width of the daily limits away from that of the complete business day before it, splits counted in; or with prices of over 1 % of its issues, at least three, beyond the daily limits around those closes | as Z1. Prices that a source has adjusted itself are compared with its own, and with others on days of the last week only, and those of other rows that tell no factor not at all |
 /// | Z3 `volumes` | complete, with volumes as in E10 of over 5 % of its traded issues, at least 30 | as Z1 |
 /// | Z4 | complete, of the last 20 weekdays, of which an earlier run refused an answer, and none was taken since | told as a doubt by each run, until `--accept` names it |
 /// | Z5 | complete or due, of the last 20 weekdays, of which odd rows were left out (Q1 and Q5 of [`SourceKind`]) | told as a doubt by each run until a source has it without one (B2) |
@@ -153,7 +154,7 @@ pub struct JobOptions {
     /// Complete days before those that are wanted of which the vendor is asked again (rule B4).
     pub recheck: usize,
     /// Days of which an answer is taken, and a list of issues or a calendar believed, whatever speaks against it
-    /// (rules C2, C8, C12, D8 to D12, E1 to E12, L3, L4, Q5, R6 and R8); the report names those against which nothing does.
+    /// (rules C2, C8, C12, D8 to D12, E1 to E12, E15, L3, L4, Q5, R6 and R8); the report names those against which nothing does.
     /// The run begins with the first of them.
     pub accept: Vec<JstDate>,
 }
@@ -221,8 +222,24 @@ pub fn update_from_sources(
         job.report.notes.extend(slots.take_notes());
         slots.report(&mut job.report);
         job.key_trouble = slots.key_trouble();
+        job.tell_nothing_asked();
         fetched
     })
+}
+
+impl Job<'_> {
+    /// Says that some issues were named and nothing was asked for.
+    fn tell_nothing_asked(&mut self) {
+        let is_not_asked = |day: &DayState| day.outcome == Some(DayOutcome::NotDue);
+        let asks = self.options.refetch || !self.options.accept.is_empty();
+        if !self.options.codes.is_empty() && !asks && self.days.values().all(is_not_asked) {
+            self.note(
+                "nothing was asked for the issues that are named: all days that are wanted were had before; \
+                 --refetch asks for them again"
+                    .to_owned(),
+            );
+        }
+    }
 }
 
 /// Runs the job with the vendor's files in a folder, and no network.

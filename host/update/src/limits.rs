@@ -71,11 +71,10 @@ pub const ODD_PRICED_PERCENT_MIN: u64 = 50;
 /// Percent of the issues whose close may be beyond any price limit from that of the complete day before; with more
 /// the day is odd. Each of them makes it strange.
 pub const JUMPS_PERCENT_MAX: u64 = 20;
-/// What a close of one day may be of that of the day before, in percent, splits counted in: no price limit lets
-/// one come near these,
-pub const JUMP_PERCENT: [i64; 2] = [40, 160];
-/// nor so many yen away where that is more, below 100 yen.
-pub const JUMP_YEN_MIN: i64 = 60;
+/// How far a close may be from that of the day before, splits counted in, in percent of the width of the daily limits:
+/// a split in two that no factor tells is further, and a day whose limits are wider, as after days without a trade,
+/// is worth a look.
+pub const JUMP_WIDTH_PERCENT: i64 = 150;
 /// How many times a price of one day may be the last close before it, or the other way round, splits counted in: no
 /// day of the exchange ever took one so far,
 pub const FAR_TIMES: f64 = 10.0;

@@ -39,8 +39,12 @@ fn days_without_prices_in_the_asked_range_are_told() {
     let five = "2025-01-08, 2025-01-09, 2025-01-10, 2025-01-14, 2025-01-15";
     assert_eq!((errors, count), (note(&format!("5 business day(s) of this period: {five}")), 3));
     let (errors, count) = rank(folder.path(), &["--from", "2025-01-15", "--to", "2025-01-15"]);
-    assert_eq!((errors, count), (note("1 business day(s) of this period: 2025-01-15"), 0));
-    for arguments in [&[][..], &["--from", "2025-01-06", "--to", "2025-01-07"]] {
-        assert_eq!(rank(folder.path(), arguments).0, "", "{arguments:?}");
-    }
+    let two = "2 business day(s) of this period or read by its lags: 2025-01-14, 2025-01-15";
+    assert_eq!((errors, count), (note(two), 0));
+    let arguments = ["--from", "2025-01-06", "--to", "2025-01-07"];
+    assert_eq!(rank(folder.path(), &arguments).0, "", "{arguments:?}");
+    // A lag that finds nothing is told too; a formula without one reads the day alone.
+    let (errors, _) = rank(folder.path(), &[]);
+    assert_eq!(errors, note("1 business day(s) of this period or read by its lags: 2025-01-15"));
+    assert_eq!(rank(folder.path(), &["--sort-by", "Close"]).0, "");
 }

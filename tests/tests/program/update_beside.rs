@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use duckdb::Connection;
 use serde_json::{Value, json};
 
-use crate::update_days::{Fixture, Market, days};
+use crate::update_days::{Fixture, Market, days, text};
 use crate::update_guards::{REFETCH, business_days, doubts, number, published, refused};
 use crate::update_program::VENDOR_KEY;
 use crate::update_sources::rows;
@@ -254,8 +254,8 @@ fn a_close_beyond_the_price_limits_is_told_to_readers() {
     let fixture = with_wednesday(|row| priced::<1>(row, 350));
     let run = fixture.update("--as-of 2025-12-17");
     assert_eq!((run.code, doubts(&run)), (0, vec!["17 strange".to_owned()]), "{run:?}");
-    let what = "jump: the closes of 1 of 200 issues are further from those of 2025-12-16 than any price limit \
-                allows; the first is 1300";
+    let what = "jump: the closes of 1 of 200 issues are over one and a half daily limits away from \
+                those of 2025-12-16; the first is 1300";
     let serving = fixture.serve();
     let asked = serving.ask("{ dataset { doubts { date kind what } } }");
     let expected = json!([{ "date": WEDNESDAY, "kind": "strange", "what": what }]);
@@ -579,4 +579,100 @@ fn a_row_that_a_better_source_confirms_is_of_that_source() {
     assert_eq!((run.code, &run.report["corrections"]), (0, &json!([])), "{run:?}");
     let sources = "SELECT source, count(*) FROM daily WHERE date = '2025-12-16' GROUP BY source";
     assert_eq!(rows(&fixture, sources), ["vendor,200"]);
+}
+
+/// Q2: an answer that cannot be read does not cost a question for each issue.
+#[test]
+fn an_answer_that_is_no_json_is_asked_for_as_a_whole_again() {
+    let fixture = published();
+    fixture.change(|market| {
+        market.days.insert("20251217", 200);
+        market.broken.insert("20251217");
+    });
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-12-17");
+        assert_eq!((run.code, run.asked.join(" ")), (3, "17".to_owned()), "{run:?}");
+        assert!(run.told.contains("it cannot be read: as JSON: "), "{}", run.told);
+    }
+    fixture.change(|market| market.broken.clear());
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, fixture.published().len()), (0, 3), "{run:?}");
+}
+
+/// A day that comes issue by issue has the issues that are new on it too.
+#[test]
+fn issues_that_are_listed_on_the_day_are_fetched_one_by_one_too() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 200), ("20251216", 200)]),
+        listed: Some(200),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    fixture.change(|market| {
+        market.days.insert("20251217", 202);
+        market.lists.insert("20251217", 202);
+        market.down.insert("20251217");
+    });
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    assert_eq!(fixture.published(), ["15:200", "16:200", "17:202"]);
+}
+
+/// The first ten issues have other codes, on every day and in every list.
+fn with_new_codes(row: &mut Value) {
+    if number(row) < 10 {
+        row["Code"] = text(&row["Code"]).replacen("130", "999", 1).into();
+    }
+}
+
+/// E15: who changes codes gives every issue twice, where the old rows stay.
+#[test]
+fn codes_that_change_on_published_days_wait_for_the_user() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 200), ("20251216", 200)]),
+        listed: Some(200),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    fixture.change(|market| {
+        market.days.insert("20251217", 200);
+        market.alter = Some(with_new_codes);
+        market.alter_list = Some(with_new_codes);
+    });
+    let run = fixture.update("--as-of 2025-12-17 --recheck 3");
+    let told = ["15 refused", "16 refused"].map(str::to_owned).to_vec();
+    assert_eq!((run.code, doubts(&run)), (3, told), "{run:?}");
+    assert!(
+        run.told.contains("and none of 10 that are: their codes may have changed"),
+        "{}",
+        run.told
+    );
+    assert_eq!(fixture.published(), ["15:200", "16:200", "17:200"]);
+    let run = fixture.update("--as-of 2025-12-17 --accept 2025-12-15 --accept 2025-12-16");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    assert_eq!(fixture.published(), ["15:200", "16:200", "17:200"]);
+    let old = "SELECT count(*) FROM daily WHERE code BETWEEN '1300' AND '1309'";
+    assert_eq!(rows(&fixture, old), ["0"]);
+}
+
+/// Z2: a split in two that no factor tells, of one issue.
+#[test]
+fn a_split_that_no_factor_tells_is_told() {
+    let fixture = with_wednesday(|row| {
+        let halved = number(row) == 0 && row["Date"] == WEDNESDAY;
+        let yen = if halved { 1_000 } else { 2_000 };
+        if number(row) == 0 {
+            ["O", "H", "L", "C"].iter().for_each(|name| row[*name] = json!(yen));
+            row["Va"] = json!(yen * 11_600);
+        }
+    });
+    let before = fixture.update(&format!("{REFETCH} --accept 2025-12-16"));
+    assert_eq!(before.code, 0, "{before:?}");
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["17 strange".to_owned()]), "{run:?}");
+    let what = text(&run.report["doubts"][0]["what"]);
+    assert!(
+        what.starts_with("jump: the closes of 1 of 200 issues are over one and a half"),
+        "{what}"
+    );
 }

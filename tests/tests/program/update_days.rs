@@ -42,6 +42,8 @@ pub(crate) struct Market {
     pub(crate) calendar_covered: Option<(&'static str, &'static str)>,
     /// It fails.
     pub(crate) down: BTreeSet<&'static str>,
+    /// Its answers for these days as a whole are no JSON.
+    pub(crate) broken: BTreeSet<&'static str>,
     /// It refuses these days, and says nothing of a subscription.
     pub(crate) refused: BTreeSet<&'static str>,
     /// What it says to that.
@@ -111,6 +113,9 @@ impl Market {
         }
         if date.is_some_and(|date| self.refused.contains(date)) {
             return Some((400, json!({ "message": self.refusal }).to_string()));
+        }
+        if date.is_some_and(|date| self.broken.contains(date)) {
+            return Some((200, "{\"data\": [{\"C\": NaN}]}".to_owned()));
         }
         if date.is_some_and(|date| self.down.contains(date)) {
             return Some((500, json!({ "message": "out of order" }).to_string()));
@@ -488,6 +493,15 @@ fn named_issues_make_no_day_and_are_added_to_one_that_is_there() {
     let run = fixture.update("--as-of 2025-12-16 --codes 1300 1301 1302");
     assert_eq!((run.code, run.incomplete().len()), (3, 1));
     assert_eq!((fixture.published(), fixture.kept()), (vec!["15:100".to_owned()], vec![100, 3]));
+    // No flag changes that.
+    let mut both = fixture.command("--as-of 2025-12-16 --codes 1300 --publish-incomplete");
+    let refused = both.output().unwrap();
+    let errors = texts(&refused).1;
+    assert!(refused.status.code() == Some(2) && errors.contains("cannot be used with"), "{errors}");
+    // What is there is not asked for again, and that is told.
+    let run = fixture.update("--as-of 2025-12-15 --codes 1300");
+    assert!(run.code == 0 && run.asked.is_empty(), "{run:?}");
+    assert!(run.told.contains("nothing was asked for the issues that are named"), "{}", run.told);
     fixture.change(|market| market.more = 1);
     let run = fixture.update("--as-of 2025-12-15 --days 1 --refetch --codes 1300");
     assert_eq!(run.report["sources"][0]["changed"], 1, "{run:?}");
@@ -507,6 +521,15 @@ fn what_is_not_complete_is_published_where_the_user_says_so() {
     let run = fixture.update("--as-of 2025-12-16 --days 2 --publish-incomplete");
     assert_eq!((run.code, run.incomplete()), (3, vec!["16 50 of 100 published".to_owned()]));
     assert_eq!(fixture.published(), ["15:100", "16:50"]);
+    // Who ranks it, or a day whose lag reads it, is told.
+    let rank = |more: &[&str]| {
+        let output = command(fixture.path(), &[&["rank", "--limit", "1"], more].concat()).output();
+        let (_, errors) = texts(&output.unwrap());
+        errors.lines().filter(|line| line.contains("not complete")).collect::<Vec<_>>().join("\n")
+    };
+    let note = "note: 1 published day(s) of this period or read by its lags are not complete: 2025-12-16 (50 of 100 rows)";
+    assert_eq!(rank(&[]), note);
+    assert_eq!(rank(&["--from", "2025-12-15", "--to", "2025-12-15"]), "");
     fixture.change(|market| _ = market.days.insert("20251216", 100));
     let run = fixture.update("--as-of 2025-12-16");
     assert_eq!((run.code, run.asked.join(" "), run.incomplete()), (0, "16".to_owned(), Vec::new()));

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::time::{Duration, UNIX_EPOCH};
 
 use domain::clock;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::http;
 
 use crate::update_days::{Fixture, Market, days};
@@ -180,4 +180,41 @@ fn a_view_over_a_pipe_holds_no_statement_up() {
     assert_eq!(rows, "n\n7\n", "{errors}");
     assert!(errors.contains("there is no view daily: daily cannot be read"), "{errors}");
     assert!(answer("SELECT * FROM daily").1.contains("daily cannot be read"));
+}
+
+/// A disk that goes away takes no warning with it: what the job has told last stands, and that it is gone.
+#[test]
+fn health_does_not_forget_what_is_wrong_when_the_folder_goes() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 50)]),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2 --publish-incomplete").code, 3);
+    let serving = fixture.serve();
+    let health = || -> Value {
+        let reply = http::request(serving.address, "GET /health", &[], &[]);
+        serde_json::from_slice(&reply.body).unwrap()
+    };
+    let wait_for = |status: &str| {
+        for _ in 0..3_000 {
+            let told = health();
+            if told["status"] == status {
+                return told;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("{status} never came: {}", health());
+    };
+    let before = wait_for("incomplete");
+    let (there, away) = (fixture.path().join("update"), fixture.path().join("away"));
+    fs::rename(&there, &away).unwrap();
+    let lost = wait_for("lost");
+    assert_eq!(lost["incomplete"], before["incomplete"]);
+    let message = lost["message"].as_str().unwrap();
+    assert!(message.contains("its file is gone; what was read last is shown"), "{message}");
+    let metrics = http::request(serving.address, "GET /metrics", &[], &[]).text();
+    assert!(metrics.contains("kumiki_ranking_incomplete_days 1"), "{metrics}");
+    fs::rename(&away, &there).unwrap();
+    let again = wait_for("incomplete");
+    assert_eq!(again.get("message"), None);
 }

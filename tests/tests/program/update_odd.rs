@@ -217,7 +217,7 @@ fn a_day_on_which_some_prices_are_three_times_those_of_the_day_before_is_told() 
             }
         }
     };
-    let why = "the closes of 39 of 200 issues are further from those of 2025-12-15 than any price limit allows";
+    let why = "the closes of 39 of 200 issues are over one and a half daily limits away from those of 2025-12-15";
     check_strange(change, why);
 }
 

@@ -157,8 +157,11 @@ pub(crate) struct UpdateArgs {
     pub(crate) accept: Vec<JstDate>,
 
     /// Publish days that are not complete too: all that wait, or those that are named. They are still
-    /// asked for again and named in the report.
-    #[arg(long, value_name = "YYYY-MM-DD", num_args = 0.., value_delimiter = ',', value_parser = parse_date)]
+    /// asked for again and named in the report. Not with --codes, which makes no new day.
+    #[arg(
+        long, value_name = "YYYY-MM-DD", num_args = 0.., value_delimiter = ',', value_parser = parse_date,
+        conflicts_with = "codes"
+    )]
     pub(crate) publish_incomplete: Option<Vec<JstDate>>,
 
     /// Complete days before the new ones that the vendor is asked again for, because it corrects factors

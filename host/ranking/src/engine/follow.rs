@@ -29,9 +29,18 @@ struct Shared {
     refused: Mutex<Option<(Published, String)>>,
     /// What ties the published files.
     generation: GenerationReader,
-    /// What the update job has told last, or why that cannot be read.
-    dataset: RwLock<Result<Option<DatasetStatus>, String>>,
+    /// What the update job has told.
+    dataset: RwLock<Told>,
     listed: ListedFile,
+}
+
+/// What the update job has told.
+#[derive(Debug, Default)]
+struct Told {
+    /// What could be read last.
+    dataset: Option<DatasetStatus>,
+    /// Why it cannot be read any more.
+    lost: Option<String>,
 }
 
 /// Which snapshot is published: its number, and the state of its file. A data folder that was made anew
@@ -96,7 +105,7 @@ impl SnapshotFollower {
             options: options.clone(),
             current: RwLock::new(current),
             refused: Mutex::new(refused),
-            dataset: RwLock::new(Ok(None)),
+            dataset: RwLock::default(),
         });
         if options.follow {
             // So that the first answer with names does not wait for them.
@@ -137,8 +146,13 @@ impl SnapshotFollower {
     pub(super) fn dataset_of(&self, snapshot: Option<&Snapshot>) -> Option<DatasetStatus> {
         let content = snapshot.map(|snapshot| snapshot.content);
         let dataset = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
-        let told = dataset.clone().unwrap_or_default();
+        let told = dataset.dataset.clone();
         told.filter(|told| content.is_none_or(|content| told.is_of(content)))
+    }
+
+    /// Why what [`Self::dataset_of`] gives is old: the file with it is gone or cannot be read.
+    pub(super) fn lost_dataset(&self) -> Option<String> {
+        self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner).lost.clone()
     }
 
     /// What is known of the issues.
@@ -193,16 +207,25 @@ impl Shared {
         }
     }
 
-    /// Reads what the update job has told; a file that cannot be read is logged once.
+    /// Reads what the update job has told. Where that is gone or cannot be read, which is logged once, what was
+    /// read last stays: with its disk a data folder loses no duty.
     fn read_dataset(&self) {
         let read = DatasetStatus::load(&self.data).map_err(|error| error.to_string());
-        let mut dataset = self.dataset.write().unwrap_or_else(PoisonError::into_inner);
-        if let Err(cause) = &read
-            && *dataset != read
+        let mut told = self.dataset.write().unwrap_or_else(PoisonError::into_inner);
+        let lost = match &read {
+            Ok(Some(_)) => None,
+            Ok(None) => told.dataset.as_ref().map(|_| "its file is gone".to_owned()),
+            Err(cause) => Some(cause.clone()),
+        };
+        if let Some(cause) = &lost
+            && told.lost != lost
         {
             tracing::error!(cause, "what the update job has told cannot be read");
         }
-        *dataset = read;
+        if let Ok(Some(dataset)) = read {
+            told.dataset = Some(dataset);
+        }
+        told.lost = lost;
     }
 
     /// Looks which snapshot is published, and does the first that holds:

@@ -1,6 +1,6 @@
 //! What a request would cost, before anything of it runs: how deep, how wide, which rankings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_graphql::parser::types::{
     ExecutableDocument, Field, OperationDefinition, Selection, SelectionSet,
@@ -111,8 +111,8 @@ pub(super) fn analyze(
     operation_name: Option<&str>,
     limits: &ServiceLimits,
 ) -> Result<RequestAnalysis, Failure> {
-    let mut walk =
-        Walk { document, limits, fields_left: limits.fields, analysis: RequestAnalysis::default() };
+    check_document(document, limits)?;
+    let mut walk = Walk::new(document, limits);
     let mut seen = BTreeMap::new();
     for operation in operations(document, operation_name) {
         walk.root(&operation.selection_set.node, 1, &mut seen)?;
@@ -129,6 +129,22 @@ pub(super) fn analyze(
         ));
     }
     Ok(walk.analysis)
+}
+
+/// Refuses what the library would check for seconds: operations of all together more than so many fields, and
+/// fragments that none of them uses (GraphQL 5.5.1.4), however many there are.
+fn check_document(document: &ExecutableDocument, limits: &ServiceLimits) -> Result<(), Failure> {
+    let mut walk = Walk::new(document, limits);
+    for operation in operations(document, None) {
+        walk.root(&operation.selection_set.node, 1, &mut BTreeMap::new())?;
+    }
+    match document.fragments.keys().find(|name| !walk.used.contains(name.as_str())) {
+        Some(name) => {
+            let message = format!("the fragment {name} is not used; leave it out");
+            Err(Failure::new("GRAPHQL_INVALID", message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The operations that may run.
@@ -163,9 +179,16 @@ struct Walk<'a> {
     limits: &'a ServiceLimits,
     fields_left: usize,
     analysis: RequestAnalysis,
+    /// The fragments that were come to.
+    used: BTreeSet<&'a str>,
 }
 
 impl<'a> Walk<'a> {
+    fn new(document: &'a ExecutableDocument, limits: &'a ServiceLimits) -> Self {
+        let (fields_left, analysis) = (limits.fields, RequestAnalysis::default());
+        Self { document, limits, fields_left, analysis, used: BTreeSet::new() }
+    }
+
     fn root(
         &mut self,
         set: &'a SelectionSet,
@@ -177,6 +200,7 @@ impl<'a> Walk<'a> {
             match &selection.node {
                 Selection::Field(field) => self.root_field(field, depth, seen)?,
                 other => {
+                    self.note_use(other);
                     if let Some(inner) = self.inner(other) {
                         self.root(inner, depth + 1, seen)?;
                     }
@@ -232,6 +256,7 @@ impl<'a> Walk<'a> {
                     self.below(&field.node.selection_set.node, depth + 1, lists)?;
                 }
                 other => {
+                    self.note_use(other);
                     if let Some(inner) = self.inner(other) {
                         self.below(inner, depth + 1, lists)?;
                     }
@@ -253,6 +278,12 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
+        }
+    }
+
+    fn note_use(&mut self, selection: &'a Selection) {
+        if let Selection::FragmentSpread(spread) = selection {
+            self.used.insert(spread.node.fragment_name.node.as_str());
         }
     }
 
@@ -344,6 +375,27 @@ mod tests {
         assert_eq!(look(&text), Err("QUERY_TOO_LARGE"));
         let circle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }";
         assert_eq!(look(circle), Err("QUERY_TOO_DEEP"));
+    }
+
+    /// The library checks fragments that nobody uses as well, for seconds where they are thousands.
+    #[test]
+    fn what_no_operation_uses_is_refused() {
+        let chain: String = (0..2_000)
+            .map(|at| format!(" fragment F{at} on Query {{ ...F{} }}", (at + 1) % 2_000))
+            .collect();
+        assert_eq!(look(&format!("{{ schemaVersion }}{chain}")), Err("GRAPHQL_INVALID"));
+        let used = format!("{{ ...F0 }}{chain}");
+        assert_eq!(look(&used), Err("QUERY_TOO_DEEP"));
+        // Another operation than the one that runs counts too.
+        let others: String = (0..300).map(|at| format!(" query Q{at} {{ a b c d }}")).collect();
+        let text = format!("query Q {{ schemaVersion }}{others}");
+        let document = parse_query(text).unwrap();
+        let found = analyze(&document, Some("Q"), &ServiceLimits::default());
+        assert_eq!(found.map_err(|failure| failure.code), Err("QUERY_TOO_LARGE"));
+        let two =
+            "query A { ...F } query B { schemaVersion } fragment F on Query { schemaVersion }";
+        let document = parse_query(two).unwrap();
+        assert!(analyze(&document, Some("B"), &ServiceLimits::default()).is_ok());
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// Why that is old: the update job's word is gone or cannot be read.
+    fn lost_dataset(&self) -> Option<String> {
+        None
+    }
+
     /// What is known of the issues; nothing where there are no lists.
     fn listed(&self) -> Arc<ListedInfo> {
         Arc::default()
@@ -65,6 +70,10 @@ impl Backend for RankEngine {
 
     fn snapshot(&self) -> SnapshotInfo {
         Self::snapshot(self)
+    }
+
+    fn lost_dataset(&self) -> Option<String> {
+        Self::lost_dataset(self)
     }
 
     fn dataset(&self) -> Option<DatasetStatus> {

@@ -334,10 +334,12 @@ async fn health(State(state): Shared) -> Response {
     let is_behind = days_behind.is_some_and(|days| days > state.behind_days);
     let (trouble, replica) = state.replica.as_ref().map(ReplicaStatus::health).unzip();
     let trouble = trouble.flatten();
+    let lost = state.endpoint.context.backend.lost_dataset();
     let word = match (&snapshot.refused, ready, &trouble, has_gap) {
         (Some(_), ..) => "refused",
         (None, false, ..) => "no data",
         (None, true, Some(trouble), _) => trouble.status,
+        (None, true, None, _) if lost.is_some() => "lost",
         (None, true, None, true) => "gap",
         (None, true, None, false) if is_short => "incomplete",
         (None, true, None, false) if is_behind => "behind",
@@ -363,6 +365,11 @@ async fn health(State(state): Shared) -> Response {
         told["message"] = why.to_string().into();
     } else if let Some(trouble) = trouble {
         told["message"] = trouble.message.into();
+    } else if let Some(lost) = lost {
+        told["message"] = format!(
+            "what the update job has told of these data cannot be read: {lost}; what was read last is shown"
+        )
+        .into();
     }
     if let Some(replica) = replica {
         told["replica"] = replica;

@@ -61,6 +61,7 @@ impl Job<'_> {
             let with_days = slots.with_days();
             let hopeless = std::mem::take(&mut left.hopeless);
             self.fetch_issues(slots, &left.failed, None)?;
+            self.fetch_newly_listed(slots, &left.failed)?;
             self.fetch_issues(slots, &hopeless, with_days)?;
         }
         Ok(())
@@ -178,7 +179,9 @@ impl Job<'_> {
                     let how = match self.state.left_out.contains(&date) {
                         true => "without the rows that were left out",
                         false if silent.contains(&date) => "without the factors that were not told",
-                        false if self.state.fetched.contains(&date) => "as it was",
+                        false if again.contains(&date) || self.state.fetched.contains(&date) => {
+                            "as it was"
+                        }
                         false => "as a lesser source gave it",
                     };
                     self.note(format!("{date} stays {how}: {}", reason.reason));

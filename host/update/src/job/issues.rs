@@ -32,12 +32,21 @@ impl Job<'_> {
         dates: &BTreeSet<JstDate>,
         without: Option<usize>,
     ) -> Result<(), UpdateError> {
+        self.fetch_codes(slots, dates, without, &self.codes())
+    }
+
+    fn fetch_codes(
+        &mut self,
+        slots: &mut Slots,
+        dates: &BTreeSet<JstDate>,
+        without: Option<usize>,
+        codes: &BTreeSet<IssueCode>,
+    ) -> Result<(), UpdateError> {
         let indices: Vec<usize> = slots.indices().filter(|place| Some(*place) != without).collect();
         if dates.is_empty() || self.cancel.is_cancelled() {
             return Ok(());
         }
         let out: Vec<Reason> = indices.iter().filter_map(|place| slots.out(*place)).collect();
-        let codes = self.codes();
         if codes.is_empty() || out.len() == indices.len() {
             if codes.is_empty() {
                 self.note(
@@ -85,6 +94,34 @@ impl Job<'_> {
         self.flush()?;
         self.release_held()?;
         self.close_pass(&dates, failed, &out)
+    }
+
+    /// Fetches the issues that the lists of these days have and nobody knew: new ones.
+    pub(super) fn fetch_newly_listed(
+        &mut self,
+        slots: &mut Slots,
+        dates: &BTreeSet<JstDate>,
+    ) -> Result<(), UpdateError> {
+        // A pass that has not come to its end is gone on with by the next run.
+        if !self.options.codes.is_empty() || self.state.pass.is_some() {
+            return Ok(());
+        }
+        let (known, mut new) = (self.codes(), BTreeSet::new());
+        for date in dates {
+            let rows = self.store.codes_of(*date)?;
+            if !rows.is_empty() {
+                self.ask_for_list(slots, *date, &rows);
+                new.extend(self.listed.get(date).into_iter().flatten().copied());
+                new.extend(
+                    self.doubted.get(date).into_iter().flat_map(|list| list.keys().copied()),
+                );
+            }
+        }
+        new.retain(|code| !known.contains(code));
+        match new.is_empty() {
+            true => Ok(()),
+            false => self.fetch_codes(slots, dates, None, &new),
+        }
     }
 
     /// Takes the days away that the subscription does not cover.

@@ -10,8 +10,8 @@ use super::refusal::is_too_much;
 use super::rules::days_between;
 use super::seen::{Seen, SeenDay, far_volumes};
 use crate::limits::{
-    BESIDE_DAYS_MAX, BEYOND_PERCENT_MAX, FAR_TIMES, FAR_VOLUMES_PERCENT_MAX, JUMP_PERCENT,
-    JUMP_YEN_MIN, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, MARKET_VOLUME_TIMES, ODD_DAY_ISSUES_MIN,
+    BESIDE_DAYS_MAX, BEYOND_PERCENT_MAX, FAR_TIMES, FAR_VOLUMES_PERCENT_MAX, JUMP_WIDTH_PERCENT,
+    JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, MARKET_VOLUME_TIMES, ODD_DAY_ISSUES_MIN,
     REPEATED_PERCENT_MAX, SAME_CLOSES_PERCENT_MAX, SPLITS_PERCENT_MAX, TURNOVER_TIMES,
     TURNOVERS_PERCENT_MAX, UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN, VOLUME_TIMES,
 };
@@ -82,7 +82,7 @@ pub(super) struct Jump {
 /// What prices may be after a close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Range {
-    /// A close may be what no limit of any day forbids.
+    /// A close may be somewhat beyond the usual limits, as after days without a trade.
     Any,
     /// All prices may be within the limits of so many times the usual width.
     Daily { times: i64 },
@@ -113,8 +113,8 @@ impl std::fmt::Display for Jump {
         match range {
             Range::Any => write!(
                 f,
-                "jump: the closes of {issues} of {of} issues are further from those of {day} than any price limit \
-                 allows; the first is {first}"
+                "jump: the closes of {issues} of {of} issues are over one and a half daily limits away from those of \
+                 {day}; the first is {first}"
             ),
             Range::Daily { .. } => write!(
                 f,
@@ -309,10 +309,10 @@ impl Range {
     pub(super) fn is_left(self, base: Price, seen: &Seen) -> Option<bool> {
         match self {
             Self::Any => {
-                let (price, base) = (seen.close()?.units() as f64, base.units() as f64);
-                let [low, high] = JUMP_PERCENT.map(|percent| base * percent as f64 / 100.0);
-                let least = Price::from_yen(JUMP_YEN_MIN).units() as f64;
-                Some(!(low.min(base - least)..=high.max(base + least)).contains(&price))
+                // Exact: the width is whole yen.
+                let width = DailyLimits::around(base).high.units() - base.units();
+                let away = (seen.close()?.units() - base.units()).abs();
+                Some(away * 100 > width * JUMP_WIDTH_PERCENT)
             }
             Self::Daily { times } => {
                 let limits = DailyLimits::around_by(base, times);
@@ -386,6 +386,7 @@ mod tests {
 
     use super::super::seen::seen;
     use super::*;
+    use crate::limits::{ODD_PRICED_PERCENT_MIN, PRICED_PERCENT_MIN, STRANGE_VOLUMES_PERCENT_MAX};
     use crate::row::SourceKind;
 
     fn date(text: &str) -> JstDate {
@@ -541,8 +542,8 @@ mod tests {
             jump(found, (earlier, before), Range::Any, is_young).map(|jump| (jump.issues, jump.of))
         };
         let check = |count, close, factor| held(&after(count, close, factor), &before, true);
-        assert_eq!((check(1, 1_600, 1.0), check(1, 1_601, 1.0)), (None, Some((1, 200))), "Z2");
-        assert_eq!((check(1, 400, 1.0), check(1, 399, 1.0)), (None, Some((1, 200))));
+        assert_eq!((check(1, 1_450, 1.0), check(1, 1_451, 1.0)), (None, Some((1, 200))), "Z2");
+        assert_eq!((check(1, 550, 1.0), check(1, 549, 1.0)), (None, Some((1, 200))));
         assert_eq!(
             (check(3, 100, 0.1), check(3, 1_000, 0.1)),
             (None, Some((3, 200))),
@@ -572,12 +573,12 @@ mod tests {
         high.values_mut().for_each(|seen| seen.prices[1] = Some(Price::from_yen(1_301)));
         let daily = Range::Daily { times: 1 };
         assert!(jump(&high, (earlier, &before), daily, true).is_some_and(|jump| jump.is_odd()));
-        // Below 100 yen a price limit is more than that.
+        // Below 100 yen a price limit is 30 yen.
         let cheap = seen(&rows(200, |row, number| {
             row.close = Some(Price::from_yen(if number < 30 { 10 } else { 1_000 }));
         }));
         let check = |close| held(&after(30, close, 1.0), &cheap, true);
-        assert_eq!((check(1), check(70), check(71)), (None, None, Some((30, 200))));
+        assert_eq!((check(1), check(55), check(56)), (None, None, Some((30, 200))));
         // Where no factor is told nobody knows what compares.
         let untold = seen(&rows(200, |row, _| {
             (row.close, row.adjustment_factor) = (Some(Price::from_yen(9)), None);

@@ -84,6 +84,13 @@ impl Job<'_> {
         if has_news && let Some(odd) = self.foreign(date, &codes, &known)? {
             return Ok(Some(format!("it is odd, {odd}")));
         }
+        let (news, missing) = (codes.difference(&known).count(), known.difference(&codes).count());
+        if has_news && is_too_much(missing, known.len() as u64) {
+            return Ok(Some(format!(
+                "it has {news} rows of issues that are not stored, and none of {missing} that are: their codes \
+                 may have changed"
+            )));
+        }
         if standard.as_ref().is_some_and(|known| known.is_met(&codes, true)) {
             return Ok(None);
         }

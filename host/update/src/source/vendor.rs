@@ -202,7 +202,12 @@ impl DailySource for VendorSource {
             return Ok(answer);
         }
         let asked = Asked { code: None, from: date, to: date };
-        let answer = self.ask(asked, &[("date", compact(date))])?;
+        let answer = self.ask(asked, &[("date", compact(date))]);
+        // Whoever answers and cannot be read is not asked thousands of times for single issues (rule Q2).
+        let answer = answer.map_err(|error| match error {
+            SourceError::Malformed(what) => SourceError::Odd(format!("it cannot be read: {what}")),
+            other => other,
+        })?;
         // A day without some of its rows is asked for again, so that what is wrong is told again; what an
         // earlier run kept of it is older.
         if answer.odd.is_empty() {
