@@ -39,13 +39,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     }
     let request = request(args, RUN_WINDOW)?;
     let mut clock = SystemClock::default();
-    let mut driver: Box<dyn RunDriver + '_> = match (args.speed, &args.commands) {
+    let mut script = match &args.commands {
+        Some(file) => Some(Scripted::from(commands::read(file, &args.instruments)?)),
+        None => None,
+    };
+    let mut driver: Box<dyn RunDriver + '_> = match (args.speed, &mut script) {
         (Some(multiplier), _) => Box::new(Paced::new(multiplier, commands, &mut clock)),
-        (None, Some(file)) => Box::new(Scripted::from(commands::read(file, &args.instruments)?)),
+        (None, Some(script)) => Box::new(script),
         (None, None) => Box::new(Unpaced),
     };
     let mut screen = Screen::new(&interrupt, args.quiet);
-    let finished = match request.run(driver.as_mut(), None, &mut screen) {
+    let outcome = request.run(driver.as_mut(), None, &mut screen);
+    drop(driver);
+    let finished = match outcome {
         Ok(RequestOutcome::Finished(finished)) => finished,
         Ok(RequestOutcome::Refused(fault)) => {
             output::failure(&fault.to_string());
@@ -65,7 +71,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
         tell_if_another(file, &finished.totals.digest.to_string());
     }
     Ok(match &finished.totals.status {
-        RunStatus::Completed => Ending::Done,
+        RunStatus::Completed => {
+            if let (Some(script), Some(file)) = (&script, &args.commands)
+                && script.left() > 0
+            {
+                let (left, file) = (script.left(), file.display());
+                eprintln!(
+                    "{left} commands of {file} are for rows after the last one of this run, and were not given"
+                );
+            }
+            Ending::Done
+        }
         // The commands themselves end the run where a person did.
         RunStatus::Interrupted if args.commands.is_some() && !interrupt.is_wanted() => Ending::Done,
         RunStatus::Interrupted => {

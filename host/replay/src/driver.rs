@@ -191,6 +191,12 @@ impl Scripted {
         self.commands.iter().any(|(_, command)| *command == RunCommand::Stop)
     }
 
+    /// Commands that the run has not come to.
+    #[must_use]
+    pub fn left(&self) -> usize {
+        self.commands.len() - self.given
+    }
+
     fn next(&self) -> Option<&(PositionKey, RunCommand)> {
         self.commands.get(self.given)
     }

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use domain::limits::{SWEEP_AXES_MAX, SWEEP_POINTS_BYTES_MAX, SWEEP_RUNS_MAX};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -248,14 +249,51 @@ fn csv_lines(bytes: &[u8], table: &mut Table) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// A line: the values by their names, and a name that comes twice.
+#[derive(Debug, Default)]
+struct Point {
+    values: Map<String, Value>,
+    twice: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Point {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(PointVisitor)
+    }
+}
+
+struct PointVisitor;
+
+impl<'de> Visitor<'de> for PointVisitor {
+    type Value = Point;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object of parameters")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Point, A::Error> {
+        let mut point = Point::default();
+        while let Some((name, value)) = from.next_entry::<String, Value>()? {
+            if point.values.insert(name.clone(), value).is_some() {
+                point.twice = Some(name);
+            }
+        }
+        Ok(point)
+    }
+}
+
 fn json_lines(bytes: &[u8], table: &mut Table) -> Result<(), Wrong> {
     for (index, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
         let line = index as u64 + 1;
         if text.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let point: Map<String, Value> = serde_json::from_slice(text)
+        let point: Point = serde_json::from_slice(text)
             .map_err(|error| (line, format!("it is no JSON object in one line: {error}")))?;
+        if let Some(name) = point.twice {
+            return Err((line, format!("the parameter `{name}` is there twice")));
+        }
+        let point = point.values;
         if table.names.is_empty() {
             if point.is_empty() {
                 return Err((line, "it has no parameters".to_owned()));
@@ -359,6 +397,7 @@ mod tests {
             ("fast\n1\n2\n1.0\n1", "line 5: the same point as in line 2"),
             ("{\"a\":1}\n{\"a\":1}", "line 2: the same point as in line 1"),
             ("{}", "line 1: it has no parameters"),
+            ("{\"a\":1,\"a\":2}", "line 1: the parameter `a` is there twice"),
             ("{\"a\":1}\n{\"b\":1}", "line 2: `b` is not in the first point"),
             ("{\"a\":1,\"b\":2}\n{\"a\":1}", "line 2: `b` is missing"),
             ("{\"a\":[1]}", "line 1: `a` is no number, truth value or text"),

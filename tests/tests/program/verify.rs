@@ -372,3 +372,22 @@ fn folders_that_cannot_be_verified_say_why() {
         assert!(code == 1 && errors.contains(wanted), "{wanted}: {errors}");
     }
 }
+
+/// Commands for rows that the data do not have are not passed over in silence.
+#[test]
+fn commands_that_a_run_never_comes_to_are_told() {
+    let user = UserFolder::with_sample(1, 200);
+    let order = json!({
+        "client_order_id": "a", "instrument_id": "7203.TSE", "order_side": "BUY", "order_type": "MARKET",
+        "quantity": "100", "time_in_force": "DAY", "post_only": false, "reduce_only": false,
+    });
+    let line = json!({
+        "rows_done": 99_999_999, "at": "row", "ts_event_ms": 1_736_121_600_000_u64,
+        "command": { "op": "SubmitOrder", "order": order },
+    });
+    fs::write(user.path("late.jsonl"), format!("{line}\n")).unwrap();
+    let said = user.said(&format!("{RUN} {SMALL} --commands late.jsonl"));
+    let words =
+        "1 commands of late.jsonl are for rows after the last one of this run, and were not given";
+    assert!(said.code == 0 && said.errors.contains(words), "{said:?}");
+}
