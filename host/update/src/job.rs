@@ -95,6 +95,7 @@ mod report;
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
 /// | F2 | of a file of one day, whose month has a file with usable rows of it | taken from the month's; the other file is named |
 /// | F3 | of a file of one day, whose month has a file without | taken from the file of the day |
+/// | F4 | of the days that `--days` names, due, and in no file | failed; without `--days` a run wants what the files have |
 mod rules;
 mod seen;
 mod silent;

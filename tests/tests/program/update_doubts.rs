@@ -197,6 +197,28 @@ fn files_of_days_are_read_where_that_of_their_month_has_none() {
     assert_eq!(run.days(), ["01 failed", "16 fetched", "17 fetched"]);
 }
 
+/// F4 of the job's rules.
+#[test]
+fn days_that_are_named_and_in_no_file_are_missing() {
+    let files = tempfile::tempdir().unwrap();
+    bars(files.path(), "202512", &[15, 16], true);
+    let fixture = Fixture::new(Market::default());
+    assert_eq!(from_files(&fixture, &files).code, 0);
+    let path = files.path().to_str().unwrap();
+    let fixed = ["update", "--format", "json", "--from-files", path, "--as-of", "2025-12-18"];
+    let update = |days: &str| {
+        fixture.run(&mut command(fixture.path(), &[&fixed[..], &["--days", days]].concat()))
+    };
+    let run = update("4");
+    assert_eq!(run.code, 3, "{run:?}");
+    assert_eq!(run.days(), ["15 fetched", "16 fetched", "17 failed", "18 failed"]);
+    let report = run.report.to_string();
+    assert!(report.contains("no file of the folder has rows of this day"), "{report}");
+    bars(files.path(), "202512", &[15, 16, 17, 18], true);
+    let run = update("4");
+    assert_eq!((run.code, fixture.published().len()), (0, 4), "{run:?}");
+}
+
 /// The web broker on Wednesday, without a split.
 fn broker_on_wednesday(path: &str) -> String {
     if !path.starts_with("/e_api/") {

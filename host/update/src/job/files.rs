@@ -10,6 +10,7 @@ use marketdata::calendar_file::read_rows;
 use marketdata::{BarFile, Period};
 
 use super::judge::Verdict;
+use super::plan::weekdays;
 use super::report::{DayOutcome, Reason, SourceState};
 use super::rules::is_open;
 use super::{Job, Phase, UpdateError};
@@ -56,8 +57,22 @@ impl Job<'_> {
             }
         }
         self.tell_not_read(&not_read);
+        self.fail_missing_days();
         self.watch.progress(Phase::Files, of, of, "");
         Ok(())
+    }
+
+    /// Days that are due in the span that the user has named, and of which no file has a row, are missing (rule F4).
+    fn fail_missing_days(&mut self) {
+        let Some(from) = self.options.from.filter(|_| self.options.codes.is_empty()) else {
+            return;
+        };
+        for date in weekdays(from, self.options.to) {
+            let is_there = self.known.dates.contains_key(&date) || self.days.contains_key(&date);
+            if !is_there && !self.cut_short && self.due_days().check(date).is_ok() {
+                self.failed(date, "no file of the folder has rows of this day");
+            }
+        }
     }
 
     /// Names files of days that the file of their month has.
