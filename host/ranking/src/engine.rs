@@ -181,7 +181,7 @@ impl RankEngine {
     /// Why what [`Self::dataset`] gives is old, where what the update job has told is gone or cannot be read.
     #[must_use]
     pub fn lost_dataset(&self) -> Option<String> {
-        self.follower.lost_dataset()
+        self.follower.lost_dataset(self.follower.current().as_deref())
     }
 
     /// The business days from `first` to `last`, both included, without any price: of those there are no

@@ -150,9 +150,14 @@ impl SnapshotFollower {
         told.filter(|told| content.is_none_or(|content| told.is_of(content)))
     }
 
-    /// Why what [`Self::dataset_of`] gives is old: the file with it is gone or cannot be read.
-    pub(super) fn lost_dataset(&self) -> Option<String> {
-        self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner).lost.clone()
+    /// Why what [`Self::dataset_of`] gives is old: the file with it is gone or cannot be read. Of a snapshot that
+    /// the job has not made nothing is lost.
+    pub(super) fn lost_dataset(&self, snapshot: Option<&Snapshot>) -> Option<String> {
+        let told = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
+        let is_of = |dataset: &DatasetStatus| {
+            snapshot.is_none_or(|snapshot| dataset.is_of(snapshot.content))
+        };
+        told.lost.clone().filter(|_| told.dataset.as_ref().is_none_or(is_of))
     }
 
     /// What is known of the issues.
