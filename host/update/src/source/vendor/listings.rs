@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{JstDate, VendorCode};
+use domain::{JstDate, VendorCode, holidays};
 use http_client::HttpClient;
 use marketdata::calendar_file::CalendarRows;
 use marketdata::{ListedIssue, Master};
@@ -194,8 +194,8 @@ impl VendorSource {
     pub fn calendar(&mut self, from: JstDate, to: JstDate) -> Result<CalendarRows, SourceError> {
         let (rows, odd) = self.calendar_days(from, to)?;
         // Whoever writes a calendar down does not look at it again.
-        match odd.first() {
-            Some(first) => Err(malformed(&self.client, first.clone())),
+        match odd.into_values().next() {
+            Some(first) => Err(malformed(&self.client, first)),
             None => Ok(rows),
         }
     }
@@ -207,17 +207,23 @@ impl VendorSource {
         from: JstDate,
         to: JstDate,
     ) -> Result<CalendarRows, SourceError> {
-        let (rows, odd) = self.calendar_days(from, to)?;
+        let (mut rows, odd) = self.calendar_days(from, to)?;
         let all = rows.len() + odd.len();
-        if let Some(what) = too_many_odd(odd.len(), all, || odd[0].clone()) {
+        let first = || odd.values().next().cloned().unwrap_or_default();
+        if let Some(what) = too_many_odd(odd.len(), all, first) {
             return Err(malformed(&self.client, what));
         }
-        if let Some(first) = odd.first() {
-            let count = odd.len();
+        if !odd.is_empty() {
+            let (count, first) = (odd.len(), first());
             self.note(format!(
                 "the vendor's calendar: {count} of {all} days are left out; the first: {first}"
             ));
         }
+        // A calendar has no holes.
+        rows.extend(odd.into_keys().map(|day| {
+            let by_law = if holidays::is_closed(day) { "0" } else { "1" };
+            (day, by_law.to_owned())
+        }));
         Ok(rows)
     }
 
@@ -226,7 +232,7 @@ impl VendorSource {
         &mut self,
         from: JstDate,
         to: JstDate,
-    ) -> Result<(CalendarRows, Vec<String>), SourceError> {
+    ) -> Result<(CalendarRows, BTreeMap<JstDate, String>), SourceError> {
         let query = [("from", compact(from)), ("to", compact(to))];
         let texts: Vec<DayText> = self.pages("markets/calendar", &query)?;
         let (mut rows, mut odd) = (CalendarRows::new(), BTreeMap::new());
@@ -246,6 +252,6 @@ impl VendorSource {
                 return Err(wrong("Date: comes twice"));
             }
         }
-        Ok((rows, odd.into_values().collect()))
+        Ok((rows, odd))
     }
 }
