@@ -518,7 +518,7 @@ fn issue_by_issue_a_published_day_becomes_no_odd_one() {
         refused(&fixture, &named, why);
     }
     fixture.change(|market| market.alter = None);
-    let run = fixture.update(&named);
+    let run = fixture.update(REFETCH);
     assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
 }
 
