@@ -226,3 +226,22 @@ fn names_of_a_proxy_can_be_allowed() {
         |host: &str| http::request(serving.address, "GET /metrics", &[("Host", host)], &[]).status;
     assert_eq!((status("rank.example"), status("evil.example")), (200, 421));
 }
+
+/// Fragments that no operation uses are refused before they are checked, which takes seconds where they are
+/// thousands.
+#[test]
+fn a_document_of_unused_fragments_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    sample(folder.path(), 5, 1);
+    let serving = Serving::start(folder.path(), &[]);
+    let next = |at: usize| (at + 1) % 1_500;
+    let circle: String =
+        (0..1_500).map(|at| format!(" fragment F{at} on Query {{ ...F{} }}", next(at))).collect();
+    for (query, expected) in [
+        (format!("{{ schemaVersion }}{circle}"), "is not used; leave it out"),
+        (format!("{{ ...F0 }}{circle}"), "the query is deeper than 20 levels"),
+    ] {
+        let reply = http::graphql(serving.address, &json!({ "query": query }).to_string());
+        assert!(reply.text().contains(expected), "{} {}", reply.status, reply.text());
+    }
+}
