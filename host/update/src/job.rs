@@ -95,7 +95,7 @@ mod report;
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
 /// | F2 | of a file of one day, whose month has a file with usable rows of it | taken from the month's; the other file is named |
 /// | F3 | of a file of one day, whose month has a file without | taken from the file of the day |
-/// | F4 | of the days that `--days` names, due, and in no file | failed; without `--days` a run wants what the files have |
+/// | F4 | of the days that `--days` names, due, and in no file | as one of which all sources have nothing; without `--days` a run wants what the files have, and what was found missing before |
 mod rules;
 mod seen;
 mod silent;
@@ -235,8 +235,8 @@ impl Job<'_> {
         let asks = self.options.refetch || !self.options.accept.is_empty();
         if !self.options.codes.is_empty() && !asks && self.days.values().all(is_not_asked) {
             self.note(
-                "nothing was asked for the issues that are named: all days that are wanted were had before; \
-                 --refetch asks for them again"
+                "nothing was asked for the issues that are named: each day that is wanted was had before or is not \
+                 due; --refetch asks again for those that are there"
                     .to_owned(),
             );
         }

@@ -72,8 +72,8 @@ pub const ODD_PRICED_PERCENT_MIN: u64 = 50;
 /// the day is odd. Each of them makes it strange.
 pub const JUMPS_PERCENT_MAX: u64 = 20;
 /// How far a close may be from that of the day before, splits counted in, in percent of the width of the daily limits:
-/// a split in two that no factor tells is further, and a day whose limits are wider, as after days without a trade,
-/// is worth a look.
+/// most splits in two that no factor tells are further, and a day whose limits are wider, as after days without a
+/// trade, is worth a look.
 pub const JUMP_WIDTH_PERCENT: i64 = 150;
 /// How many times a price of one day may be the last close before it, or the other way round, splits counted in: no
 /// day of the exchange ever took one so far,
@@ -83,6 +83,9 @@ pub const FAR_YEN_MIN: i64 = 60;
 /// Percent of the issues that may have a price beyond the daily limits on one day before it is told as a doubt: those
 /// whose limits the exchange has widened, and splits that are not told yet.
 pub const BEYOND_PERCENT_MAX: u64 = 1;
+/// Percent of the known issues that may be new in the lists of days that come issue by issue: more are no new
+/// listings, and a question for each is too much.
+pub const NEW_ISSUES_PERCENT_MAX: usize = 5;
 /// How many times a volume may be another one, where those of single issues are held against each other, or those of
 /// a correction.
 pub const VOLUME_TIMES: u64 = 100;

@@ -74,7 +74,7 @@ impl fmt::Display for IssueCode {
 /// | Q3 | such rows in the history of one issue, how many there are | left out and named like those of Q1; where nothing else came, the next source is asked |
 /// | Q4 | rows of a list of issues that cannot be used | as Q1: up to 1 % are left out and told, with more the list is refused; of two rows of an issue the first is taken |
 /// | Q5 | raw rows of a whole day that a source gave over the network, at most 1 % of them, with a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in | as Q1, until the vendor gives another or `--accept` names the day; more of them are taken, and told (Z2 of the job), or from three on odd (E11) |
-/// | Q6 | days of a calendar with a HolDiv that is not 0, 1, 2 or 3 | as Q1: up to 1 % are left out and told, and of them the law tells; with more the calendar is refused |
+/// | Q6 | days of a calendar with a HolDiv that is not 0, 1, 2 or 3 | as Q1: up to 1 % are left out and told, and what was known of them, else the law, tells; with more the calendar is refused |
 /// | H1 | the server says that requests are too many (HTTP 429) | the time between two requests doubles, up to a minute |
 /// | H2 | 20 answers in a row after that | it gets 10 % shorter, down to what was set |
 /// | W1 | the setting `web_broker.daily_history` is not on, or user or password of the web broker are missing | it is not asked |

@@ -24,6 +24,9 @@ pub use public::{PUBLIC_URL, PublicSource};
 pub use vendor::{VENDOR_URL, VendorSource};
 pub use web_broker::{WebBrokerAccess, WebBrokerSource};
 
+/// What stands in a calendar for a day of which the vendor says nothing known (rule Q6 of [`crate::SourceKind`]).
+pub(crate) const UNKNOWN_DIVISION: &str = "?";
+
 /// The issues of a date, and what is said of each.
 pub type IssueList = BTreeMap<IssueCode, IssueInfo>;
 

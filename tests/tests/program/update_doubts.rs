@@ -211,9 +211,10 @@ fn days_that_are_named_and_in_no_file_are_missing() {
     };
     let run = update("4");
     assert_eq!(run.code, 3, "{run:?}");
-    assert_eq!(run.days(), ["15 fetched", "16 fetched", "17 failed", "18 failed"]);
-    let report = run.report.to_string();
-    assert!(report.contains("no file of the folder has rows of this day"), "{report}");
+    assert_eq!(run.incomplete(), ["17 0 of null", "18 0 of null"]);
+    // Days before the first one that is there were never due.
+    let run = update("30");
+    assert_eq!((run.code, run.incomplete().len()), (3, 2), "{run:?}");
     bars(files.path(), "202512", &[15, 16, 17, 18], true);
     let run = update("4");
     assert_eq!((run.code, fixture.published().len()), (0, 4), "{run:?}");

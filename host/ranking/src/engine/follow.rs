@@ -2,6 +2,7 @@
 //! in. Queries that run keep the old one alive until they end.
 
 use std::error::Error;
+use std::fmt;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -40,7 +41,23 @@ struct Told {
     /// What could be read last.
     dataset: Option<DatasetStatus>,
     /// Why it cannot be read any more.
-    lost: Option<String>,
+    lost: Option<Lost>,
+}
+
+/// Why what the update job has told cannot be read any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Lost {
+    Gone,
+    Unreadable(String),
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone => f.write_str("its file is gone"),
+            Self::Unreadable(cause) => f.write_str(cause),
+        }
+    }
 }
 
 /// Which snapshot is published: its number, and the state of its file. A data folder that was made anew
@@ -150,14 +167,17 @@ impl SnapshotFollower {
         told.filter(|told| content.is_none_or(|content| told.is_of(content)))
     }
 
-    /// Why what [`Self::dataset_of`] gives is old: the file with it is gone or cannot be read. Of a snapshot that
-    /// the job has not made nothing is lost.
+    /// Why what [`Self::dataset_of`] gives is old: the file with it is gone or cannot be read. With its file a
+    /// snapshot that the job has not made has lost nothing.
     pub(super) fn lost_dataset(&self, snapshot: Option<&Snapshot>) -> Option<String> {
         let told = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
         let is_of = |dataset: &DatasetStatus| {
             snapshot.is_none_or(|snapshot| dataset.is_of(snapshot.content))
         };
-        told.lost.clone().filter(|_| told.dataset.as_ref().is_none_or(is_of))
+        let lost = told.lost.as_ref();
+        let counts =
+            |lost: &&Lost| **lost != Lost::Gone || told.dataset.as_ref().is_some_and(is_of);
+        lost.filter(counts).map(ToString::to_string)
     }
 
     /// What is known of the issues.
@@ -219,13 +239,13 @@ impl Shared {
         let mut told = self.dataset.write().unwrap_or_else(PoisonError::into_inner);
         let lost = match &read {
             Ok(Some(_)) => None,
-            Ok(None) => told.dataset.as_ref().map(|_| "its file is gone".to_owned()),
-            Err(cause) => Some(cause.clone()),
+            Ok(None) => told.dataset.as_ref().map(|_| Lost::Gone),
+            Err(cause) => Some(Lost::Unreadable(cause.clone())),
         };
         if let Some(cause) = &lost
             && told.lost != lost
         {
-            tracing::error!(cause, "what the update job has told cannot be read");
+            tracing::error!(%cause, "what the update job has told cannot be read");
         }
         if let Ok(Some(dataset)) = read {
             told.dataset = Some(dataset);

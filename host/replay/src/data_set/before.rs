@@ -106,10 +106,13 @@ impl Before {
         self.closes_by(date) && self.prices.is_some_and(SeenPrices::is_enough)
     }
 
-    /// Takes rows in time order, the last one's close, and their prices.
-    fn take(&mut self, at: TsNanos, price: Price, prices: &[i64], file: &str) {
-        let prices = SeenPrices::of(prices);
-        self.prices = Some(self.prices.map_or(prices, |known| known.and(prices)));
+    /// Takes rows in time order, the last one's close, and their prices: those of an old file only where there are
+    /// no others.
+    fn take(&mut self, at: TsNanos, price: Price, prices: &[i64], (file, is_near): (&str, bool)) {
+        if is_near || self.prices.is_none() {
+            let prices = SeenPrices::of(prices);
+            self.prices = Some(self.prices.map_or(prices, |known| known.and(prices)));
+        }
         // Of two files that know the same day the first one read counts.
         if self.close.as_ref().is_none_or(|close| close.at.jst_date() < at.jst_date()) {
             self.close = Some(Close { at, price, file: file.to_owned() });
@@ -167,21 +170,21 @@ impl DataRequest {
         let (near, old) = self.candidates(first)?;
         let near = near.into_iter().map(|candidate| (candidate, true));
         let candidates = near.chain(old.into_iter().map(|candidate| (candidate, false)));
-        for (candidate, for_prices) in candidates {
+        for (candidate, is_near) in candidates {
             if search.read.contains(&candidate.path()) {
                 continue;
             }
             let last = candidate.period().last().min(first.pred_opt().unwrap_or(first));
             // The latest day that the file can know.
             let latest = calendar.business_day_until(last).unwrap_or(last);
-            let adds_nothing = |before: &Before| match for_prices {
+            let adds_nothing = |before: &Before| match is_near {
                 true => before.is_complete(latest),
                 false => before.closes_by(latest),
             };
             if found.iter().all(adds_nothing) {
                 continue;
             }
-            if let Some(hash) = take_file(search, &candidate, &mut found, observer)? {
+            if let Some(hash) = take_file(search, (&candidate, is_near), &mut found, observer)? {
                 let file = name_of(candidate.path());
                 inputs.push(InputFile { file, xxh3_128: format!("{hash:032x}"), rows: 0 });
             }
@@ -220,6 +223,13 @@ impl DataRequest {
             candidate.period().last() >= if candidate.is_daily() { daily } else { others }
         };
         let (near, mut old): (Vec<_>, Vec<_>) = all.into_iter().partition(is_near);
+        // What a daily file does not have of its days was not traded.
+        let dailies: Vec<Period> =
+            old.iter().filter(|one| one.is_daily()).map(Candidate::period).collect();
+        let is_covered = |period: Period| {
+            dailies.iter().any(|day| day.first() <= period.first() && period.last() <= day.last())
+        };
+        old.retain(|candidate| candidate.is_daily() || !is_covered(candidate.period()));
         // Of files that end on the same day daily bars stay first.
         old.sort_by_key(|candidate| std::cmp::Reverse(candidate.period().last()));
         Ok((near, old))
@@ -229,7 +239,7 @@ impl DataRequest {
 /// Takes what a file knows of days before `first`; gives the hash of its bytes.
 fn take_file(
     search: &Search<'_>,
-    candidate: &Candidate,
+    (candidate, is_near): (&Candidate, bool),
     found: &mut [Before],
     observer: &mut dyn RunObserver,
 ) -> Result<Option<u128>, RequestError> {
@@ -248,7 +258,12 @@ fn take_file(
                 let Some(last) = rows.clone().last() else { continue };
                 let at = TsNanos::from_nanos(segment.ts_event()[last]);
                 let prices = &segment.price()[rows];
-                before.take(at, Price::from_units(prices[prices.len() - 1]), prices, &name);
+                before.take(
+                    at,
+                    Price::from_units(prices[prices.len() - 1]),
+                    prices,
+                    (&name, is_near),
+                );
             }
             segments.first().map(|segment| segment.source_hash())
         }),
@@ -260,7 +275,7 @@ fn take_file(
                 let Some(last) = bars.last() else { continue };
                 let prices = bars.iter().flat_map(|bar| [bar.open, bar.high, bar.low, bar.close]);
                 let prices: Vec<i64> = prices.map(Price::units).collect();
-                before.take(last.ts_event, last.close, &prices, &name);
+                before.take(last.ts_event, last.close, &prices, (&name, is_near));
             }
             segments.first().map(|segment| segment.source_hash())
         }),

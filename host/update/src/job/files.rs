@@ -57,20 +57,21 @@ impl Job<'_> {
             }
         }
         self.tell_not_read(&not_read);
-        self.fail_missing_days();
+        self.note_missing_days();
         self.watch.progress(Phase::Files, of, of, "");
         Ok(())
     }
 
-    /// Days that are due in the span that the user has named, and of which no file has a row, are missing (rule F4).
-    fn fail_missing_days(&mut self) {
+    /// Of days that are due in the span that the user has named nobody has anything, where no file has a row (rule
+    /// F4).
+    fn note_missing_days(&mut self) {
         let Some(from) = self.options.from.filter(|_| self.options.codes.is_empty()) else {
             return;
         };
         for date in weekdays(from, self.options.to) {
             let is_there = self.known.dates.contains_key(&date) || self.days.contains_key(&date);
             if !is_there && !self.cut_short && self.due_days().check(date).is_ok() {
-                self.failed(date, "no file of the folder has rows of this day");
+                self.day(date).outcome = Some(DayOutcome::NoData);
             }
         }
     }

@@ -9,6 +9,7 @@ use super::rules::NotDue;
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
 use crate::fetch_state::IssuePass;
+use crate::limits::NEW_ISSUES_PERCENT_MAX;
 use crate::row::IssueCode;
 use crate::source::Answer;
 
@@ -118,9 +119,10 @@ impl Job<'_> {
             }
         }
         new.retain(|code| !known.contains(code));
-        match new.is_empty() {
-            true => Ok(()),
-            false => self.fetch_codes(slots, dates, None, &new),
+        let are_few = new.len() * 100 <= known.len() * NEW_ISSUES_PERCENT_MAX;
+        match are_few && !new.is_empty() {
+            true => self.fetch_codes(slots, dates, None, &new),
+            false => Ok(()),
         }
     }
 

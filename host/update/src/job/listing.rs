@@ -15,7 +15,7 @@ use super::{Job, UpdateError};
 use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX, REPORT_ROWS_MAX};
 use crate::price_store::OpenDays;
 use crate::row::IssueCode;
-use crate::source::{Reach, SourceError};
+use crate::source::{Reach, SourceError, UNKNOWN_DIVISION};
 
 impl Job<'_> {
     /// Asks for the calendar of the whole years from the first day that is stored or wanted to the
@@ -162,7 +162,14 @@ impl Job<'_> {
     /// The stored calendar with these rows; why it cannot be one, in words. A day that has rows is closed
     /// afterwards only where the user says so (rule D8).
     fn merged(&mut self, rows: &CalendarRows) -> Result<OpenDays, String> {
-        let exchange = calendar_of(rows)?;
+        // Rule Q6 of the sources.
+        let mut rows = rows.clone();
+        for (date, division) in &mut rows {
+            if division == UNKNOWN_DIVISION {
+                *division = if self.is_open(*date) { "1" } else { "0" }.to_owned();
+            }
+        }
+        let exchange = calendar_of(&rows)?;
         let mut merged = self.calendar.clone();
         merged.extend(rows.keys().map(|date| (*date, exchange.is_business_day(*date))));
         let closed = self.known.dates.iter().map(|(date, rows)| (*date, *rows));

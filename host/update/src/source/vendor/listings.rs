@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::{JstDate, VendorCode, holidays};
+use domain::{JstDate, VendorCode};
 use http_client::HttpClient;
 use marketdata::calendar_file::CalendarRows;
 use marketdata::{ListedIssue, Master};
@@ -14,6 +14,7 @@ use super::super::check::{TWICE, compact, date, too_many_odd};
 use super::super::error::malformed;
 use super::{IssueList, OddRow, SourceError, VendorSource, odd_row};
 use crate::limits::NAMED_ISSUES_MAX;
+use crate::source::UNKNOWN_DIVISION;
 
 /// An issue as the vendor writes it. Keys that are not named here are of no use to us. Only date and code must be
 /// there.
@@ -219,11 +220,7 @@ impl VendorSource {
                 "the vendor's calendar: {count} of {all} days are left out; the first: {first}"
             ));
         }
-        // A calendar has no holes.
-        rows.extend(odd.into_keys().map(|day| {
-            let by_law = if holidays::is_closed(day) { "0" } else { "1" };
-            (day, by_law.to_owned())
-        }));
+        rows.extend(odd.into_keys().map(|day| (day, UNKNOWN_DIVISION.to_owned())));
         Ok(rows)
     }
 
