@@ -40,7 +40,7 @@ mod report;
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
 /// | C2 | without such a list, with as many rows as 99 % of those of the last complete day before it and with rows of 99 % of its issues, less by 1 % a month between; and with those of 99 % of the issues of the nearest believed list, less by 1 % a month between; where none of the last 20 days has 99 % of that one's rows, it is left out of account. A run over 60 days asks for the lists of the first day of each week only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
-/// | C4 | fetched with `--codes` | complete only if it was before, and published only if it was, whatever `--publish-incomplete` says |
+/// | C4 | fetched with `--codes` | complete only if it was before; the program takes no `--publish-incomplete` beside it |
 /// | C5 | that was complete | complete, whatever comes later |
 /// | C6 | without a list and a complete day before it, with 99 % of the most rows of the nearest five complete days after it, else of the issues of the nearest list; less by 1 % a month between; what is 300 days away tells nothing | complete |
 /// | C7 | as C3, but the list could not be had | not complete |

@@ -269,9 +269,7 @@ impl Job<'_> {
             // A clock that was wrong may have named days that are not over.
             !state.complete.contains(date) && is_open(calendar, *date) && *date <= today
         });
-        // A run for some issues makes no day, whatever it is asked (rule C4).
-        let named = self.options.publish_incomplete.as_ref();
-        if let Some(named) = named.filter(|_| self.options.codes.is_empty()) {
+        if let Some(named) = &self.options.publish_incomplete {
             let is_named = |date: &JstDate| named.is_empty() || named.contains(date);
             let waiting = stored.keys().filter(|date| !before.is_publishable(**date));
             for date in waiting.filter(|date| is_named(date)) {

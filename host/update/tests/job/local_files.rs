@@ -42,7 +42,9 @@ fn read(fixture: &mut Fixture, folder: &Path) -> Result<Report, UpdateError> {
 fn all_files_are_read_and_their_days_are_not_asked_for_again() {
     let mut fixture = Fixture::new(10);
     let folder = files();
+    let from = fixture.options.from.take();
     let report = read(&mut fixture, folder.path()).unwrap();
+    fixture.options.from = from;
     let stored = [
         "2025-12-29 1301",
         "2025-12-29 7203",
@@ -83,6 +85,7 @@ fn dates_and_issues_can_be_chosen() {
 #[test]
 fn a_damaged_file_is_left_out_and_told() {
     let mut fixture = Fixture::new(10);
+    fixture.options.from = None;
     let folder = files();
     file(
         folder.path(),
