@@ -13,7 +13,6 @@ use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
 use domain::JstDate;
 use domain::clock::wall_now;
-
 use pricestore::generation::publish_generation_of;
 use pricestore::{DataDir, IncompleteDay};
 use ranking::{
@@ -188,23 +187,23 @@ impl Read {
         (self.from.to_string().as_str()..=self.to.to_string().as_str()).contains(&date)
     }
 
-    /// What days are called.
-    fn of(&self) -> &'static str {
-        if self.from < self.asked { "of this period or read by its lags" } else { "of this period" }
+    /// Writes a note on days, if there are any, made of how many, of which period, and the first of them.
+    fn tell(&self, days: &[String], note: impl FnOnce(&str, &str, &str) -> String) {
+        if days.is_empty() {
+            return;
+        }
+        let read = self.from < self.asked;
+        let of = if read { "of this period or read by its lags" } else { "of this period" };
+        eprintln!("note: {}", note(&grouped(&days.len().to_string()), of, &named(days)));
     }
 
     /// Says of which business days there is nothing: an answer has no rows of them, and lags count them.
     fn tell_empty_days(&self, engine: &RankEngine) {
         let days: Vec<String> =
             engine.empty_days(self.from, self.to).iter().map(ToString::to_string).collect();
-        if !days.is_empty() {
-            eprintln!(
-                "note: no prices are stored of {} business day(s) {}: {}",
-                grouped(&days.len().to_string()),
-                self.of(),
-                named(&days)
-            );
-        }
+        self.tell(&days, |count, of, named| {
+            format!("no prices are stored of {count} business day(s) {of}: {named}")
+        });
     }
 
     /// Names the days that are published though rows are missing: of those a lag finds nothing.
@@ -216,14 +215,9 @@ impl Read {
             None => format!("{} ({} rows)", day.date, day.rows),
         };
         let days: Vec<String> = days.map(rows).collect();
-        if !days.is_empty() {
-            eprintln!(
-                "note: {} published day(s) {} are not complete: {}",
-                grouped(&days.len().to_string()),
-                self.of(),
-                named(&days)
-            );
-        }
+        self.tell(&days, |count, of, named| {
+            format!("{count} published day(s) {of} are not complete: {named}")
+        });
     }
 
     /// Names the days that the update job says need a look.
@@ -233,14 +227,11 @@ impl Read {
         days.retain(|date| self.has(date));
         days.sort_unstable();
         days.dedup();
-        if !days.is_empty() {
-            eprintln!(
-                "note: {} day(s) {} need a look: {}; the last report of `kumiki update` says why",
-                grouped(&days.len().to_string()),
-                self.of(),
-                named(&days)
-            );
-        }
+        self.tell(&days, |count, of, named| {
+            format!(
+                "{count} day(s) {of} need a look: {named}; the last report of `kumiki update` says why"
+            )
+        });
     }
 }
 

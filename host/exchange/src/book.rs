@@ -80,8 +80,8 @@ pub(crate) struct Book {
     takers: Vec<Taker>,
     /// No taker matches before this.
     pub(crate) takers_after: TsNanos,
-    /// Takers that a trade of any size may leave behind: those with a limit.
-    limit_takers: usize,
+    /// Whether a trade of any size may leave a taker behind: one with a limit.
+    pub(crate) has_limit_takers: bool,
     /// Resting limit orders.
     pub(crate) buys: PriceLevels,
     pub(crate) sells: PriceLevels,
@@ -97,7 +97,7 @@ impl Default for Book {
         Self {
             takers: Vec::new(),
             takers_after: TsNanos::MAX,
-            limit_takers: 0,
+            has_limit_takers: false,
             buys: PriceLevels::new(-1),
             sells: PriceLevels::new(1),
             stop_buys: PriceLevels::new(1),
@@ -123,12 +123,6 @@ impl Book {
         self.takers.iter().map(|taker| taker.order)
     }
 
-    /// Whether one of the orders that take liquidity has a limit.
-    #[inline]
-    pub(crate) const fn has_limit_takers(&self) -> bool {
-        self.limit_takers > 0
-    }
-
     pub(crate) fn add_taker(
         &mut self,
         sequence: u64,
@@ -139,15 +133,14 @@ impl Book {
         let index = self.takers.partition_point(|other| other.sequence < sequence);
         self.takers.insert(index, Taker { sequence, order, after, has_limit });
         self.takers_after = self.takers_after.min(after);
-        self.limit_takers += usize::from(has_limit);
+        self.has_limit_takers |= has_limit;
     }
 
     pub(crate) fn remove_taker(&mut self, sequence: u64) {
-        let removed = self.takers.iter().find(|taker| taker.sequence == sequence);
-        self.limit_takers -= usize::from(removed.is_some_and(|taker| taker.has_limit));
         self.takers.retain(|taker| taker.sequence != sequence);
         let afters = self.takers.iter().map(|taker| taker.after);
         self.takers_after = afters.min().unwrap_or(TsNanos::MAX);
+        self.has_limit_takers = self.takers.iter().any(|taker| taker.has_limit);
     }
 
     pub(crate) fn add_to_auction(&mut self, order: OrderIx) {

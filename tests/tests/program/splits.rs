@@ -333,6 +333,35 @@ fn the_base_price_is_found_behind_files_without_the_issue() {
     assert!(text.contains("none found in any file of earlier days"), "{text}");
 }
 
+/// An old file that is read for the close of one issue changes no steps of another, whose prices shortly before
+/// the run tell them.
+#[test]
+fn an_old_file_gives_closes_alone() {
+    let user = UserFolder::empty();
+    for (start, ids) in [
+        ("2025-05-28", "--instrument 8306.TSE"),
+        ("2025-06-02", "--instrument 7203.TSE --instrument 8306.TSE"),
+    ] {
+        user.good(&format!(
+            "data sample --out data {ids} --days 2 --seed 5 --trades-per-day 300 --start {start}"
+        ));
+    }
+    let told = |close: &str| {
+        let rows = ["72030,2500", &format!("83060,{close}")].map(|row| {
+            let (code, close) = row.split_once(',').unwrap();
+            format!("2024-01-10,{code},{close},{close},{close},{close},0,0,1,1,1.0\n")
+        });
+        let text = format!("Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n{}", rows.concat());
+        write_packed(&user.path("data/equities_bars_daily_20240110.csv.gz"), &text);
+        let run = "replay run buy-and-hold --data data --quiet --start 2025-06-02";
+        let text = user.good(&format!("{run} --instrument 7203.TSE --instrument 8306.TSE"));
+        assert!(text.contains("2500, of 2024-01-10 in equities_bars_daily_20240110"), "{text}");
+        let steps = text.lines().find(|line| line.contains("8306.TSE: lot 100"));
+        steps.unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+    assert_eq!(told("2500.3"), told("2500"));
+}
+
 /// A hole in the data is told: returns of a year are worked out from the days that there are.
 #[test]
 fn business_days_without_rows_are_told() {

@@ -607,6 +607,19 @@ fn issues_that_are_listed_on_the_day_are_fetched_one_by_one_too() {
     let run = fixture.update("--as-of 2025-12-17");
     assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
     assert_eq!(fixture.published(), ["15:200", "16:200", "17:202"]);
+    // Over 5 % at once are not asked for one by one, and the day waits for the whole answer.
+    fixture.change(|market| {
+        market.days.insert("20251218", 213);
+        market.lists.insert("20251218", 213);
+        market.down.insert("20251218");
+    });
+    let run = fixture.update("--as-of 2025-12-18");
+    assert_eq!((run.code, fixture.published().len()), (3, 3), "{run:?}");
+    let issues = run.asked.iter().filter(|asked| asked.len() > 2).count();
+    assert_eq!(issues, 202, "{:?}", run.asked);
+    fixture.change(|market| market.down.clear());
+    let run = fixture.update("--as-of 2025-12-18");
+    assert_eq!((run.code, fixture.published()[3].as_str()), (0, "18:213"), "{run:?}");
 }
 
 /// The first ten issues have other codes, on every day and in every list.

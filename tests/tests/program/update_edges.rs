@@ -217,4 +217,14 @@ fn health_does_not_forget_what_is_wrong_when_the_folder_goes() {
     fs::rename(&away, &there).unwrap();
     let again = wait_for("incomplete");
     assert_eq!(again.get("message"), None);
+    // The file is there and is none that a job wrote.
+    let dataset = there.join("dataset.json");
+    let written = fs::read(&dataset).unwrap();
+    fs::write(&dataset, &written[..written.len() / 2]).unwrap();
+    let lost = wait_for("lost");
+    assert_eq!(lost["incomplete"], before["incomplete"]);
+    let message = lost["message"].as_str().unwrap();
+    assert!(message.contains("dataset.json"), "{message}");
+    fs::write(&dataset, written).unwrap();
+    assert_eq!(wait_for("incomplete").get("message"), None);
 }

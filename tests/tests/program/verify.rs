@@ -287,6 +287,15 @@ fn a_limit_of_the_user_stands_in_place_of_that_of_the_run() {
     assert!(!told.contains("limits"), "{told}");
     let said = user.said("replay verify run --quiet --limit memory=64KiB");
     assert!(said.out.contains("with other limits than the run's something else may"), "{said:?}");
+    // The user's fuel is no other on the general path, whose adapters use some of it.
+    let (said, value) = verified(&user, "run --limit fuel=20");
+    assert_eq!(said.code, 4, "{said:?}");
+    let told = |path: usize| {
+        let differences = value["found"]["runs"][path]["differences"].to_string();
+        let advice = differences.split('`').find(|part| part.starts_with("--limit fuel="));
+        advice.unwrap_or_else(|| panic!("{differences}")).to_owned()
+    };
+    assert_eq!((told(0), told(1)), ("--limit fuel=40".to_owned(), "--limit fuel=40".to_owned()));
     let (said, _) = verified(&user, "run --limit compile=1");
     assert!(said.code == 3 && said.errors.contains("--limit compile="), "{said:?}");
     for (limits, expected) in [

@@ -98,7 +98,7 @@ impl Exchange {
         let watched = market.range.watched();
         let reach = reach(&market.book, counts_touches, market.auction_from, watched);
         // A queue moves with trades of any size, and they show that the price has left an order.
-        let moves_by_any = counts_touches || market.book.has_limit_takers();
+        let moves_by_any = counts_touches || market.book.has_limit_takers;
         let needed = if moves_by_any { 0 } else { market.smallest_print };
         let columns = rows.ts_event[from..to]
             .iter()

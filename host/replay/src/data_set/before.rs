@@ -222,10 +222,10 @@ impl DataRequest {
         let is_near = |candidate: &Candidate| {
             candidate.period().last() >= if candidate.is_daily() { daily } else { others }
         };
-        let (near, mut old): (Vec<_>, Vec<_>) = all.into_iter().partition(is_near);
         // What a daily file does not have of its days was not traded.
-        let dailies: Vec<Period> =
-            old.iter().filter(|one| one.is_daily()).map(Candidate::period).collect();
+        let dailies = all.iter().filter(|one| one.is_daily()).map(Candidate::period);
+        let dailies: Vec<Period> = dailies.collect();
+        let (near, mut old): (Vec<_>, Vec<_>) = all.into_iter().partition(is_near);
         let is_covered = |period: Period| {
             dailies.iter().any(|day| day.first() <= period.first() && period.last() <= day.last())
         };

@@ -362,9 +362,9 @@ fn what_matters_depends_on_the_kind_of_order() {
     book.add_taker(3, 3, TsNanos::from_nanos(5), false);
     assert!(!hit(&book, false, 15, 100), "the same instant");
     book.add_taker(4, 4, TsNanos::from_nanos(4), true);
-    assert!(hit(&book, false, 15, 100) && book.has_limit_takers());
+    assert!(hit(&book, false, 15, 100) && book.has_limit_takers);
     book.remove_taker(4);
-    assert!(!book.has_limit_takers());
+    assert!(!book.has_limit_takers);
     assert!(!hit(&book, false, 15, 100));
     assert!(hit_before(5, &book, false, 15, 1), "an auction matters at every price");
 }

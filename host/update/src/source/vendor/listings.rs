@@ -195,8 +195,8 @@ impl VendorSource {
     pub fn calendar(&mut self, from: JstDate, to: JstDate) -> Result<CalendarRows, SourceError> {
         let (rows, odd) = self.calendar_days(from, to)?;
         // Whoever writes a calendar down does not look at it again.
-        match odd.into_values().next() {
-            Some(first) => Err(malformed(&self.client, first)),
+        match odd.into_iter().next() {
+            Some(first) => Err(malformed(&self.client, unknown_division(first))),
             None => Ok(rows),
         }
     }
@@ -210,7 +210,9 @@ impl VendorSource {
     ) -> Result<CalendarRows, SourceError> {
         let (mut rows, odd) = self.calendar_days(from, to)?;
         let all = rows.len() + odd.len();
-        let first = || odd.values().next().cloned().unwrap_or_default();
+        let first = || {
+            odd.iter().next().map(|(day, row)| unknown_division((*day, *row))).unwrap_or_default()
+        };
         if let Some(what) = too_many_odd(odd.len(), all, first) {
             return Err(malformed(&self.client, what));
         }
@@ -224,12 +226,12 @@ impl VendorSource {
         Ok(rows)
     }
 
-    /// The days of a calendar, and what is wrong with those that tell nothing known.
+    /// The days of a calendar, and the places of those that tell nothing known.
     fn calendar_days(
         &mut self,
         from: JstDate,
         to: JstDate,
-    ) -> Result<(CalendarRows, BTreeMap<JstDate, String>), SourceError> {
+    ) -> Result<(CalendarRows, BTreeMap<JstDate, usize>), SourceError> {
         let query = [("from", compact(from)), ("to", compact(to))];
         let texts: Vec<DayText> = self.pages("markets/calendar", &query)?;
         let (mut rows, mut odd) = (CalendarRows::new(), BTreeMap::new());
@@ -240,10 +242,9 @@ impl VendorSource {
                 return Err(wrong("Date: not asked for"));
             }
             let is_known = matches!(text.division.as_str(), "0" | "1" | "2" | "3");
-            let told = format!("day {row}, HolDiv: not 0, 1, 2 or 3, of {day}");
             let came_before = match is_known {
                 true => rows.insert(day, text.division).is_some() || odd.contains_key(&day),
-                false => odd.insert(day, told).is_some() || rows.contains_key(&day),
+                false => odd.insert(day, row).is_some() || rows.contains_key(&day),
             };
             if came_before {
                 return Err(wrong("Date: comes twice"));
@@ -251,4 +252,9 @@ impl VendorSource {
         }
         Ok((rows, odd))
     }
+}
+
+/// What is wrong with a day of the calendar, and its place there.
+fn unknown_division((day, row): (JstDate, usize)) -> String {
+    format!("day {row}, HolDiv: not 0, 1, 2 or 3, of {day}")
 }
