@@ -8,7 +8,7 @@ mod stored;
 mod sweeps;
 
 use std::io::{self, IsTerminal, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -74,18 +74,22 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
     };
     let running = Running::default();
     let stop = running.clone();
+    // The statement may end while its time is up.
+    let interrupted = Arc::new(Once::new());
+    let tell = |told: &Once| told.call_once(|| eprintln!("interrupted"));
+    let told = Arc::clone(&interrupted);
     // It may be making a table, or wait for a reader that does not read.
     let _interrupt = Interrupt::listen_and(move || {
         stop.cancel();
         thread::sleep(GRACE);
-        eprintln!("interrupted");
+        tell(&told);
         std::process::exit(i32::from(INTERRUPTED));
     })?;
     match show::answer(&console, &sql, &running.next(), args.format) {
         Ok(()) => Ok(Ending::Done),
         Err(error) if is_broken_pipe(&error) => Ok(Ending::Done),
         Err(error) if is_cancelled(&error) => {
-            eprintln!("interrupted");
+            tell(&interrupted);
             Ok(Ending::Interrupted)
         }
         Err(error) => Err(error),

@@ -212,13 +212,9 @@ impl DataRequest {
         }
         all.retain(|candidate: &Candidate| candidate.period().first() < first);
         // The file that the run itself begins in may know nothing before it.
-        let earliest = |is_daily, days| {
-            let of_kind = all.iter().filter(|candidate| candidate.is_daily() == is_daily);
-            let ends = of_kind.map(|candidate| candidate.period().last());
-            let last = ends.filter(|last| *last < first).max();
-            last.unwrap_or(first).min(back(days))
-        };
-        let (daily, others) = (earliest(true, DAILY_SEARCH_DAYS), earliest(false, SEARCH_DAYS));
+        let ends = all.iter().map(|candidate| candidate.period().last());
+        let last = ends.filter(|last| *last < first).max().unwrap_or(first);
+        let (daily, others) = (last.min(back(DAILY_SEARCH_DAYS)), last.min(back(SEARCH_DAYS)));
         let is_near = |candidate: &Candidate| {
             candidate.period().last() >= if candidate.is_daily() { daily } else { others }
         };
