@@ -118,8 +118,8 @@ guest_limits! {
     Folder: "folder", Bytes, 16 << 20, 16 << 30, "bytes of records in the run's folder",
         "what orders, changes, fills, signals, narratives and lines of the log leave in the run's folder \
          together: 2.9 kB for an order with its fill, so about 5,800 of them on the first day";
-    FolderDay: "folder-day", Bytes, 2 << 20, 1 << 30, "bytes of records in the run's folder",
-        "so much more for each day after the first, about 720 orders with their fills; days that need less \
+    FolderDay: "folder-day", Bytes, 6 << 20, 1 << 30, "bytes of records in the run's folder",
+        "so much more for each day after the first, about 2,100 orders with their fills; days that need less \
          leave it to those after them";
     Rejected: "rejected", Bytes, 16 << 20, 4 << 30, "bytes of rejected orders in one run",
         "1,200 for each order that is rejected and three times its id, tags and reason, which is about what it \

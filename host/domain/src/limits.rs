@@ -39,6 +39,8 @@ pub const COMPONENT_BYTES_MAX: u64 = 64 << 20;
 pub const INIT_CONFIG_BYTES_MAX: usize = 1 << 20;
 /// Wall-clock time of one call in live use, in milliseconds.
 pub const WATCHDOG_MS: u64 = 1_000;
+/// Bytes of a JSON file of a run's folder that is read again: somebody else may have written it.
+pub const RUN_JSON_BYTES_MAX: u64 = 16 << 20;
 /// Runs of one sweep; each keeps a few hundred bytes until the table is written.
 pub const SWEEP_RUNS_MAX: u64 = 1_000_000;
 /// Bytes of a file of points: a million points of sixteen numbers.

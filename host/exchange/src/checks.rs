@@ -157,7 +157,9 @@ impl Exchange {
 
     /// A stop whose trigger the last price has reached already is no stop (F5).
     pub(crate) fn check_trigger(&self, request: &OrderRequest) -> Check {
-        let last = self.markets[usize::from(request.instrument.0)].last_price;
+        let market = &self.markets[usize::from(request.instrument.0)];
+        // Before the first trade of a run that is the close before it.
+        let last = market.last_price.or(market.range.base());
         let (Some(trigger), Some(last)) = (request.trigger_price, last) else { return Ok(()) };
         let is_reached = match request.side {
             OrderSide::Buy => last >= trigger,

@@ -35,6 +35,11 @@ impl PriceRange {
         Self { base, limits, watched: limits.unwrap_or(ANY) }
     }
 
+    /// The price that the day's range is around: the last close before it, splits counted in.
+    pub(crate) const fn base(&self) -> Option<Price> {
+        self.base
+    }
+
     /// The day's limits, where they are known.
     pub(crate) const fn limits(&self) -> Option<DailyLimits> {
         self.limits

@@ -7,6 +7,8 @@ pub const DAYS_FIRST_RUN: u32 = 1_000;
 /// Weekdays, about a month, back to which a run asks the vendor again for days that a lesser source gave
 /// while it was down, and for those of which an odd row was left out: one question for each.
 pub const BETTER_DAYS_MAX: u32 = 20;
+/// Days one after the other for which the vendor may fail before no more are asked for again.
+pub const BETTER_FAILURES_MAX: u32 = 2;
 /// Complete days that each run asks the vendor again for, by default: it corrects what it gave by then.
 pub const RECHECK_DAYS_DEFAULT: u32 = 3;
 /// Most of these.

@@ -252,6 +252,14 @@ fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
     }
     forged(&|manifest| manifest["window"] = 0.into(), "window 0, which is 1 to 65536");
     forged(&|manifest| manifest["window"] = 65_537.into(), "window 65537, which is 1 to 65536");
+    let manifest = user.path("run/manifest.json");
+    let written = fs::read(&manifest).unwrap();
+    fs::File::options().write(true).open(&manifest).unwrap().set_len(1 << 30).unwrap();
+    for command in ["replay verify run --quiet", "replay report run", "replay compare run run"] {
+        let (_, errors) = user.bad(command);
+        assert!(errors.contains("has more than 16777216 bytes"), "{command}: {errors}");
+    }
+    fs::write(&manifest, written).unwrap();
     forged(&|manifest| manifest["lot_asked"] = "1000001".into(), "it must be at most 1000000");
     forged(
         &|manifest| manifest["manifest_version"] = 3.into(),

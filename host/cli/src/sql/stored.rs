@@ -2,7 +2,6 @@
 //! orders, sweeps, and the vendor's files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -10,7 +9,7 @@ use domain::JstDate;
 use marketdata::{FileKind, Inventory, StoredFile};
 use pricestore::excerpt;
 use ranking::console::{FileForm, FileView, LabelledFile, RowsView, StoredView};
-use results::output::{AUDIT_FILE, Kind, MANIFEST_FILE, TABLES};
+use results::output::{AUDIT_FILE, Kind, MANIFEST_FILE, TABLES, read_json};
 use results::summary::{DEFINITIONS, Unit};
 use serde_json::Value;
 
@@ -154,8 +153,7 @@ const fn number_type(unit: Unit) -> &'static str {
 
 /// A run's row, each value of which is of its column's type.
 fn overview_row(run: &Found) -> Result<Vec<Option<String>>> {
-    let text = fs::read_to_string(run.path.join(MANIFEST_FILE)).context(MANIFEST_FILE)?;
-    let manifest: Value = serde_json::from_str(&text).context(MANIFEST_FILE)?;
+    let manifest = read_json(&run.path, MANIFEST_FILE)?;
     let said = |place: &str| match manifest.pointer(place) {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.clone()).filter(|text| !text.is_empty()),

@@ -90,6 +90,21 @@ fn f5_a_stop_that_is_reached_already_is_refused() {
     );
 }
 
+/// Before the first trade of a run the last price is the close before it, here 1,000.
+#[test]
+fn f5_before_the_first_trade_the_close_before_it_is_the_last_price() {
+    let sent = |trigger| {
+        let script = Script::default().after(0, stop("O-1", Buy, 100, trigger));
+        told(&Market::of_the_peers(), script, &options()).remove(0)
+    };
+    assert!(sent("990").contains("STOP_TRIGGER: 990 is reached already, the last price is 1000"));
+    assert!(sent("1001.5").starts_with("O-1 ACCEPTED"), "{}", sent("1001.5"));
+    let script = Script::default().after(0, stop("O-1", Buy, 100, "990"));
+    let unknown = changed(|o| o.base_prices = vec![None; 4]);
+    let told = told(&Market::of_the_peers(), script, &unknown).remove(0);
+    assert!(told.starts_with("O-1 ACCEPTED"), "{told}");
+}
+
 #[test]
 fn f5_with_latency_the_trigger_is_checked_at_arrival() {
     let script = Script::default().after(2, stop("O-1", Buy, 100, "1001.5"));

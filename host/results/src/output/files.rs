@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use domain::limits::RUN_JSON_BYTES_MAX;
 use thiserror::Error;
 
 /// The file that makes a folder a run's folder.
@@ -81,6 +82,12 @@ pub enum ReadError {
         path: PathBuf,
         /// The failure of the disk.
         source: io::Error,
+    },
+    /// More than a run writes.
+    #[error("{path} has more than {RUN_JSON_BYTES_MAX} bytes, which no run writes; run the replay again")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
     },
     /// A file is not what a run writes.
     #[error("{path}, line {line}: expected {expected}, found `{found}`; run the replay again")]

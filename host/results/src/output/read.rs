@@ -1,9 +1,11 @@
 //! Reads the tables of a run's folder again, row by row: for their other forms, the page and queries.
 
-use std::fs::{self, File};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use domain::csv_cell::unguarded;
+use domain::limits::RUN_JSON_BYTES_MAX;
 use domain::{JstDate, Money};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -202,8 +204,13 @@ pub fn read_json_text(folder: &Path, name: &str) -> Result<(String, Value), Read
         return Err(ReadError::NoRun(folder.to_owned()));
     }
     let path = folder.join(name);
-    let text = fs::read_to_string(&path)
+    let mut text = String::new();
+    File::open(&path)
+        .and_then(|file| file.take(RUN_JSON_BYTES_MAX + 1).read_to_string(&mut text))
         .map_err(|source| ReadError::Read { path: path.clone(), source })?;
+    if text.len() as u64 > RUN_JSON_BYTES_MAX {
+        return Err(ReadError::TooLarge { path });
+    }
     match serde_json::from_str(&text) {
         Ok(value) => Ok((text, value)),
         Err(error) => Err(ReadError::Content {

@@ -12,7 +12,7 @@ use super::rules::{DueDays, NotDue};
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
 use crate::limits::{
-    BETTER_DAYS_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX, ODD_PERCENT_MAX,
+    BETTER_DAYS_MAX, BETTER_FAILURES_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX, ODD_PERCENT_MAX,
 };
 use crate::price_store::OpenDays;
 use crate::row::{DailyRow, IssueCode, SourceKind};
@@ -136,12 +136,18 @@ impl Job<'_> {
         dates.retain(|date| !self.state.fetched.contains(date));
         let silent = self.store.silent_days(from)?;
         dates.extend(&silent);
+        let lesser = dates.clone();
         let again: BTreeSet<JstDate> = self.last_complete_days().collect();
         dates.extend(&again);
         dates.retain(|date| {
             let is_complete = self.state.complete.contains(date);
             is_complete && self.is_due(*date) && !self.days.contains_key(date)
         });
+        // Days whose rows are not the vendor's come first, before those that are looked at whatever is known.
+        let (again_only, lacking): (Vec<JstDate>, Vec<JstDate>) =
+            dates.into_iter().partition(|date| again.contains(date) && !lesser.contains(date));
+        let dates = lacking.into_iter().chain(again_only);
+        let mut failures: u32 = 0;
         for date in dates {
             if self.cancel.is_cancelled() {
                 break;
@@ -149,6 +155,13 @@ impl Job<'_> {
             // What the subscription covers may be known only now.
             if !self.is_due(date) {
                 continue;
+            }
+            if failures == BETTER_FAILURES_MAX {
+                self.note(format!(
+                    "{date} and what else was to be asked for again stays as it is: the vendor failed for \
+                     {failures} days one after the other"
+                ));
+                break;
             }
             // What was kept of it on this machine tells no more than what is stored.
             if (silent.contains(&date) || again.contains(&date))
@@ -185,12 +198,13 @@ impl Job<'_> {
                         false => "as a lesser source gave it",
                     };
                     self.note(format!("{date} stays {how}: {}", reason.reason));
-                    if !is_odd {
-                        break;
-                    }
+                    failures = if is_odd { 0 } else { failures + 1 };
+                    self.flush_if_full()?;
+                    continue;
                 }
                 Err(NoAnswer::Stopped) => break,
             }
+            failures = 0;
             self.flush_if_full()?;
         }
         Ok(())
