@@ -30,8 +30,8 @@ mod report;
 /// | D3 | today before 16:30 in Japan | not due |
 /// | D4 | outside of the dates that the vendor says a subscription covers | not due; nobody is asked for it, which is told as a doubt where it is after the last complete day |
 /// | D5 | any other | due |
-/// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
-/// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
+/// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old, and which the vendor's calendar does not have | not due |
+/// | D7 | due, and its better source failed while the others had nothing, or not all issues | failed, until a source has it; complete by the others (C1 to C6) it is published, and the run ends as incomplete all the same, as those after it do until the better source has answered |
 /// | D8 | with rows, and closed by a calendar that comes later | open as before, and told as a doubt, until `--accept` names it: then it is closed, and published no more. Of a published day the whole calendar is not used until then |
 /// | D9 | closed in the vendor's calendar and open by the law's, from the first that is published or looked at on, without rows | asked for, where it is of the last 20 weekdays: with rows that make it complete it is open, as D8; else closed, and told as a doubt by each run, until `--accept` names it: then it is closed for good |
 /// | D10 | as D9, three or more of them in a row | as D9, and the run ends as incomplete; `--accept` of one counts for the row |
@@ -85,7 +85,7 @@ mod report;
 /// | S3 | the last complete one, with under 95 % of the most rows of the last 20 complete days | told as a doubt, which a slow sinking never is by S2 |
 /// | K1 | asked of a vendor that refuses the key | the run fails, whatever other sources gave; what came is stored and published |
 /// | K2 | wanted without a key of the vendor | the run fails where it would not end well; else the vendor is left out |
-/// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
+/// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told. Days of lesser sources come first; two that fail one after the other end it |
 /// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
 /// | B3 | complete and due, of the last 20 weekdays, with a row of the vendor or its files that tells no factor | as B1, until all are told |
 /// | B4 | complete and due, one of the last three of those that the run has not asked for otherwise (`--recheck`) | as B1, whatever is known of it: the vendor corrects factors and prices a day or two later. It costs a question for each |
@@ -337,6 +337,8 @@ struct Job<'a> {
     accepted: BTreeSet<JstDate>,
     /// The vendor's calendar alone closes days in a row (rule D10).
     is_closed_in_a_row: bool,
+    /// Rule D7, of days that lesser sources have made complete.
+    has_open_outage: bool,
     /// What complete days had, as far as others were held against them.
     seen_days: SeenDays,
     /// The issues that were listed on a date.
@@ -438,6 +440,7 @@ impl<'a> Job<'a> {
             held: Held::default(),
             accepted: BTreeSet::new(),
             is_closed_in_a_row: false,
+            has_open_outage: false,
             seen_days: SeenDays::default(),
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),

@@ -410,6 +410,36 @@ fn a_day_of_an_outage_is_asked_for_until_it_is_had() {
     assert_eq!(asked("--as-of 2025-12-16"), "");
 }
 
+/// The other sources lack an issue.
+fn others_lack_one(path: &str) -> String {
+    if path.contains("1399") { "No data".to_owned() } else { others(path) }
+}
+
+/// D7: a source that is down has not said that it lacks an issue, however complete others make its day. B1: its day is
+/// asked for before those that only may have changed, whatever becomes of these.
+#[test]
+fn an_outage_is_not_over_because_its_day_is_complete() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100)]),
+        down: ["20251216"].into(),
+        others: Some(others_lack_one),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    for _ in 0..3 {
+        let run = fixture.update("--as-of 2025-12-16");
+        assert_eq!((run.code, fixture.published()), (3, vec!["15:100".into(), "16:99".into()]));
+        assert!(run.told.contains("2025-12-16 is complete without some issues"), "{}", run.told);
+    }
+    fixture.change(|market| {
+        market.down = ["20251215"].into();
+        market.days.insert("20251216", 100);
+    });
+    let run = fixture.update("--as-of 2025-12-16 --recheck 3");
+    assert_eq!((run.code, run.asked[0].as_str()), (0, "16"), "{run:?}");
+    assert_eq!(rows(&fixture, "SELECT DISTINCT source FROM daily"), ["vendor"]);
+}
+
 fn odd_split_on_tuesday(row: &mut Value) {
     split_on_tuesday(row);
     if row["Date"] == "2025-12-16" {

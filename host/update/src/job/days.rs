@@ -12,7 +12,8 @@ use super::rules::{DueDays, NotDue};
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
 use crate::limits::{
-    BETTER_DAYS_MAX, BETTER_FAILURES_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX, ODD_PERCENT_MAX,
+    BETTER_DAYS_MAX, BETTER_FAILURES_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX,
+    ODD_PERCENT_MAX,
 };
 use crate::price_store::OpenDays;
 use crate::row::{DailyRow, IssueCode, SourceKind};

@@ -151,6 +151,7 @@ impl Job<'_> {
         let has_refused = self.report.doubts.iter().any(is_refused);
         let is_short = has_refused
             || self.is_closed_in_a_row
+            || self.has_open_outage
             || self.state.incomplete.keys().any(|date| self.is_due(*date));
         let has_gap = self.report.gaps.iter().any(|date| self.is_due(*date));
         let is_published = self.report.split.is_some() || !publication_was_due;

@@ -297,6 +297,7 @@ impl Job<'_> {
         self.tell_strange_days()?;
         self.tell_refused_days();
         self.tell_left_out_days();
+        self.tell_days_of_an_outage()?;
         let back = self.last_weeks_begin();
         self.state.accepted.retain(|date| *date >= back || !stored.contains_key(date));
         self.tell_accepted_in_vain();
@@ -339,6 +340,26 @@ impl Job<'_> {
             let (kind, advice) = (DoubtKind::LeftOut, advice.to_owned());
             self.report.doubts.push(DoubtReport { date, kind, what, advice });
         }
+    }
+
+    /// Notes the days of the last weeks that are complete by lesser sources, where the better one has not answered
+    /// for all issues (rule D7).
+    fn tell_days_of_an_outage(&mut self) -> Result<(), UpdateError> {
+        let Some(pass) = &self.state.pass else { return Ok(()) };
+        let back = self.last_weeks_begin();
+        let mut days = self.store.days_of_lesser_sources(back)?;
+        days.retain(|date| {
+            let is_open = pass.dates.contains(date) && !self.state.fetched.contains(date);
+            is_open && self.state.complete.contains(date) && self.is_due(*date)
+        });
+        for date in &days {
+            self.note(format!(
+                "{date} is complete without some issues, for which the better source has not answered; it is asked \
+                 again by the next run"
+            ));
+        }
+        self.has_open_outage = !days.is_empty();
+        Ok(())
     }
 
     /// Says which days the user wants to be published though nothing of them waits.
