@@ -42,6 +42,8 @@ pub(crate) struct Market {
     pub(crate) calendar_covered: Option<(&'static str, &'static str)>,
     /// It fails.
     pub(crate) down: BTreeSet<&'static str>,
+    /// It fails for every question about prices.
+    pub(crate) gone: bool,
     /// Its answers for these days as a whole are no JSON.
     pub(crate) broken: BTreeSet<&'static str>,
     /// It refuses these days, and says nothing of a subscription.
@@ -117,7 +119,7 @@ impl Market {
         if date.is_some_and(|date| self.broken.contains(date)) {
             return Some((200, "{\"data\": [{\"C\": NaN}]}".to_owned()));
         }
-        if date.is_some_and(|date| self.down.contains(date)) {
+        if self.gone || date.is_some_and(|date| self.down.contains(date)) {
             return Some((500, json!({ "message": "out of order" }).to_string()));
         }
         let code = query(path, "code");

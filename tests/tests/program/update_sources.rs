@@ -421,17 +421,18 @@ fn others_lack_one(path: &str) -> String {
 fn an_outage_is_not_over_because_its_day_is_complete() {
     let fixture = Fixture::new(Market {
         days: days([("20251215", 100)]),
-        down: ["20251216"].into(),
         others: Some(others_lack_one),
         ..Market::default()
     });
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    fixture.change(|market| market.gone = true);
     for _ in 0..3 {
         let run = fixture.update("--as-of 2025-12-16");
         assert_eq!((run.code, fixture.published()), (3, vec!["15:100".into(), "16:99".into()]));
         assert!(run.told.contains("2025-12-16 is complete without some issues"), "{}", run.told);
     }
     fixture.change(|market| {
+        market.gone = false;
         market.down = ["20251215"].into();
         market.days.insert("20251216", 100);
     });
