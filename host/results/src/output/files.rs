@@ -84,7 +84,9 @@ pub enum ReadError {
         source: io::Error,
     },
     /// More than a run writes.
-    #[error("{path} has more than {RUN_JSON_BYTES_MAX} bytes, which no run writes; run the replay again")]
+    #[error(
+        "{path} has more than {RUN_JSON_BYTES_MAX} bytes, which no run writes; run the replay again"
+    )]
     TooLarge {
         /// The file.
         path: PathBuf,
