@@ -326,10 +326,10 @@ fn days_of_a_lesser_source_are_asked_for_again_a_month_back() {
     fixture.run(sources).unwrap();
     fixture.take_asked();
     fixture.options.from = None;
-    // One question finds out that it is still down.
+    // Two questions find out that it is still down, and not for one day.
     let sources = vec![down(&fixture), public(&fixture)];
     let report = fixture.run(sources).unwrap();
-    assert_eq!(fixture.take_asked(), ["vendor 2025-12-15"]);
+    assert_eq!(fixture.take_asked(), ["vendor 2025-12-15", "vendor 2025-12-16"]);
     assert_eq!((report.ending, report.days.len()), (Ending::Done, 0));
     assert!(report.notes[0].starts_with("2025-12-15 stays as a lesser source gave it: no route"));
 
