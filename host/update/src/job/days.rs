@@ -137,19 +137,18 @@ impl Job<'_> {
         dates.retain(|date| !self.state.fetched.contains(date));
         let silent = self.store.silent_days(from)?;
         dates.extend(&silent);
-        let lesser = dates.clone();
+        let lacking = dates.clone();
         let again: BTreeSet<JstDate> = self.last_complete_days().collect();
         dates.extend(&again);
         dates.retain(|date| {
             let is_complete = self.state.complete.contains(date);
             is_complete && self.is_due(*date) && !self.days.contains_key(date)
         });
-        // Days whose rows are not the vendor's come first, before those that are looked at whatever is known.
-        let (again_only, lacking): (Vec<JstDate>, Vec<JstDate>) =
-            dates.into_iter().partition(|date| again.contains(date) && !lesser.contains(date));
-        let dates = lacking.into_iter().chain(again_only);
+        // Days that lack something come before those that are looked at whatever is known.
+        let (first, then): (Vec<JstDate>, Vec<JstDate>) =
+            dates.into_iter().partition(|date| lacking.contains(date));
         let mut failures: u32 = 0;
-        for date in dates {
+        for date in first.into_iter().chain(then) {
             if self.cancel.is_cancelled() {
                 break;
             }
@@ -170,6 +169,7 @@ impl Job<'_> {
             {
                 self.note(problem);
             }
+            let mut is_out = false;
             match self.whole_day(slots, place, date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => {
                     if let Some(why) = self.withdrawal(date)? {
@@ -199,13 +199,11 @@ impl Job<'_> {
                         false => "as a lesser source gave it",
                     };
                     self.note(format!("{date} stays {how}: {}", reason.reason));
-                    failures = if is_odd { 0 } else { failures + 1 };
-                    self.flush_if_full()?;
-                    continue;
+                    is_out = !is_odd;
                 }
                 Err(NoAnswer::Stopped) => break,
             }
-            failures = 0;
+            failures = if is_out { failures + 1 } else { 0 };
             self.flush_if_full()?;
         }
         Ok(())
