@@ -26,6 +26,8 @@ const KILLS: u64 = 10;
 const ATTEMPTS_MAX: u64 = 5;
 /// Days before the first kill.
 const DAYS_FIRST: usize = 5;
+/// New days of each run that is not killed.
+const UNKILLED_DAYS: usize = 40;
 /// Pause between reads, so that a small machine has time for the job.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Looks at the service until it must have taken up the last snapshot.
@@ -238,9 +240,13 @@ fn a_killed_update_leaves_whole_states_and_the_next_one_ends_it() {
         let reads = reader.join().unwrap().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert!(reads > 2, "seed {seed}: only {reads} reads");
     }
-    // A run that nobody killed leaves the same.
+    // Runs that nobody killed leave the same. Each looks back over the day that was corrected last; one of over 60
+    // days would ask for a list of issues a week (rule C2), and the others have asked for each day's.
     let unkilled = DataDir::new(folder.path().join("unkilled"));
-    vendor.update(unkilled.path(), state);
+    for days in (0..state).step_by(UNKILLED_DAYS) {
+        vendor.set(state.min(days + UNKILLED_DAYS));
+        vendor.update(unkilled.path(), UNKILLED_DAYS + 2);
+    }
     assert_eq!(everything(&data, &aside), everything(&unkilled, &aside), "seed {seed}");
     println!("{kills} runs were killed at work, {state} states, seed {seed}");
 }
