@@ -251,11 +251,12 @@ fn all_vendor_files(
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        if let Some(period) = period_of(&path, name_start)
-            && path.is_file()
-        {
-            files.push((path, period));
+        let Some(period) = period_of(&path, name_start) else { continue };
+        // Without it a result on part of the data would look like one on all of it.
+        if !path.is_file() {
+            return Err(DataError::NotAFile { path });
         }
+        files.push((path, period));
     }
     let months = whole_months(files.iter().map(|(_, period)| *period));
     files.sort_by_key(|(_, period)| period.first());

@@ -59,6 +59,14 @@ pub enum DataError {
         /// The file asked for.
         path: PathBuf,
     },
+    /// What has the name of a file of the vendor's is none: a folder, a pipe, or a link that leads nowhere.
+    #[error(
+        "{path} has the name of the vendor's files and is no file that can be read; put the file there, or move it away"
+    )]
+    NotAFile {
+        /// What has the name.
+        path: PathBuf,
+    },
     /// The file cannot be opened or read.
     #[error("cannot read {path}: {source}; check that the file is there and may be read")]
     Unreadable {

@@ -37,6 +37,7 @@ mod report;
 /// | D10 | as D9, three or more of them in a row | as D9, and the run ends as incomplete; `--accept` of one counts for the row |
 /// | D11 | open in the vendor's calendar and closed by the law's, up to the last published day, without rows, and closed by the calendar before or known to have none | closed, and told as a doubt, until `--accept` names it |
 /// | D12 | due and open by the law, of which all sources that can be asked have nothing, once `--accept` names it | closed, until `--accept` names it again: then it is asked for as before |
+/// | D13 | of a calendar that cannot be one, as with a Saturday open or against the law's on over a quarter of its weekdays | as if the vendor had given none, and told as a doubt |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
 /// | C2 | without such a list, with as many rows as 99 % of those of the last complete day before it and with rows of 99 % of its issues, less by 1 % a month between; and with those of 99 % of the issues of the nearest believed list, less by 1 % a month between; where none of the last 20 days has 99 % of that one's rows, it is left out of account. A run over 60 days asks for the lists of the first day of each week only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
@@ -51,19 +52,20 @@ mod report;
 /// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored, or none at all where over 1 % of them are the vendor's, or all, and `--accept` has not named the day since it had some | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
 /// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three; without a list, new and not complete by C2, of issues that the day of C2 does not have, or had again, of issues that neither it nor the days beside it nor the nearest list have | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
 /// | E2 `one yen` | with over half of its priced issues, at least 30, at a close of 1 yen | odd, as above |
-/// | E3 `repeated` | with over a tenth of its traded issues, at least 30, with the prices and the volume, or with four prices that moved, of one of the ten complete days before it or of the one after it; or with the closes of over 40 % of them, at least 30, of the complete day up to 14 days before it | odd, as above |
+/// | E3 `repeated` | with over a tenth of its traded issues, at least 30, with the prices and the volume, or with four prices that moved, of one of the ten complete days before it or of the one after it; or with the closes of over 40 % of them, at least 30, of the complete day up to 14 days before it; or new, with over a tenth of its traded issues, at least 30, as a complete day of long before it that has the four prices of three of 50 issues all over the market. A run over 60 days looks for the last only among the ten days | odd, as above |
 /// | E4 `no volume` | with prices of at least 30 issues, of which under 90 % have a volume | odd, as above |
 /// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
 /// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in, or volumes 100 times or more away from the published ones as well as from those of the complete day before it, or a factor with which its prices fit no longer | odd, as above: it stays as it was |
-/// | E7 | published, with rows that come otherwise than as a whole, of over 1 % of its issues and at least three | E2 to E6 and E8 to E12 hold for the day as it would be with all of them: none of them is stored where it is odd |
+/// | E7 | published, with rows that come otherwise than as a whole, of over 1 % of its issues and at least three | E2 to E6, E8 to E12 and E16 hold for the day as it would be with all of them: none of them is stored where it is odd |
 /// | E8 `priceless` | of whose rows a smaller share has a price than half of that share on the complete day up to 14 days before it, so that at least 30 prices are missing; but for 2020-10-01 | odd, as above |
 /// | E9 `jump` | with prices of over 20 % of its issues, at least 30, beyond the daily limits around the closes of the complete day up to 14 days before it, factors counted in; after missing business days beyond those of twice the width for each day. Prices that a source has adjusted itself are held against its own, and on days of the last week against all | odd, as above |
 /// | E10 `volumes` | with volumes of over 20 % of its traded issues, at least 30, that are 100 times or more away from those of the complete day up to 14 days before it, or of over half of them 10 times or more | odd, as above |
 /// | E11 `far` | with rows of over 1 %, at least three, that have a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in; fewer of them are left out up to 1 % (Q5 of [`SourceKind`]) | odd, as above |
 /// | E12 `turnovers` | with turnovers of over 20 % of its traded issues, at least 30, that are under half of low times volume or over twice high times volume | odd, as above |
-/// | E13 | odd by E1 to E5 or E8 to E12, of the last 20 weekdays, once `--accept` has named it | taken, by later runs too |
-/// | E14 | published, and odd by E1 to E5 or E8 to E12 as it is, as days of earlier versions may be | an answer is taken that is odd too |
+/// | E13 | odd by E1 to E5, E8 to E12 or E16, and `--accept` names it | taken by this run, whatever is odd about it |
+/// | E14 | complete, and odd by E1 to E5, E8 to E12 or E16 as it is, because the user accepted it or an earlier version took it | an answer is taken that is odd by the same rule and of no more issues; any other odd one is not, as above |
 /// | E15 | complete, of which a whole answer comes again with rows of over 1 % of its issues, at least three, that it does not have, and without as many of those that it has | refused, as C12: both would stay |
+/// | E16 `alike` | with the four prices and the volume of another of its issues, in over 20 % of its traded issues, at least 30 | odd, as above |
 /// | Z1 `priceless` | complete, of whose rows a smaller share has a price than 95 % of that share on the complete day up to 14 days before it, so that at least 30 prices are missing; but for 2020-10-01 | published, and told as a doubt when it is had and for 20 weekdays, until `--accept` names it |
 /// | Z2 `jump` | complete, with a close over one and a half times the width of the daily limits away from that of the complete business day before it, splits counted in; or with prices of over 1 % of its issues, at least three, beyond the daily limits around those closes | as Z1. Prices that a source has adjusted itself are compared with its own, and with others on days of the last week only, and those of other rows that tell no factor not at all |
 /// | Z3 `volumes` | complete, with volumes as in E10 of over 5 % of its traded issues, at least 30 | as Z1 |
@@ -92,6 +94,7 @@ mod report;
 /// | W1 | any, in a published file with other bytes than the job wrote, by the digest that it noted then, or else that of the generation before | published again: the file is made again, and named in the report |
 /// | W2 | as W1, where the file holds something that the job does not have | left as it is: the run fails and names the file |
 /// | W3 | any, in a published file that only has another time | left as it is |
+/// | W4 | any, in a published file of the last generation that is gone | published again: the file is made again, and named in the report |
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
 /// | F2 | of a file of one day, whose month has a file with usable rows of it | taken from the month's; the other file is named |
 /// | F3 | of a file of one day, whose month has a file without | taken from the file of the day |
@@ -155,7 +158,7 @@ pub struct JobOptions {
     /// Complete days before those that are wanted of which the vendor is asked again (rule B4).
     pub recheck: usize,
     /// Days of which an answer is taken, and a list of issues or a calendar believed, whatever speaks against it
-    /// (rules C2, C8, C12, D8 to D12, E1 to E12, E15, L3, L4, Q5, R6 and R8); the report names those against which nothing does.
+    /// (rules C2, C8, C12, D8 to D12, E1 to E16, L3, L4, Q5, R6 and R8); the report names those against which nothing does.
     /// The run begins with the first of them.
     pub accept: Vec<JstDate>,
 }

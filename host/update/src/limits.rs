@@ -101,6 +101,10 @@ pub const MARKET_VOLUME_TIMES: u64 = 10;
 pub const BESIDE_DAYS_MAX: u64 = 14;
 /// Complete days before a day whose prices and volume it is held against.
 pub const REPEATED_DAYS: usize = 10;
+/// Issues of a day whose four prices are looked for in all days that are stored,
+pub const LOOKED_FOR_ISSUES: usize = 50;
+/// and how many of them a day must have before the whole of it is held against.
+pub const LOOKED_FOR_FOUND_MIN: u64 = 3;
 /// Percent of the traded issues that may have prices and volume of another day; with more the day is odd. Issues
 /// that trade a few times a day do it by chance.
 pub const REPEATED_PERCENT_MAX: u64 = 10;
@@ -111,6 +115,9 @@ pub const SAME_CLOSES_PERCENT_MAX: u64 = 40;
 pub const TURNOVERS_PERCENT_MAX: u64 = 20;
 /// How many times a turnover may be further away than the lowest and highest price allow.
 pub const TURNOVER_TIMES: f64 = 2.0;
+/// Percent of the traded issues that may have the prices and the volume of another one; with more the day is odd.
+/// Issues that trade once or twice a day do it by chance.
+pub const ALIKE_PERCENT_MAX: u64 = 20;
 /// Percent of the issues that may split on one day; with more the day is odd.
 pub const SPLITS_PERCENT_MAX: u64 = 20;
 /// Issues of a day that a doubt names; more are counted.

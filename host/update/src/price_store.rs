@@ -96,6 +96,12 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn listed(&mut self) -> Result<ListedHistory, StoreError>;
 
+    /// The days on which at least so many of these issues have the four prices that are given, ascending.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn days_with(&mut self, rows: &[DailyRow], count_min: u64) -> Result<Vec<JstDate>, StoreError>;
+
     /// Puts lists in the place of the stored ones.
     ///
     /// # Errors
@@ -161,12 +167,12 @@ pub trait PriceStore {
     }
 
     /// Holds every byte of what was published against what was written, and sees to it that the next
-    /// publication makes again what is damaged. Tells the paths of these files below the data directory.
+    /// publication makes again what is damaged or gone.
     ///
     /// # Errors
     /// When the database cannot be read or written.
-    fn check_published(&mut self) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
+    fn check_published(&mut self) -> Result<PublishedCheck, StoreError> {
+        Ok(PublishedCheck::default())
     }
 
     /// Whether all that was published beside the combined database is still there, and nothing of it has to
@@ -251,6 +257,15 @@ impl Applied {
     pub fn first_changed(&self) -> Option<JstDate> {
         self.dates.first().copied()
     }
+}
+
+/// Published files that are not as they were written, by their paths below the data directory; they are made again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PublishedCheck {
+    /// They have other bytes.
+    pub damaged: Vec<String>,
+    /// They are no longer there.
+    pub gone: Vec<String>,
 }
 
 /// What became of the per-issue databases.

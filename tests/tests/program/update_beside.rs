@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use duckdb::Connection;
 use serde_json::{Value, json};
+use tests::http;
 
 use crate::update_days::{Fixture, Market, days, text};
 use crate::update_guards::{REFETCH, business_days, doubts, number, published, refused};
@@ -120,7 +121,7 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
         tuesday::<20, 0>,
         |row| set::<2>(row, &[("Vo", json!(0))]),
         |row| set::<29>(row, &[("Vo", json!(1))]),
-        |row| set::<100>(row, &[("Vo", json!(1_000))]),
+        |row| set::<100>(row, &[("Vo", json!(1_000 + number(row)))]),
         |row| priced::<200>(row, 166),
         without_prices::<10>,
     ];
@@ -298,7 +299,7 @@ fn a_right_correction_of_wrong_volumes_is_taken_and_a_wrong_one_is_not_forgotten
     assert_eq!(volumes(&fixture), "1.0");
     fixture.change(|market| market.alter = None);
     let run = fixture.update(again);
-    assert_eq!((run.code, volumes(&fixture).as_str()), (0, "11700.0"), "{run:?}");
+    assert_eq!((run.code, volumes(&fixture).as_str()), (0, "11702.0"), "{run:?}");
     // The other way round it is refused, and told by the runs after it.
     fixture.change(|market| market.alter = Some(|row| set::<29>(row, &[("Vo", json!(1))])));
     let run = fixture.update(again);
@@ -329,6 +330,34 @@ fn an_accepted_day_stays_accepted() {
         assert!(run.asked.contains(&"17".to_owned()), "{run:?}");
     }
     assert_eq!(fixture.published().len(), 4);
+}
+
+/// E14: nor is the user's word for one odd day that for another.
+#[test]
+fn an_answer_that_is_otherwise_odd_than_the_accepted_day_is_refused() {
+    let fixture = with_wednesday(|row| set::<60>(row, &[("Va", json!(1_000))]));
+    let accepted = "--as-of 2025-12-17 --accept 2025-12-17";
+    assert_eq!(fixture.update(accepted).code, 0);
+    let recheck = || fixture.update("--as-of 2025-12-17 --recheck 1");
+    let turnovers = "SELECT count(*) FROM daily WHERE date = '2025-12-17' AND turnover = 1000";
+    let cases: [(Alter, &str); 3] = [
+        (|row| set::<60>(row, &[("Va", json!(1_000))]), ""),
+        (|row| set::<61>(row, &[("Va", json!(1_000))]), "turnovers: those of 61 of 200 issues"),
+        (|row| set::<101>(row, &[("Vo", json!(1_000))]), "volumes: those of 101 of 200 issues"),
+    ];
+    for (alter, why) in cases {
+        fixture.change(|market| market.alter = Some(alter));
+        let run = recheck();
+        let (code, told) =
+            if why.is_empty() { (0, vec![]) } else { (3, vec!["17 refused".into()]) };
+        assert_eq!((run.code, doubts(&run)), (code, told), "{why}: {run:?}");
+        assert!(run.told.contains(why), "{why}: {}", run.told);
+        assert_eq!(rows(&fixture, turnovers), ["60"], "{why}");
+    }
+    // Fewer odd rows are a correction.
+    fixture.change(|market| market.alter = Some(|row| set::<50>(row, &[("Va", json!(1_000))])));
+    assert_eq!(recheck().code, 0);
+    assert_eq!(rows(&fixture, turnovers), ["50"]);
 }
 
 /// E14: what an earlier version published is not refused each evening because there are more rules now.
@@ -424,6 +453,25 @@ fn a_day_of_the_calendar_that_tells_nothing_known_is_left_out() {
     let words = "the vendor's calendar could not be had, so days that it has not told before are open or closed \
                  by law: ";
     assert!(run.told.contains(words) && run.told.contains("5 of 365 rows are odd"), "{}", run.told);
+}
+
+/// D13, and readers of /health are told.
+#[test]
+fn a_calendar_with_an_open_saturday_is_a_doubt() {
+    let fixture = published();
+    fixture.change(|market| {
+        market.divisions = Some(BTreeMap::from([("20251213", "1"), ("20251217", "0")]));
+        market.days.insert("20251217", 200);
+    });
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["17 closed".to_owned()]), "{run:?}");
+    let what = text(&run.report["doubts"][0]["what"]);
+    assert!(what.starts_with("the vendor's calendar is not used: ") && what.contains("2025-12-13"));
+    assert!(fixture.published().contains(&"17:200".to_owned()), "open by law");
+    let serving = fixture.serve();
+    let health = http::request(serving.address, "GET /health", &[], &[]);
+    let health: Value = serde_json::from_slice(&health.body).unwrap();
+    assert_eq!((&health["status"], &health["doubts"][0]["what"]), (&json!("doubts"), &json!(what)));
 }
 
 /// D11: Monday the 24th of November 2025 was a holiday.

@@ -82,8 +82,15 @@ fn what_readers_lack_is_made_again() {
     let file = |name: &str| data.mother().with_file_name(name);
     let again = || fixture.update("--as-of 2025-12-16").report["published"]["days"].clone();
     assert_eq!(again(), json!(null), "nothing is missing");
+    // Rule W4.
+    let told = |named: &str| {
+        let run = fixture.update("--as-of 2025-12-16");
+        assert_eq!((run.code, &run.report["published"]["days"]), (0, &json!(2)), "{run:?}");
+        let words = format!("published files are gone, and are made again: {named}; look who");
+        assert!(run.told.contains(&words), "{words}: {}", run.told);
+    };
     fs::remove_dir_all(data.rank_folder()).unwrap();
-    assert_eq!(again(), 2);
+    told("rank/rank-1.db, rank/rank-1.grid");
     let output =
         command(fixture.path(), &["rank", "--limit", "1", "--format", "jsonl"]).output().unwrap();
     assert_eq!(texts(&output).0.lines().count(), 1, "{:?}", texts(&output));
@@ -95,6 +102,53 @@ fn what_readers_lack_is_made_again() {
     let after = ["1305.db", "1306.db"].map(|name| fs::read(file(name)).unwrap().len());
     assert_eq!(after, before.map(|bytes| bytes.len()));
     assert_eq!(again(), json!(null));
+}
+
+/// What others wrote is replaced where all of it stays, and each value is part of it.
+#[test]
+fn a_file_of_others_with_other_values_is_left() {
+    let fixture = Fixture::new(market());
+    let folder = DataDir::new(fixture.path()).mother().parent().unwrap().to_owned();
+    fs::create_dir_all(&folder).unwrap();
+    let write = |code: &str, close: f64| {
+        let path = folder.join(code).with_extension("db");
+        let rows = format!(
+            "CREATE TABLE daily (date DATE, code VARCHAR, close DOUBLE);
+             INSERT INTO daily VALUES (DATE '2025-12-15', '{code}', 115.0),
+               (DATE '2025-12-16', '{code}', {close:?})"
+        );
+        execute(&path, &rows);
+        fs::read(path).unwrap()
+    };
+    let theirs = write("1301", 116.5);
+    write("1302", 116.0);
+    let errors = failing(&fixture, "--as-of 2025-12-16 --days 2");
+    assert!(errors.contains("not written by this job: 1301;"), "{errors}");
+    assert!(fs::read(folder.join("1301.db")).unwrap() == theirs);
+    let columns = "SELECT count(*) FROM duckdb_columns() WHERE table_name = 'daily'";
+    let ours = Connection::open(folder.join("1302.db")).unwrap();
+    assert!(ours.query_row(columns, [], |row| row.get::<_, i64>(0)).unwrap() > 3);
+
+    // The same of the combined database.
+    let fixture = published(market());
+    let mother = DataDir::new(fixture.path()).mother();
+    let rows = fixture.path().join("rows.db");
+    let attach = format!("ATTACH '{}' AS whole (READ_ONLY)", mother.display());
+    execute(&rows, &format!("{attach}; CREATE TABLE daily AS FROM whole.daily"));
+    for (close, is_replaced) in [("close", true), ("close + 1", false)] {
+        let theirs = fixture.path().join("theirs.db");
+        let attach = format!("ATTACH '{}' AS rows (READ_ONLY)", rows.display());
+        let table =
+            format!("CREATE TABLE daily AS SELECT * REPLACE ({close} AS close) FROM rows.daily");
+        execute(&theirs, &format!("{attach}; {table}"));
+        fs::rename(&theirs, &mother).unwrap();
+        fixture.change(|market| _ = market.days.insert("20251217", 20));
+        let output = fixture.command("--as-of 2025-12-17").output().unwrap();
+        let (_, errors) = texts(&output);
+        assert_eq!(output.status.success(), is_replaced, "{close}: {errors}");
+        let refused = errors.contains("mother.db was not written by this job");
+        assert_eq!(refused, !is_replaced, "{close}: {errors}");
+    }
 }
 
 #[test]

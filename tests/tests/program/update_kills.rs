@@ -244,8 +244,9 @@ fn a_killed_update_leaves_whole_states_and_the_next_one_ends_it() {
     // days would ask for a list of issues a week (rule C2), and the others have asked for each day's.
     let unkilled = DataDir::new(folder.path().join("unkilled"));
     for days in (0..state).step_by(UNKILLED_DAYS) {
-        vendor.set(state.min(days + UNKILLED_DAYS));
-        vendor.update(unkilled.path(), UNKILLED_DAYS + 2);
+        let until = state.min(days + UNKILLED_DAYS);
+        vendor.set(until);
+        vendor.update(unkilled.path(), until.min(UNKILLED_DAYS + 2));
     }
     assert_eq!(everything(&data, &aside), everything(&unkilled, &aside), "seed {seed}");
     println!("{kills} runs were killed at work, {state} states, seed {seed}");

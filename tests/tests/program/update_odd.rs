@@ -258,6 +258,60 @@ fn a_day_with_the_rows_of_some_days_before_waits() {
     assert!(run.told.contains("the prices of 2025-12-11"), "{}", run.told);
 }
 
+/// E3: nor only those of the last weeks.
+#[test]
+fn a_day_with_the_rows_of_long_before_waits() {
+    let names = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 15].map(|day| format!("202512{day:02}"));
+    let fixture = Fixture::new(Market {
+        days: names.iter().map(|name| (&*name.clone().leak(), 100)).collect(),
+        divisions: Some(BTreeMap::new()),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 11").code, 0);
+    fixture.change(|market| {
+        market.days.insert("20251216", 100);
+        market.alter = Some(|row| {
+            // Half of the market, as it was on the 1st.
+            if is_of_tuesday(row, 50) {
+                for (name, value) in [("O", 101), ("H", 103), ("L", 100), ("C", 101)] {
+                    row[name] = json!(value);
+                }
+            }
+        });
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, doubts(&run)), (3, vec!["16 odd".to_owned()]), "{run:?}");
+    let why = "repeated: 50 of the 100 issues with a volume have the prices of 2025-12-01";
+    assert!(run.told.contains(why), "{}", run.told);
+    fixture.change(|market| market.alter = None);
+    assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+}
+
+/// E16: a source that answers with one issue whatever it is asked for, here from the first day on.
+#[test]
+fn a_day_on_which_issues_have_the_rows_of_another_one_waits() {
+    let change = |market: &mut Market| {
+        market.alter = Some(|row| {
+            if is_of_tuesday(row, 31) {
+                row["Vo"] = json!(11_700);
+            }
+        });
+    };
+    check_odd(
+        change,
+        "alike: 31 of the 100 issues with a volume have the prices and the volume of another one",
+    );
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100)]),
+        alter: Some(|row| row["Vo"] = json!(11_700)),
+        ..Market::default()
+    });
+    let run = fixture.update("--as-of 2025-12-15 --days 1");
+    assert_eq!((run.code, doubts(&run)), (3, vec!["15 odd".to_owned()]), "{run:?}");
+    assert!(run.told.contains("alike: 100 of the 100 issues"), "{}", run.told);
+    assert!(!fixture.path().join("jp").join("stocks_daily").join("mother.db").exists());
+}
+
 /// D9: nobody would see that it is missing.
 #[test]
 fn a_business_day_that_the_vendor_s_calendar_alone_closes_is_a_doubt() {
@@ -283,8 +337,10 @@ fn a_business_day_that_the_vendor_s_calendar_alone_closes_is_a_doubt() {
 fn a_file_with_the_same_day_twice_gives_it_once() {
     let files = tempfile::tempdir().unwrap();
     let rows = |day: u32, close: u32| -> String {
-        let row =
-            |number| format!("2025-12-{day},{},9,9,9,{close},0,0,5,45,1.0\n", 13_000 + 10 * number);
+        let row = |number| {
+            let (code, volume) = (13_000 + 10 * number, 100 + number);
+            format!("2025-12-{day},{code},9,9,9,{close},0,0,{volume},{},1.0\n", 9 * volume)
+        };
         (0..40).map(row).collect()
     };
     let rows = [rows(15, 9), rows(16, 9), rows(17, 8)].concat().replace(",9,9,9,8,", ",9,9,8,8,");

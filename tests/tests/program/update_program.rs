@@ -112,9 +112,11 @@ pub(crate) fn checked_reports(folder: &Path) -> usize {
     checked.count()
 }
 
+/// A row of the vendor's, with a volume that no other issue of the day has.
 pub(crate) fn vendor_row(date: &str, code: &str, close: u32) -> Value {
+    let own = code.bytes().fold(0, |number, byte| (number * 10 + u32::from(byte)) % 997);
     json!({ "Date": date, "Code": code, "O": close, "H": close + 2, "L": close - 1, "C": close,
-            "Vo": 100 * close, "Va": f64::from(100 * close * close) + 0.5, "AdjFactor": 1.0 })
+            "Vo": 100 * close + own, "Va": f64::from(100 * close * close) + 0.5, "AdjFactor": 1.0 })
 }
 
 /// Three days of two issues, a holiday on Thursday, and a public source for the rest.
@@ -338,6 +340,37 @@ fn files_of_others_survive_an_update_of_one_issue() {
         "{errors}"
     );
     assert!(before == ["7203", "9984"].map(|code| fs::read(of(code)).unwrap()));
+}
+
+/// A result on part of the files would look like one on all of them.
+#[cfg(unix)]
+#[test]
+fn what_has_the_name_of_a_file_and_is_none_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = tempfile::tempdir().unwrap();
+    let rows = "2025-11-28,72030,10,12,9,11,0,0,100,1100,1.0\n";
+    daily_files(files.path(), &[("equities_bars_daily_202511.csv.gz", rows)]);
+    let path = files.path().join("equities_bars_daily_202512.csv.gz");
+    let pipe = || assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let makes: [&dyn Fn(); 3] = [
+        &|| std::os::unix::fs::symlink("nowhere", &path).unwrap(),
+        &|| fs::create_dir(&path).unwrap(),
+        &pipe,
+    ];
+    for make in makes {
+        make();
+        let from = files.path().to_str().unwrap();
+        let output = command(folder.path(), &["update", "--from-files", from]).output().unwrap();
+        let (_, errors) = texts(&output);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        let words =
+            "equities_bars_daily_202512.csv.gz has the name of the vendor's files and is no file";
+        assert!(errors.contains(words), "{errors}");
+        if path.is_dir() { fs::remove_dir(&path) } else { fs::remove_file(&path) }.unwrap();
+    }
+    let from = files.path().to_str().unwrap();
+    let output = command(folder.path(), &["update", "--from-files", from]).output().unwrap();
+    assert!(output.status.success(), "{}", texts(&output).1);
 }
 
 #[test]

@@ -25,11 +25,18 @@ fn others(path: &str) -> String {
     if path.starts_with("/e_api/") { broker(path) } else { public(path) }
 }
 
+/// A volume that no other issue has.
+fn volume(code: &str) -> u32 {
+    code.bytes().take(4).fold(0, |number, byte| (number * 10 + u32::from(byte)) % 997) + 7_000
+}
+
 /// The public source, at 999 yen.
 fn public(path: &str) -> String {
+    let volume = volume(query(path, "s").unwrap());
     let asked = query(path, "d1").unwrap()..=query(path, "d2").unwrap();
     let rows = DAYS.iter().filter(|day| asked.contains(*day));
-    let rows: String = rows.map(|day| format!("{},999,999,999,999,7000\n", dashed(day))).collect();
+    let rows: String =
+        rows.map(|day| format!("{},999,999,999,999,{volume}\n", dashed(day))).collect();
     format!("Date,Open,High,Low,Close,Volume\n{rows}")
 }
 
@@ -57,9 +64,10 @@ fn broker(path: &str) -> String {
     if let Some(answer) = session(path) {
         return answer;
     }
-    let code = path.split("%22sIssueCode%22%3A%22").nth(1).unwrap().split("%22").next();
+    let code = path.split("%22sIssueCode%22%3A%22").nth(1).unwrap().split("%22").next().unwrap();
+    let volume = volume(code).to_string();
     let row = |date: &str, price: &str, split: [&str; 3]| {
-        json!({ "sDate": date, "pDOP": price, "pDHP": price, "pDLP": price, "pDPP": price, "pDV": "7000",
+        json!({ "sDate": date, "pDOP": price, "pDHP": price, "pDLP": price, "pDPP": price, "pDV": volume,
                 "pSPUO": split[0], "pSPUC": split[1], "pSPUK": split[2] })
     };
     let rows = [
@@ -628,8 +636,10 @@ fn odd_rows_of_files_are_left_out_too() {
     let (folder, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let day = |date: &str, odd: u32| -> String {
         let high = |number| if number < odd { 4 } else { 6 };
-        let row =
-            |number| format!("{date},{}0,5,{},4,5,0,0,100,500,1.0\n", 1_300 + number, high(number));
+        let row = |number| {
+            let (high, volume) = (high(number), 100 + number);
+            format!("{date},{}0,5,{high},4,5,0,0,{volume},{},1.0\n", 1_300 + number, 5 * volume)
+        };
         (0..200).map(row).collect()
     };
     let month = day("2025-12-15", 2) + &day("2025-12-16", 3);
@@ -645,7 +655,7 @@ fn odd_rows_of_files_are_left_out_too() {
         (
             &json!("files"),
             "13010 on 2025-12-15 (line 3)".to_owned(),
-            "2025-12-15,13010,5,4,4,5,0,0,100,500,1.0".to_owned()
+            "2025-12-15,13010,5,4,4,5,0,0,101,505,1.0".to_owned()
         )
     );
     assert!(text(&named["reason"]).contains("line 3, column"), "{named}");

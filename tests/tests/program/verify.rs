@@ -42,6 +42,8 @@ fn runs_of_every_kind_come_out_the_same() {
         }
         let said = user.said(&format!("replay verify {folder} --quiet"));
         assert!(said.code == 0 && said.out.contains("window 1: the same"), "{said:?}");
+        assert!(said.out.contains("report.html is made from the other files"), "{said:?}");
+        assert_eq!(value["not_compared"], serde_json::json!(["report.html"]));
         assert_eq!(fs::read(user.path(&folder).join("manifest.json")).unwrap(), before);
     }
 }

@@ -319,6 +319,7 @@ async fn page_asset(Path(name): Path<String>, method: Method) -> Response {
 /// | `gap` | a business day is missing in the data |
 /// | `incomplete` | a day that was due is not complete (`incomplete` says which) |
 /// | `behind` | more business days are over after the last one than the service was told to expect (`days_behind`), so no update has run |
+/// | `doubts` | published days or answers need a look (`doubts` says which) |
 /// | `ok` | none of these |
 async fn health(State(state): Shared) -> Response {
     let snapshot = state.endpoint.context.backend.snapshot();
@@ -326,6 +327,7 @@ async fn health(State(state): Shared) -> Response {
     let dataset = state.endpoint.context.backend.dataset();
     let has_gap = dataset.as_ref().is_some_and(|dataset| !dataset.gaps.is_empty());
     let is_short = dataset.as_ref().is_some_and(|dataset| !dataset.incomplete.is_empty());
+    let has_doubts = dataset.as_ref().is_some_and(|dataset| !dataset.doubts.is_empty());
     // Of what no update job has made, nobody knows what should follow.
     let days_behind = dataset
         .as_ref()
@@ -343,6 +345,7 @@ async fn health(State(state): Shared) -> Response {
         (None, true, None, true) => "gap",
         (None, true, None, false) if is_short => "incomplete",
         (None, true, None, false) if is_behind => "behind",
+        (None, true, None, false) if has_doubts => "doubts",
         (None, true, None, false) => "ok",
     };
     let incomplete = dataset.as_ref().map(|dataset| &dataset.incomplete);

@@ -1,7 +1,7 @@
 //! Reads the tables of a run's folder again, row by row: for their other forms, the page and queries.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use domain::csv_cell::unguarded;
@@ -200,8 +200,16 @@ pub fn read_json(folder: &Path, name: &str) -> Result<Value, ReadError> {
 /// # Errors
 /// As [`read_json`].
 pub fn read_json_text(folder: &Path, name: &str) -> Result<(String, Value), ReadError> {
-    if !folder.join(MANIFEST_FILE).is_file() {
-        return Err(ReadError::NoRun(folder.to_owned()));
+    let manifest = folder.join(MANIFEST_FILE);
+    if !manifest.is_file() {
+        return Err(match manifest.symlink_metadata() {
+            // Who opens a pipe may wait for ever.
+            Ok(_) => ReadError::Read {
+                path: manifest,
+                source: io::Error::other("it is no file but a folder, a pipe or a link to nothing"),
+            },
+            Err(_) => ReadError::NoRun(folder.to_owned()),
+        });
     }
     let path = folder.join(name);
     let mut text = String::new();

@@ -6,6 +6,7 @@ use super::report::{DayOutcome, DoubtKind, DoubtReport, Ending, PublishedReport,
 use super::slots::KeyTrouble;
 use super::{DayState, Job, Phase, UpdateError};
 use crate::limits::REPORT_FILES_MAX;
+use crate::price_store::PublishedCheck;
 use crate::store::StoreError;
 
 impl Job<'_> {
@@ -39,20 +40,23 @@ impl Job<'_> {
     }
 
     /// Sees to it that published files which are not as they were written are made again (rules W1 to W3),
-    /// and tells which.
+    /// and tells which; so are those that are gone.
     fn check_published(&mut self) -> Result<(), UpdateError> {
-        let damaged = self.store.check_published()?;
-        if damaged.is_empty() {
-            return Ok(());
+        let PublishedCheck { damaged, gone } = self.store.check_published()?;
+        let troubles = [
+            (damaged, "not as they were written", "look after the disk, or who else writes there"),
+            (gone, "gone", "look who removes files there"),
+        ];
+        for (files, what, advice) in troubles {
+            if files.is_empty() {
+                continue;
+            }
+            let mut named = files[..files.len().min(REPORT_FILES_MAX)].join(", ");
+            if files.len() > REPORT_FILES_MAX {
+                named.push_str(&format!(" and {} more", files.len() - REPORT_FILES_MAX));
+            }
+            self.note(format!("published files are {what}, and are made again: {named}; {advice}"));
         }
-        let mut named = damaged[..damaged.len().min(REPORT_FILES_MAX)].join(", ");
-        if damaged.len() > REPORT_FILES_MAX {
-            named.push_str(&format!(" and {} more", damaged.len() - REPORT_FILES_MAX));
-        }
-        self.note(format!(
-            "published files are not as they were written, and are made again: {named}; look after the \
-             disk, or who else writes there"
-        ));
         Ok(())
     }
 

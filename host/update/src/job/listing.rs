@@ -96,6 +96,14 @@ impl Job<'_> {
         self.report.doubts.push(DoubtReport { date, kind, what, advice });
     }
 
+    /// Says that a calendar is not used as a whole (rule D13).
+    fn tell_calendar(&mut self, problem: &str) {
+        let what = format!("the vendor's calendar is not used: {problem}");
+        let advice = "which days are open is as it was known before, else by Japan's holidays; ask the vendor";
+        let (date, kind, advice) = (self.options.to, DoubtKind::Closed, advice.to_owned());
+        self.report.doubts.push(DoubtReport { date, kind, what, advice });
+    }
+
     /// Closes a day of which nobody has anything, as the user says (rule D12).
     pub(super) fn close(&mut self, date: JstDate) -> Result<(), UpdateError> {
         self.keep_open_day(date, false)?;
@@ -169,7 +177,7 @@ impl Job<'_> {
                 *division = if self.is_open(*date) { "1" } else { "0" }.to_owned();
             }
         }
-        let exchange = calendar_of(&rows)?;
+        let exchange = calendar_of(&rows).inspect_err(|problem| self.tell_calendar(problem))?;
         let mut merged = self.calendar.clone();
         merged.extend(rows.keys().map(|date| (*date, exchange.is_business_day(*date))));
         let closed = self.known.dates.iter().map(|(date, rows)| (*date, *rows));

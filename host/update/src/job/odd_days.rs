@@ -1,5 +1,6 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E5 and E8 to E12 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 to Z3 and Z6).
+//! to E5, E8 to E12 and E16 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 to
+//! Z3 and Z6).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::JstDate;
 
 use super::oddity::{
-    Jump, Oddity, Range, foreign, is_beside, jump, odd_rows, odd_volumes, priceless, repeated,
-    same_closes, turnovers, unlisted, volumes, without_volume,
+    Jump, Oddity, Range, alike, foreign, is_beside, jump, odd_rows, odd_volumes, priceless,
+    repeated, same_closes, turnovers, unlisted, volumes, without_volume,
 };
 use super::plan::last_weekdays;
 use super::refusal::is_too_much;
@@ -17,8 +18,9 @@ use super::rules::{Standard, days_between, is_day_without_trading};
 use super::seen::{SeenDay, seen};
 use super::{Job, UpdateError};
 use crate::limits::{
-    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, NAMED_ISSUES_MAX, ODD_PRICED_PERCENT_MIN, PRICED_PERCENT_MIN,
-    REPORT_ROWS_MAX, STRANGE_VOLUMES_PERCENT_MAX, VOLUME_TIMES,
+    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, LOOKED_FOR_FOUND_MIN, LOOKED_FOR_ISSUES, MASTER_DAYS_MAX,
+    NAMED_ISSUES_MAX, ODD_PRICED_PERCENT_MIN, PRICED_PERCENT_MIN, REPORT_ROWS_MAX,
+    STRANGE_VOLUMES_PERCENT_MAX, VOLUME_TIMES,
 };
 use crate::row::{DailyRow, IssueCode};
 
@@ -31,15 +33,74 @@ const STRANGE: &str = "it is published as it came; look at what the vendor says 
                        --refetch";
 
 impl Job<'_> {
-    /// What is odd about a day with these rows; nothing where the user accepts it.
+    /// What is odd about a day with these rows that is not complete; nothing where the user accepts it.
     pub(super) fn oddity(
         &mut self,
         date: JstDate,
         rows: &[DailyRow],
         standard: Option<&Standard>,
     ) -> Result<Option<Oddity>, UpdateError> {
-        let odd = self.odd_answer(date, rows, standard)?;
-        Ok(if odd.is_some() && self.accept_for_good(date) { None } else { odd })
+        let odd = match self.odd_answer(date, rows, standard)? {
+            Some(odd) => Some(odd),
+            None => self.repeated_long_ago(date, rows)?,
+        };
+        Ok(if odd.is_some() && self.accept_odd(date) { None } else { odd })
+    }
+
+    /// What is odd about a complete day with these rows instead of the known ones; nothing where it is no odder than
+    /// with these (rule E14), or the user accepts it.
+    pub(super) fn oddity_beside_known(
+        &mut self,
+        date: JstDate,
+        rows: &[DailyRow],
+        known: &[DailyRow],
+        standard: Option<&Standard>,
+    ) -> Result<Option<Oddity>, UpdateError> {
+        let Some(odd) = self.odd_answer(date, rows, standard)? else { return Ok(None) };
+        let known = self.odd_answer(date, known, standard)?;
+        let is_as_known = known.is_some_and(|known| odd.is_no_odder_than(&known));
+        Ok((!is_as_known && !self.accept_odd(date)).then_some(odd))
+    }
+
+    /// Whether this run's user accepts what is odd about a day; then nothing strange is told of it either. What an
+    /// earlier run's user has accepted was something else.
+    fn accept_odd(&mut self, date: JstDate) -> bool {
+        self.accept(date) && self.accept_for_good(date)
+    }
+
+    /// Whether a day has what was traded on a complete day of long before it (rule E3).
+    fn repeated_long_ago(
+        &mut self,
+        date: JstDate,
+        rows: &[DailyRow],
+    ) -> Result<Option<Oddity>, UpdateError> {
+        // As with lists: history is long, and all of it is looked through for each day.
+        if self.days.len() > MASTER_DAYS_MAX {
+            return Ok(None);
+        }
+        let moved: Vec<&DailyRow> = rows
+            .iter()
+            .filter(|row| row.high != row.low && row.volume.is_some_and(|volume| volume > 0))
+            .collect();
+        if moved.len() < LOOKED_FOR_ISSUES {
+            return Ok(None);
+        }
+        // All over the market: a part of it may be of that day.
+        let every = moved.len() as f64 / LOOKED_FOR_ISSUES as f64;
+        let looked_for =
+            (0..LOOKED_FOR_ISSUES).map(|place| *moved[(place as f64 * every) as usize]);
+        let looked_for: Vec<DailyRow> = looked_for.collect();
+        let found = seen(rows);
+        for day in self.store.days_with(&looked_for, LOOKED_FOR_FOUND_MIN)? {
+            if day == date || !self.complete_rows.contains_key(&day) {
+                continue;
+            }
+            let others = seen(&self.store.rows_of(day)?);
+            if let Some(odd) = repeated(&found, (day, &others)) {
+                return Ok(Some(odd));
+            }
+        }
+        Ok(None)
     }
 
     /// The same, whatever the user accepts.
@@ -89,7 +150,7 @@ impl Job<'_> {
         // wrong: that is told first.
         let beside = last.and_then(|day| Some((day, self.seen_days.get(day)?)));
         let closes = beside.and_then(|beside| same_closes(&found, beside));
-        Ok(closes.or_else(|| turnovers(rows)))
+        Ok(closes.or_else(|| turnovers(rows)).or_else(|| alike(rows)))
     }
 
     /// What is odd about a day beside the complete day before it (rules E8 to E10).

@@ -1,7 +1,7 @@
 //! What is odd or strange about a whole day: what is counted of its rows and of those of a day beside it, and from how
-//! much on it is too much (rules E1 to E5, E8 to E12, Z1 to Z3 and Z6 of the job).
+//! much on it is too much (rules E1 to E5, E8 to E12, E16, Z1 to Z3 and Z6 of the job).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::instrument::DailyLimits;
 use domain::{JstDate, Price};
@@ -10,10 +10,10 @@ use super::refusal::is_too_much;
 use super::rules::days_between;
 use super::seen::{Seen, SeenDay, far_volumes};
 use crate::limits::{
-    BESIDE_DAYS_MAX, BEYOND_PERCENT_MAX, FAR_TIMES, FAR_VOLUMES_PERCENT_MAX, JUMP_WIDTH_PERCENT,
-    JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, MARKET_VOLUME_TIMES, ODD_DAY_ISSUES_MIN,
-    REPEATED_PERCENT_MAX, SAME_CLOSES_PERCENT_MAX, SPLITS_PERCENT_MAX, TURNOVER_TIMES,
-    TURNOVERS_PERCENT_MAX, UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN, VOLUME_TIMES,
+    ALIKE_PERCENT_MAX, BESIDE_DAYS_MAX, BEYOND_PERCENT_MAX, FAR_TIMES, FAR_VOLUMES_PERCENT_MAX,
+    JUMP_WIDTH_PERCENT, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, MARKET_VOLUME_TIMES,
+    ODD_DAY_ISSUES_MIN, REPEATED_PERCENT_MAX, SAME_CLOSES_PERCENT_MAX, SPLITS_PERCENT_MAX,
+    TURNOVER_TIMES, TURNOVERS_PERCENT_MAX, UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN, VOLUME_TIMES,
 };
 use crate::row::{DailyRow, IssueCode};
 
@@ -46,6 +46,36 @@ pub(super) enum Oddity {
     Far { issues: u64, of: u64 },
     /// E12.
     Turnovers { issues: u64, of: u64 },
+    /// E16.
+    Alike { issues: u64, of: u64 },
+}
+
+impl Oddity {
+    /// How many issues are odd so.
+    const fn issues(&self) -> u64 {
+        match self {
+            Self::Unlisted { rows, .. } | Self::Foreign { rows, .. } => *rows,
+            Self::OneYen { issues, .. }
+            | Self::Repeated { issues, .. }
+            | Self::SameCloses { issues, .. }
+            | Self::Splits { issues, .. }
+            | Self::Impossible { issues, .. }
+            | Self::Far { issues, .. }
+            | Self::Turnovers { issues, .. }
+            | Self::Alike { issues, .. } => *issues,
+            Self::NoVolume { issues, with } => issues.saturating_sub(*with),
+            Self::Priceless(found) => found.of.saturating_sub(found.priced),
+            Self::Jump(found) => found.issues,
+            Self::Volumes(found) => found.issues,
+        }
+    }
+
+    /// Whether a day that is odd so is odd by the same rule as another, and of no more issues: it is as one that was
+    /// taken (rule E14).
+    pub(super) fn is_no_odder_than(&self, known: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(known)
+            && self.issues() <= known.issues()
+    }
 }
 
 /// So many rows have a price, and so many had on another day.
@@ -166,6 +196,10 @@ impl std::fmt::Display for Oddity {
                 f,
                 "turnovers: those of {issues} of {of} issues do not fit to their prices and volumes"
             ),
+            Self::Alike { issues, of } => write!(
+                f,
+                "alike: {issues} of the {of} issues with a volume have the prices and the volume of another one"
+            ),
             Self::NoVolume { issues, with } => {
                 write!(f, "no volume: {issues} issues have a price, and {with} have a volume")
             }
@@ -223,6 +257,17 @@ pub(super) fn same_closes(found: &SeenDay, (day, others): (JstDate, &SeenDay)) -
     }
     let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * SAME_CLOSES_PERCENT_MAX;
     is_odd.then_some(Oddity::SameCloses { issues, of, day })
+}
+
+/// Whether too many issues have the prices and the volume of another one (rule E16).
+pub(super) fn alike(rows: &[DailyRow]) -> Option<Oddity> {
+    let mut found: BTreeMap<_, u64> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.volume.is_some_and(|volume| volume > 0)) {
+        *found.entry((row.prices(), row.volume)).or_default() += 1;
+    }
+    let (of, issues) = (found.values().sum(), found.values().filter(|count| **count > 1).sum());
+    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * ALIKE_PERCENT_MAX;
+    is_odd.then_some(Oddity::Alike { issues, of })
 }
 
 /// What is odd about the rows of a day by themselves (rules E2, E4 and E5).
@@ -436,6 +481,36 @@ mod tests {
         let odd = Oddity::Splits { issues: 41, of: 200 };
         assert_eq!((split(200, 40), split(200, 41), split(29, 29)), (None, Some(odd), None), "E5");
         assert_eq!(odd_rows(&rows(29, |row, _| row.volume = Some(0))), None, "no market");
+    }
+
+    #[test]
+    fn issues_do_not_have_the_rows_of_others() {
+        let check = |of: u32, first: u32| {
+            alike(&rows(of, |row, number| {
+                if number < first {
+                    let price = Some(Price::from_yen(90));
+                    (row.open, row.high, row.low, row.close) = (price, price, price, price);
+                }
+            }))
+        };
+        let odd = Oddity::Alike { issues: 41, of: 200 };
+        assert_eq!((check(200, 40), check(200, 41), check(29, 29)), (None, Some(odd), None), "E16");
+    }
+
+    #[test]
+    fn a_day_is_as_odd_as_one_that_was_taken() {
+        let day = date("2026-01-08");
+        let turnovers = |issues| Oddity::Turnovers { issues, of: 200 };
+        assert!(turnovers(50).is_no_odder_than(&turnovers(50)));
+        assert!(turnovers(49).is_no_odder_than(&turnovers(50)));
+        assert!(!turnovers(51).is_no_odder_than(&turnovers(50)));
+        let other = Oddity::Repeated { issues: 1, of: 200, day };
+        assert!(!other.is_no_odder_than(&turnovers(50)));
+        let priceless = |priced| {
+            Oddity::Priceless(Priceless { priced, of: 200, day, priced_then: 200, of_then: 200 })
+        };
+        assert!(priceless(90).is_no_odder_than(&priceless(90)));
+        assert!(!priceless(89).is_no_odder_than(&priceless(90)));
     }
 
     #[test]

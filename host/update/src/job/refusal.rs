@@ -75,10 +75,7 @@ impl Job<'_> {
             Standard::Nothing | Standard::Unknown => None,
             known => Some(known),
         };
-        // What is odd as it is published does not become so by an answer.
-        if let Some(odd) = self.oddity(date, rows, standard.as_ref())?
-            && self.odd_answer(date, &known_rows, standard.as_ref())?.is_none()
-        {
+        if let Some(odd) = self.oddity_beside_known(date, rows, &known_rows, standard.as_ref())? {
             return Ok(Some(format!("it is odd, {odd}")));
         }
         if has_news && let Some(odd) = self.foreign(date, &codes, &known)? {

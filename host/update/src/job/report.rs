@@ -294,7 +294,7 @@ pub enum DoubtKind {
     /// far from those; or an earlier run refused an answer for it.
     Strange,
     /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open; or the other
-    /// way round.
+    /// way round; or the whole calendar is not used.
     Closed,
     /// Rows of it are odd and were left out; its source is asked again.
     LeftOut,

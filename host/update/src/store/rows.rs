@@ -2,6 +2,7 @@
 
 use domain::{JstDate, Money, Price};
 use duckdb::{Connection, Row};
+use pricestore::sql::{column, quoted};
 
 use super::schema::names;
 use crate::row::{DailyRow, SourceKind};
@@ -21,6 +22,40 @@ pub(super) fn between(
         names()
     );
     connection.prepare(&rows)?.query_map([], row)?.collect()
+}
+
+/// The days on which at least so many of these issues have the four prices that are given, ascending. Rows without one
+/// of them are looked for nowhere.
+pub(super) fn days_with(
+    connection: &Connection,
+    rows: &[DailyRow],
+    count_min: u64,
+) -> duckdb::Result<Vec<String>> {
+    let wanted: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            let yen = |price: Option<Price>| price.map(|price| price.units() as f64 / UNITS);
+            let [open, high, low, close] = row.prices().map(yen);
+            Some(format!(
+                "({}, {:?}, {:?}, {:?}, {:?})",
+                quoted(row.code.as_str()),
+                open?,
+                high?,
+                low?,
+                close?
+            ))
+        })
+        .collect();
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let days = format!(
+        "SELECT date::VARCHAR FROM work.daily JOIN (VALUES {}) wanted(code, open, high, low, close)
+             USING (code, open, high, low, close)
+           GROUP BY date HAVING count(*) >= {count_min} ORDER BY date",
+        wanted.join(", ")
+    );
+    column(connection, &days)
 }
 
 /// A row, in the order of the table's columns. What does not tell its source is the vendor's.

@@ -14,7 +14,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use domain::JstDate;
 use duckdb::{Connection, params};
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{quoted, quoted_path, view_among};
+use pricestore::sql::{column, quoted, quoted_path, view_among};
 
 use super::combined;
 use super::durable::{give_name, remove, sync_folder};
@@ -146,7 +146,8 @@ pub(super) fn is_there(path: &Path) -> bool {
 pub(super) enum Found {
     /// It is no database, or one with such rows that cannot be read.
     NoDatabase,
-    /// No date, table, view or column that the published database does not have.
+    /// No date, table, view or column that the published database does not have, and in what others wrote no other
+    /// value.
     NothingMore,
     /// Something that would be lost.
     More,
@@ -191,11 +192,32 @@ fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
     if count(&columns)? > 0 {
         return Ok(Found::More);
     }
-    let rows = "SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
-        FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date)";
+    // The job's own files may be those of an earlier state, which corrections have changed since; of others each value
+    // is theirs.
+    let is_own_combined =
+        "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'foreign_file'
+        AND table_name = 'rows_in_order'";
+    let by_key = "SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
+        FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date)"
+        .to_owned();
+    let rows = match has_own || count(is_own_combined)? == 1 {
+        true => by_key,
+        false => {
+            let names =
+                "SELECT column_name FROM duckdb_columns() WHERE database_name = 'foreign_file'
+                AND table_name = 'daily' ORDER BY column_index";
+            let names: Vec<String> = column(published, names)?;
+            let names: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            let names = names.join(", ");
+            format!(
+                "SELECT count(*) FROM (SELECT {names} FROM foreign_file.daily
+                   EXCEPT SELECT {names} FROM published.daily)"
+            )
+        }
+    };
     let own = "SELECT count(*) FROM duckdb_columns() WHERE database_name = 'foreign_file'
         AND table_name = 'daily' AND column_name IN ('date', 'code')";
-    match count(rows) {
+    match count(&rows) {
         Ok(0) => Ok(Found::NothingMore),
         Ok(_) => Ok(Found::More),
         // Nothing but our columns, and their blocks are damaged.
@@ -261,12 +283,13 @@ fn issues(connection: &Connection, mother: &Path) -> Result<Vec<Issue>, StoreErr
     }
 }
 
-/// What was written into each file, and its size; nothing of files in another form.
+/// What was written into each file, and its size; of files in another form the size alone.
 fn noted(connection: &Connection) -> duckdb::Result<BTreeMap<String, (Content, u64)>> {
     let form = format!("{FORM}, DuckDB {}", connection.version()?);
     let renewed = "UPDATE work.state SET split_form = $1 WHERE split_form IS DISTINCT FROM $1";
     if connection.execute(renewed, [&form])? > 0 {
-        connection.execute_batch("DELETE FROM work.issue_file")?;
+        // They are the job's own all the same, as long as they have their sizes.
+        connection.execute_batch("UPDATE work.issue_file SET rows = 0, digest = 0")?;
     }
     let mut statement =
         connection.prepare("SELECT code, rows, digest, bytes FROM work.issue_file")?;

@@ -18,7 +18,9 @@ use super::paths::StorePaths;
 use super::split::Removals;
 use super::{apply, calendar, fetch_tables, listed, lock, publish, rows, split, written};
 use crate::fetch_state::FetchState;
-use crate::price_store::{Applied, Known, OpenDays, Part, PriceStore, Split, StoreProgress};
+use crate::price_store::{
+    Applied, Known, OpenDays, Part, PriceStore, PublishedCheck, Split, StoreProgress,
+};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// The one writer of a data directory; others are refused as long as it lives.
@@ -229,6 +231,13 @@ impl PriceStore for WorkDatabase {
         listed::load(&self.connection)
     }
 
+    fn days_with(&mut self, rows: &[DailyRow], count_min: u64) -> Result<Vec<JstDate>, StoreError> {
+        let failed = |error| StoreError::database("look for the prices of a day")(error);
+        let days = rows::days_with(&self.connection, rows, count_min).map_err(failed)?;
+        let days = days.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
+        days.collect::<Result<_, _>>().map_err(failed)
+    }
+
     fn store_listed(&mut self, lists: &ListedHistory) -> Result<(), StoreError> {
         listed::store(&self.connection, lists)
     }
@@ -296,7 +305,7 @@ impl PriceStore for WorkDatabase {
         Ok(content.map(grid::content_text))
     }
 
-    fn check_published(&mut self) -> Result<Vec<String>, StoreError> {
+    fn check_published(&mut self) -> Result<PublishedCheck, StoreError> {
         written::check(&self.connection, &self.paths)
     }
 

@@ -14,6 +14,7 @@ use pricestore::sql::{column, quoted};
 use super::error::StoreError;
 use super::paths::StorePaths;
 use super::{listed, publish, split};
+use crate::price_store::PublishedCheck;
 
 /// A row for each file as it is, and one more while another one is about to take its place.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS work.written_file
@@ -113,7 +114,7 @@ fn own_files(
 }
 
 /// Holds every byte of the published files against what was written, or else against the generation before,
-/// and sees to it that the others are made again. Tells which files were damaged, by path.
+/// and sees to it that the others are made again.
 ///
 /// | a file is | then |
 /// |---|---|
@@ -121,10 +122,11 @@ fn own_files(
 /// | the same, with another time | it stays, and its time is noted |
 /// | another, or cannot be read | it is damaged, and made again |
 /// | one whose digest nobody knows | it is made again |
+/// | of the generation before, noted, and gone | it is made again, and told |
 pub(super) fn check(
     connection: &Connection,
     paths: &StorePaths,
-) -> Result<Vec<String>, StoreError> {
+) -> Result<PublishedCheck, StoreError> {
     let names = own_files(connection, paths)?;
     let noted = noted(connection)?;
     let mut expected: BTreeMap<&str, Vec<&PublishedFile>> = BTreeMap::new();
@@ -135,6 +137,7 @@ pub(super) fn check(
     for file in before.iter().flat_map(Generation::all_files) {
         expected.entry(&file.path).or_insert_with(|| vec![file]);
     }
+    let gone = gone_files(paths, before.as_ref(), &noted)?;
     let folder = paths.data().path();
     let files = read_files(paths.data(), &names).map_err(StoreError::io("read", folder))?;
     let (mut renewed, mut damaged, mut lost) = (Vec::new(), Vec::new(), Vec::new());
@@ -157,7 +160,25 @@ pub(super) fn check(
     let transaction = connection.unchecked_transaction().map_err(failed)?;
     lost.iter().try_for_each(|name| make_again(&transaction, name)).map_err(failed)?;
     transaction.commit().map_err(failed)?;
-    Ok(damaged)
+    Ok(PublishedCheck { damaged, gone })
+}
+
+/// The files of the generation before that are noted and gone. Of a snapshot, which another one follows, only where
+/// there is none at all.
+fn gone_files(
+    paths: &StorePaths,
+    before: Option<&Generation>,
+    noted: &[PublishedFile],
+) -> Result<Vec<String>, StoreError> {
+    let data = paths.data();
+    let current = data.current().map_err(StoreError::io("look into", data.rank_folder()))?;
+    let is_noted = |path: &String| noted.iter().any(|file| file.path == *path);
+    let all = before.into_iter().flat_map(Generation::all_files).map(|file| file.path.clone());
+    let gone = all.filter(|path| {
+        let is_there = data.path().join(path).symlink_metadata().is_ok();
+        !is_there && (!path.starts_with("rank/") || current.is_none()) && is_noted(path)
+    });
+    Ok(gone.collect())
 }
 
 /// Notes files that are as they were written.

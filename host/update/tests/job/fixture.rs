@@ -174,6 +174,16 @@ impl PriceStore for MemoryStore {
         Ok(rows.map(|row| row.date).collect())
     }
 
+    fn days_with(&mut self, rows: &[DailyRow], count_min: u64) -> Result<Vec<JstDate>, StoreError> {
+        let mut days: BTreeMap<JstDate, u64> = BTreeMap::new();
+        for row in self.rows.values() {
+            let is_wanted =
+                |wanted: &DailyRow| wanted.code == row.code && wanted.prices() == row.prices();
+            *days.entry(row.date).or_default() += u64::from(rows.iter().any(is_wanted));
+        }
+        Ok(days.into_iter().filter(|(_, count)| *count >= count_min).map(|(day, _)| day).collect())
+    }
+
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {
         Ok(self.open_days.clone())
     }
