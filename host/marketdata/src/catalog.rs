@@ -343,13 +343,21 @@ mod tests {
             "equities_bars_minute_20250203.csv.gz",
             "README.md",
         ]);
-        std::fs::create_dir(folder.path().join("equities_trades_202503.csv.gz")).unwrap();
         let catalog = Catalog::open(folder.path()).unwrap();
         assert_eq!(periods(catalog.files()), ["2024-12", "2025-01", "2025-02-01", "2025-02-03"]);
         let between = |first, last| periods(catalog.overlapping(date(first), date(last)));
         assert_eq!(between("2024-12-31", "2025-01-01"), ["2024-12", "2025-01"]);
         assert_eq!(between("2025-01-31", "2025-02-02"), ["2025-01", "2025-02-01"]);
         assert_eq!(between("2025-02-02", "2025-02-02"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_folder_with_the_name_of_a_file_is_refused() {
+        let folder = folder_with(&["equities_trades_202412.csv.gz"]);
+        let taken = folder.path().join("equities_trades_202503.csv.gz");
+        std::fs::create_dir(&taken).unwrap();
+        let error = Catalog::open(folder.path()).unwrap_err();
+        assert!(matches!(&error, DataError::NotAFile { path } if *path == taken), "{error}");
     }
 
     #[test]

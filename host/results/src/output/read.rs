@@ -161,7 +161,7 @@ impl<'a> Row<'a> {
     }
 
     /// The failure of a use of this row that has nothing to do with its content.
-    pub(crate) fn unreadable(&self, source: std::io::Error) -> ReadError {
+    pub(crate) fn unreadable(&self, source: io::Error) -> ReadError {
         ReadError::Read { path: self.0.path.clone(), source }
     }
 

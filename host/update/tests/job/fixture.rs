@@ -43,18 +43,20 @@ pub(crate) fn row(date: JstDate, code: IssueCode, source: SourceKind) -> DailyRo
     }
 }
 
-/// The same with a volume that no other day has, and a price that the days beside it do not have.
+/// The same with a volume that no other issue and no day beside it has, and a price that these days do not have.
 pub(crate) fn traded(row: DailyRow) -> DailyRow {
     let day = row.date.to_epoch_days().unsigned_abs();
     let yen = 1_000 + i64::from(day % 97);
     let price = Some(Price::from_yen(yen));
+    let number = row.code.as_str().bytes().fold(0, |number, byte| number * 10 + u32::from(byte));
+    let volume = day + number;
     DailyRow {
         open: price,
         high: price,
         low: price,
         close: price,
-        volume: Some(u64::from(day)),
-        turnover: Some(Money::from_yen(yen * i64::from(day))),
+        volume: Some(u64::from(volume)),
+        turnover: Some(Money::from_yen(yen * i64::from(volume))),
         ..row
     }
 }
