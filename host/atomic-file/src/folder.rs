@@ -31,6 +31,17 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
+/// Opens a file to read it; never a pipe, which might take for ever.
+///
+/// # Errors
+/// What the system says, or that it is no file.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    match fs::metadata(path)? {
+        found if found.is_file() => File::open(path),
+        _ => Err(io::Error::other(format!("{} is no file; move it away", path.display()))),
+    }
+}
+
 /// Opens a file to be locked, which is made where there is none: a file of its folder, never what a link leads
 /// to, nor a pipe, which might take for ever.
 ///

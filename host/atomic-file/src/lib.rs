@@ -15,7 +15,7 @@ use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile, PathPersistError};
 
-pub use folder::{folder_of, open_own, remove_if_there, sync_file, sync_folder};
+pub use folder::{folder_of, open_own, open_to_read, remove_if_there, sync_file, sync_folder};
 pub use whole_folder::{AtomicFolder, remove_all_leftovers};
 
 /// Start of the names under which files are written; one that is left was written by a process that

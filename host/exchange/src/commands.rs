@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::guest_limit::text_cost;
 use domain::order::OrderTrigger;
 use domain::{
     InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, OrderModify, OrderRecord, OrderRequest,
@@ -283,7 +284,7 @@ impl Exchange {
 
     /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
-        self.count_rejected(number, rejection.text.len());
+        self.count_rejected(number, text_cost(&rejection.text));
         let record = &self.orders[number].record;
         if record.origin == Origin::Client && record.venue_order_id.is_none() {
             // The venue does not have it, so a person may mend the order and send it (specification 4, P11, P21).
@@ -296,8 +297,8 @@ impl Exchange {
 
     fn count_rejected(&mut self, number: OrderIx, reason: usize) {
         let request = &self.orders[number].record.request;
-        let tags: usize = request.tags.iter().map(|tag| tag.len()).sum();
-        let texts = (request.client_order_id.len() + tags + reason) as u64;
+        let tags: usize = request.tags.iter().map(|tag| text_cost(tag)).sum();
+        let texts = (text_cost(request.client_order_id.as_str()) + tags + reason) as u64;
         if origin_of(number) == Origin::Strategy {
             self.rejected_bytes += REJECTED_ORDER_BYTES + TEXT_COPIES * texts;
         }

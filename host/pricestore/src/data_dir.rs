@@ -129,7 +129,7 @@ impl DataDir {
     ///
     /// Returns the system's error, or one that says that the file holds something else.
     pub fn current(&self) -> io::Result<Option<u64>> {
-        let file = match fs::File::open(self.current_file()) {
+        let file = match atomic_file::open_to_read(&self.current_file()) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

@@ -1,7 +1,6 @@
 //! How complete the published daily prices are, as the update job tells those who read them.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 
 use domain::{JstDate, holidays};
@@ -105,7 +104,7 @@ impl DatasetStatus {
     /// # Errors
     /// When the file cannot be read or is not what a job of this version writes.
     pub fn load(data: &DataDir) -> io::Result<Option<Self>> {
-        let file = match File::open(data.update_folder().join(NAME)) {
+        let file = match atomic_file::open_to_read(&data.update_folder().join(NAME)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

@@ -8,7 +8,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::{self, Read};
 use std::time::UNIX_EPOCH;
 
@@ -128,7 +128,7 @@ impl Generation {
     /// # Errors
     /// When the file cannot be read, is too large or is not what it has to be.
     pub fn load(data: &DataDir) -> io::Result<Option<Self>> {
-        let file = match File::open(data.generation_file()) {
+        let file = match atomic_file::open_to_read(&data.generation_file()) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

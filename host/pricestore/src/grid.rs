@@ -167,7 +167,7 @@ impl std::fmt::Debug for Grid {
 /// header is read.
 pub fn content_of(path: &Path) -> Result<u64, GridFault> {
     let mut header = Vec::new();
-    let file = std::fs::File::open(path).map_err(GridFault::Unreadable)?;
+    let file = atomic_file::open_to_read(path).map_err(GridFault::Unreadable)?;
     let most = format::HEADER_BYTES as u64;
     file.take(most).read_to_end(&mut header).map_err(GridFault::Unreadable)?;
     let short = || GridFault::Damaged(format!("it has only {} bytes", header.len()));

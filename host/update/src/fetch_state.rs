@@ -21,7 +21,7 @@ pub struct FetchState {
     /// Days that the user has accepted as the vendor has them: closed by its calendar alone, or withdrawn (rules D9,
     /// D10 and C12 of the job).
     pub settled: BTreeSet<JstDate>,
-    /// Days of the last weeks that the user has accepted by their date, whatever is strange about them; and days
+    /// Days that the user has accepted by their date, whatever is strange about them; and days
     /// without rows that are closed by the user's word (rules D12, E13, S1, S2, Z1 to Z4 and Z6 of the job).
     pub accepted: BTreeSet<JstDate>,
     /// Published days of the last weeks of which an answer was refused, and none was taken since (rule Z4 of the job).

@@ -52,7 +52,7 @@ mod report;
 /// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored, or none at all where over 1 % of them are the vendor's, or all, and `--accept` has not named the day since it had some | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
 /// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three; without a list, new and not complete by C2, of issues that the day of C2 does not have, or had again, of issues that neither it nor the days beside it nor the nearest list have | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
 /// | E2 `one yen` | with over half of its priced issues, at least 30, at a close of 1 yen | odd, as above |
-/// | E3 `repeated` | with over a tenth of its traded issues, at least 30, with the prices and the volume, or with four prices that moved, of one of the ten complete days before it or of the one after it; or with the closes of over 40 % of them, at least 30, of the complete day up to 14 days before it; or new, with over a tenth of its traded issues, at least 30, as a complete day of long before it that has the four prices of three of 50 issues all over the market. A run over 60 days looks for the last only among the ten days | odd, as above |
+/// | E3 `repeated` | with over a tenth of its traded issues, at least 30, with the prices and the volume, or with four prices that moved, of one of the ten complete days before it or of the one after it; or with the closes of over 40 % of them, at least 30, of the complete day up to 14 days before it; or new, or published with other prices for over a tenth of its issues before, with over a tenth of its traded issues, at least 30, as any other complete day that has the four prices of three of 50 issues all over the market. Of new days a run over 60 days does not look for the last | odd, as above |
 /// | E4 `no volume` | with prices of at least 30 issues, of which under 90 % have a volume | odd, as above |
 /// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
 /// | E6 `impossible` | published, and given other prices for over 1 % of its issues and at least three, which are beyond the daily limits around the published close as well as around that of the complete business day before it, its factor counted in, or volumes 100 times or more away from the published ones as well as from those of the complete day before it, or a factor with which its prices fit no longer | odd, as above: it stays as it was |
@@ -63,7 +63,7 @@ mod report;
 /// | E11 `far` | with rows of over 1 %, at least three, that have a price over ten times away from the last close of the ten complete days before it and over 60 yen, factors counted in; fewer of them are left out up to 1 % (Q5 of [`SourceKind`]) | odd, as above |
 /// | E12 `turnovers` | with turnovers of over 20 % of its traded issues, at least 30, that are under half of low times volume or over twice high times volume | odd, as above |
 /// | E13 | odd by E1 to E5, E8 to E12 or E16, and `--accept` names it | taken by this run, whatever is odd about it |
-/// | E14 | complete, and odd by E1 to E5, E8 to E12 or E16 as it is, because the user accepted it or an earlier version took it | an answer is taken that is odd by the same rule and of no more issues; any other odd one is not, as above |
+/// | E14 | complete, and odd by E1 to E5, E8 to E12 or E16 as it is, because the user accepted it or an earlier version took it | an answer is taken of which all that is odd is so by the same rules and of no more issues; any other odd one is not, as above |
 /// | E15 | complete, of which a whole answer comes again with rows of over 1 % of its issues, at least three, that it does not have, and without as many of those that it has | refused, as C12: both would stay |
 /// | E16 `alike` | with the four prices and the volume of another of its issues, in over 20 % of its traded issues, at least 30 | odd, as above |
 /// | Z1 `priceless` | complete, of whose rows a smaller share has a price than 95 % of that share on the complete day up to 14 days before it, so that at least 30 prices are missing; but for 2020-10-01 | published, and told as a doubt when it is had and for 20 weekdays, until `--accept` names it |
@@ -82,7 +82,7 @@ mod report;
 /// | P3 | as P2, with `--publish-incomplete`, which may name the days | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
-/// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run; of the last 20 weekdays until `--accept` names it, as S2 |
+/// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run until `--accept` names it, as S2 |
 /// | S2 | complete, of the last 20 weekdays, with over 1 % fewer rows than one of the five complete days before it, and not than those after it | told as a doubt; of days in a row the first |
 /// | S3 | the last complete one, with under 95 % of the most rows of the last 20 complete days | told as a doubt, which a slow sinking never is by S2 |
 /// | K1 | asked of a vendor that refuses the key | the run fails, whatever other sources gave; what came is stored and published |
@@ -94,7 +94,7 @@ mod report;
 /// | W1 | any, in a published file with other bytes than the job wrote, by the digest that it noted then, or else that of the generation before | published again: the file is made again, and named in the report |
 /// | W2 | as W1, where the file holds something that the job does not have | left as it is: the run fails and names the file |
 /// | W3 | any, in a published file that only has another time | left as it is |
-/// | W4 | any, in a published file of the last generation that is gone | published again: the file is made again, and named in the report |
+/// | W4 | any, in a published file that is gone | published again: the file is made again, and named in the report where the manifest of the last generation names it |
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
 /// | F2 | of a file of one day, whose month has a file with usable rows of it | taken from the month's; the other file is named |
 /// | F3 | of a file of one day, whose month has a file without | taken from the file of the day |

@@ -261,7 +261,7 @@ fn a_close_beyond_the_price_limits_is_told_to_readers() {
     let asked = serving.ask("{ dataset { doubts { date kind what } } }");
     let expected = json!([{ "date": WEDNESDAY, "kind": "strange", "what": what }]);
     assert_eq!(asked["data"]["dataset"]["doubts"], expected);
-    let metrics = tests::http::request(serving.address, "GET /metrics", &[], &[]).text();
+    let metrics = http::request(serving.address, "GET /metrics", &[], &[]).text();
     assert!(metrics.lines().any(|line| line == "kumiki_ranking_doubts 1"), "{metrics}");
 }
 
@@ -358,6 +358,38 @@ fn an_answer_that_is_otherwise_odd_than_the_accepted_day_is_refused() {
     fixture.change(|market| market.alter = Some(|row| set::<50>(row, &[("Va", json!(1_000))])));
     assert_eq!(recheck().code, 0);
     assert_eq!(rows(&fixture, turnovers), ["50"]);
+}
+
+/// E14: what is odd by an earlier rule hides nothing that is odd by a later one.
+#[test]
+fn an_accepted_oddity_hides_no_other() {
+    let fixture = with_wednesday(|row| set::<25>(row, &[("Vo", json!(0))]));
+    assert_eq!(fixture.update("--as-of 2025-12-17 --accept 2025-12-17").code, 0);
+    let closes = "SELECT sum(close), sum(turnover) FROM daily WHERE date = '2025-12-17'";
+    let before = rows(&fixture, closes);
+    let cases: [(Alter, &str); 2] = [
+        (
+            |row| {
+                set::<150>(row, &[("Va", json!(1_000))]);
+                set::<25>(row, &[("Vo", json!(0)), ("Va", json!(0))]);
+            },
+            "turnovers: those of 125 of 175 issues",
+        ),
+        (
+            |row| {
+                set::<150>(row, &["O", "H", "L", "C"].map(|name| (name, json!(116))));
+                set::<25>(row, &[("Vo", json!(0))]);
+            },
+            "repeated: 125 of the 175 issues with a volume have the closes of 2025-12-16",
+        ),
+    ];
+    for (alter, why) in cases {
+        fixture.change(|market| market.alter = Some(alter));
+        let run = fixture.update("--as-of 2025-12-17 --recheck 1");
+        assert_eq!((run.code, doubts(&run)), (3, vec!["17 refused".into()]), "{why}: {run:?}");
+        assert!(run.told.contains(why), "{why}: {}", run.told);
+        assert_eq!(rows(&fixture, closes), before, "{why}");
+    }
 }
 
 /// E14: what an earlier version published is not refused each evening because there are more rules now.

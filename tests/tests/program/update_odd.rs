@@ -285,6 +285,26 @@ fn a_day_with_the_rows_of_long_before_waits() {
     assert!(run.told.contains(why), "{}", run.told);
     fixture.change(|market| market.alter = None);
     assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+    // Nor does a published day become another one: one of long before, or the newest, which is not stored yet.
+    fixture.change(|market| {
+        market.alter = Some(|row| {
+            let day = if is_of_tuesday(row, 100) { 101 } else { 117 };
+            if ["2025-12-15", "2025-12-16"].contains(&text(&row["Date"]).as_str()) {
+                for (name, value) in [("O", day), ("H", day + 2), ("L", day - 1), ("C", day)] {
+                    row[name] = json!(value);
+                }
+            }
+        });
+        market.days.insert("20251217", 100);
+    });
+    let run = fixture.update("--as-of 2025-12-17 --recheck 3");
+    let refused = ["15 refused", "16 refused"].map(str::to_owned).to_vec();
+    assert_eq!((run.code, doubts(&run)), (3, refused), "{run:?}");
+    for day in ["2025-12-01", "2025-12-17"] {
+        let why = format!("repeated: 100 of the 100 issues with a volume have the prices of {day}");
+        assert!(run.told.contains(&why), "{why}: {}", run.told);
+    }
+    assert_eq!(fixture.published().len(), 13);
 }
 
 /// E16: a source that answers with one issue whatever it is asked for, here from the first day on.

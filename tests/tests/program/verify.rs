@@ -55,7 +55,7 @@ fn runs_that_failed_come_out_the_same() {
     let guest = |name: &str| built::test_guest(name).display().to_string();
     for (strategy, options) in [
         (guest("floods-output"), "--param flood=lines --param count=100"),
-        (guest("floods-output"), "--param flood=notes --param bytes=4000 --param count=100"),
+        (guest("floods-output"), "--param flood=note --param bytes=4000 --param count=100"),
         (guest("returns-huge-lists"), "--param count=257"),
         (guest("floods-log"), "--param line_bytes=20000"),
         // More than one call may hand over, too.
@@ -66,6 +66,8 @@ fn runs_that_failed_come_out_the_same() {
         ("sma-cross".to_owned(), "--limit instances=1"),
     ] {
         let run = format!("replay run {strategy} --data data --instrument 7203.TSE --quiet");
+        // Not the run before.
+        let _ = fs::remove_dir_all(user.path("failed"));
         let said = user.said(&format!("{run} {options} --out failed"));
         assert_eq!(said.code, 3, "{options}: {said:?}");
         let file =

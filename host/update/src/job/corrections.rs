@@ -1,5 +1,5 @@
 //! Corrections of days that readers see: prices that no exchange allows are no correction (rule E6), and rows that
-//! come issue by issue are held against the same rules as a whole answer (E2 to E6 and E8 to E11), once all of them are there.
+//! come issue by issue are held against the same rules as a whole answer (E2 to E6, E8 to E12 and E16), once all of them are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -26,9 +26,9 @@ pub(super) enum Verdict {
     Complete,
     /// It is not.
     Short,
-    /// It stays as it was, and why (rules C12, E1 to E7 and R8).
+    /// It stays as it was, and why (rules C12, E1 to E12, E15, E16 and R8).
     Refused(String),
-    /// It is not taken (rules E1 to E5).
+    /// It is not taken (rules E1 to E5, E8 to E12 and E16).
     Odd(Oddity),
 }
 
@@ -298,8 +298,6 @@ impl Job<'_> {
         self.tell_refused_days();
         self.tell_left_out_days();
         self.tell_days_of_an_outage()?;
-        let back = self.last_weeks_begin();
-        self.state.accepted.retain(|date| *date >= back || !stored.contains_key(date));
         self.tell_accepted_in_vain();
         if self.state == before { Ok(()) } else { self.save_state() }
     }

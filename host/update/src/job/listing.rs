@@ -98,9 +98,13 @@ impl Job<'_> {
 
     /// Says that a calendar is not used as a whole (rule D13).
     fn tell_calendar(&mut self, problem: &str) {
+        let date = self.options.to;
+        if self.accept(date) {
+            return;
+        }
         let what = format!("the vendor's calendar is not used: {problem}");
         let advice = "which days are open is as it was known before, else by Japan's holidays; ask the vendor";
-        let (date, kind, advice) = (self.options.to, DoubtKind::Closed, advice.to_owned());
+        let (kind, advice) = (DoubtKind::Closed, advice.to_owned());
         self.report.doubts.push(DoubtReport { date, kind, what, advice });
     }
 

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::JstDate;
 
 use super::oddity::{
-    Jump, Oddity, Range, alike, foreign, is_beside, jump, odd_rows, odd_volumes, priceless,
-    repeated, same_closes, turnovers, unlisted, volumes, without_volume,
+    Jump, Oddity, Range, alike, are_others, foreign, is_beside, jump, odd_rows, odd_volumes,
+    priceless, repeated, same_closes, turnovers, unlisted, volumes, without_volume,
 };
 use super::plan::last_weekdays;
 use super::refusal::is_too_much;
@@ -42,13 +42,15 @@ impl Job<'_> {
     ) -> Result<Option<Oddity>, UpdateError> {
         let odd = match self.odd_answer(date, rows, standard)? {
             Some(odd) => Some(odd),
-            None => self.repeated_long_ago(date, rows)?,
+            // As with lists: history is long, and all of it is looked through for each day.
+            None if self.days.len() > MASTER_DAYS_MAX => None,
+            None => self.repeated_anywhere(date, rows)?,
         };
         Ok(if odd.is_some() && self.accept_odd(date) { None } else { odd })
     }
 
-    /// What is odd about a complete day with these rows instead of the known ones; nothing where it is no odder than
-    /// with these (rule E14), or the user accepts it.
+    /// What is odd about a complete day with these rows instead of the known ones, and was not or less so with those
+    /// (rule E14); nothing where the user accepts it.
     pub(super) fn oddity_beside_known(
         &mut self,
         date: JstDate,
@@ -56,27 +58,41 @@ impl Job<'_> {
         known: &[DailyRow],
         standard: Option<&Standard>,
     ) -> Result<Option<Oddity>, UpdateError> {
-        let Some(odd) = self.odd_answer(date, rows, standard)? else { return Ok(None) };
-        let known = self.odd_answer(date, known, standard)?;
-        let is_as_known = known.is_some_and(|known| odd.is_no_odder_than(&known));
-        Ok((!is_as_known && !self.accept_odd(date)).then_some(odd))
+        let found = self.oddities(date, rows, standard)?;
+        let odd = if !found.is_empty() {
+            let known = self.oddities(date, known, standard)?;
+            found.into_iter().find(|odd| !known.iter().any(|known| odd.is_no_odder_than(known)))
+        } else if are_others(rows, known) {
+            self.repeated_anywhere(date, rows)?
+        } else {
+            None
+        };
+        Ok(odd.filter(|_| !self.accept_odd(date)))
     }
 
-    /// Whether this run's user accepts what is odd about a day; then nothing strange is told of it either. What an
-    /// earlier run's user has accepted was something else.
+    /// Whether this run's user accepts what is odd about a day; then nothing strange is told of it either.
     fn accept_odd(&mut self, date: JstDate) -> bool {
         self.accept(date) && self.accept_for_good(date)
     }
 
-    /// Whether a day has what was traded on a complete day of long before it (rule E3).
-    fn repeated_long_ago(
+    /// Whether a day has what was traded on any other complete day, also one that is on its way to the store (rule E3).
+    fn repeated_anywhere(
         &mut self,
         date: JstDate,
         rows: &[DailyRow],
     ) -> Result<Option<Oddity>, UpdateError> {
-        // As with lists: history is long, and all of it is looked through for each day.
-        if self.days.len() > MASTER_DAYS_MAX {
-            return Ok(None);
+        let found = seen(rows);
+        let mut waiting: BTreeMap<JstDate, Vec<DailyRow>> = BTreeMap::new();
+        let judged = self.judged.iter().flat_map(|(_, rows)| rows);
+        for row in self.batch.rows.values().flatten().chain(judged) {
+            if row.date != date && self.complete_rows.contains_key(&row.date) {
+                waiting.entry(row.date).or_default().push(*row);
+            }
+        }
+        let mut waiting = waiting.into_iter();
+        let odd = waiting.find_map(|(day, others)| repeated(&found, (day, &seen(&others))));
+        if odd.is_some() {
+            return Ok(odd);
         }
         let moved: Vec<&DailyRow> = rows
             .iter()
@@ -90,7 +106,6 @@ impl Job<'_> {
         let looked_for =
             (0..LOOKED_FOR_ISSUES).map(|place| *moved[(place as f64 * every) as usize]);
         let looked_for: Vec<DailyRow> = looked_for.collect();
-        let found = seen(rows);
         for day in self.store.days_with(&looked_for, LOOKED_FOR_FOUND_MIN)? {
             if day == date || !self.complete_rows.contains_key(&day) {
                 continue;
@@ -103,15 +118,25 @@ impl Job<'_> {
         Ok(None)
     }
 
-    /// The same, whatever the user accepts.
-    pub(super) fn odd_answer(
+    /// What is told first of what is odd about a day with these rows, whatever the user accepts.
+    fn odd_answer(
         &mut self,
         date: JstDate,
         rows: &[DailyRow],
         standard: Option<&Standard>,
     ) -> Result<Option<Oddity>, UpdateError> {
+        Ok(self.oddities(date, rows, standard)?.into_iter().next())
+    }
+
+    /// All that is odd about a day with these rows, in the order in which it is told.
+    fn oddities(
+        &mut self,
+        date: JstDate,
+        rows: &[DailyRow],
+        standard: Option<&Standard>,
+    ) -> Result<Vec<Oddity>, UpdateError> {
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        let odd = match standard {
+        let of_list = match standard {
             Some(Standard::Listed(listed)) => unlisted(&codes, listed),
             // Without a list those of the day before, where too few of them are there besides.
             Some(known @ Standard::Before { day, .. }) if !known.is_met(&codes, true) => {
@@ -119,38 +144,30 @@ impl Job<'_> {
             }
             _ => None,
         };
-        if odd.is_some() {
-            return Ok(odd);
-        }
-        if let Some(odd) = odd_rows(rows) {
-            return Ok(Some(odd));
-        }
+        let mut odd: Vec<Oddity> = of_list.into_iter().chain(odd_rows(rows)).collect();
         let far = self.far_rows(date, rows)?.len();
         if is_too_much(far, rows.len() as u64) {
-            return Ok(Some(Oddity::Far { issues: far as u64, of: rows.len() as u64 }));
+            odd.push(Oddity::Far { issues: far as u64, of: rows.len() as u64 });
         }
         let before = self.days_compared(date)?;
         let found = seen(rows);
         let last = before.first().copied().filter(|day| is_beside(*day, date));
         let beside = last.and_then(|day| Some((day, self.seen_days.get(day)?)));
-        if let Some(beside) = beside
-            && let Some(odd) = self.odd_beside(date, &found, beside)
-        {
-            return Ok(Some(odd));
-        }
+        odd.extend(
+            beside.map(|beside| self.odd_beside(date, &found, beside)).into_iter().flatten(),
+        );
         let after = self.complete_rows.range(date..).map(|(day, _)| *day).find(|day| *day != date);
         self.look_up(after.as_slice())?;
         for day in before.into_iter().chain(after) {
             let others = self.seen_days.get(day);
-            if let Some(odd) = others.and_then(|others| repeated(&found, (day, others))) {
-                return Ok(Some(odd));
-            }
+            odd.extend(others.and_then(|others| repeated(&found, (day, others))));
         }
         // Whole rows of another day have its closes too, and what is wrong with prices or volumes makes turnovers
         // wrong: that is told first.
         let beside = last.and_then(|day| Some((day, self.seen_days.get(day)?)));
-        let closes = beside.and_then(|beside| same_closes(&found, beside));
-        Ok(closes.or_else(|| turnovers(rows)).or_else(|| alike(rows)))
+        odd.extend(beside.and_then(|beside| same_closes(&found, beside)));
+        odd.extend(turnovers(rows).into_iter().chain(alike(rows)));
+        Ok(odd)
     }
 
     /// What is odd about a day beside the complete day before it (rules E8 to E10).
@@ -159,16 +176,16 @@ impl Job<'_> {
         date: JstDate,
         found: &SeenDay,
         beside: (JstDate, &SeenDay),
-    ) -> Option<Oddity> {
+    ) -> Vec<Oddity> {
         // Nothing was traded then (rule C8).
-        let priceless = || priceless(found, beside, ODD_PRICED_PERCENT_MIN).map(Oddity::Priceless);
-        let priceless = (!is_day_without_trading(date)).then(priceless).flatten();
+        let priceless = priceless(found, beside, ODD_PRICED_PERCENT_MIN).map(Oddity::Priceless);
+        let priceless = priceless.filter(|_| !is_day_without_trading(date));
         // After a missing day limits are around closes that nobody knows, and each may be wider.
         let days = self.business_days(beside.0, date);
         let range = Range::Daily { times: if days > 1 { 2 * days } else { 1 } };
-        let jump = || jump(found, beside, range, self.is_young(date)).filter(Jump::is_odd);
-        let volumes = || odd_volumes(found, beside).map(Oddity::Volumes);
-        priceless.or_else(|| jump().map(Oddity::Jump)).or_else(volumes)
+        let jump = jump(found, beside, range, self.is_young(date)).filter(Jump::is_odd);
+        let volumes = odd_volumes(found, beside).map(Oddity::Volumes);
+        priceless.into_iter().chain(jump.map(Oddity::Jump)).chain(volumes).collect()
     }
 
     /// Tells what is strange about a day with these rows that is complete (rules Z1 to Z3 and Z6), beside the complete

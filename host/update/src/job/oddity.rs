@@ -73,8 +73,18 @@ impl Oddity {
     /// Whether a day that is odd so is odd by the same rule as another, and of no more issues: it is as one that was
     /// taken (rule E14).
     pub(super) fn is_no_odder_than(&self, known: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(known)
-            && self.issues() <= known.issues()
+        let is_same_rule = match (self, known) {
+            (
+                Self::Repeated { .. } | Self::SameCloses { .. },
+                Self::Repeated { .. } | Self::SameCloses { .. },
+            )
+            | (
+                Self::Unlisted { .. } | Self::Foreign { .. },
+                Self::Unlisted { .. } | Self::Foreign { .. },
+            ) => true,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(known),
+        };
+        is_same_rule && self.issues() <= known.issues()
     }
 }
 
@@ -271,23 +281,35 @@ pub(super) fn alike(rows: &[DailyRow]) -> Option<Oddity> {
 }
 
 /// What is odd about the rows of a day by themselves (rules E2, E4 and E5).
-pub(super) fn odd_rows(rows: &[DailyRow]) -> Option<Oddity> {
+pub(super) fn odd_rows(rows: &[DailyRow]) -> Vec<Oddity> {
+    let mut odd = Vec::new();
     let count =
         |is_so: &dyn Fn(&DailyRow) -> bool| rows.iter().filter(|row| is_so(row)).count() as u64;
     let is_many = |issues: u64| issues >= ODD_DAY_ISSUES_MIN;
     let priced = count(&|row| row.close.is_some());
     let one_yen = count(&|row| row.close == Some(Price::from_yen(1)));
     if is_many(one_yen) && one_yen * 2 > priced {
-        return Some(Oddity::OneYen { issues: one_yen, of: priced });
+        odd.push(Oddity::OneYen { issues: one_yen, of: priced });
     }
     let with_volume = count(&|row| row.volume.is_some_and(|volume| volume > 0));
     if is_many(priced) && with_volume * 100 < priced * VOLUME_PERCENT_MIN {
-        return Some(Oddity::NoVolume { issues: priced, with: with_volume });
+        odd.push(Oddity::NoVolume { issues: priced, with: with_volume });
     }
     let split = count(&|row| row.adjustment_factor.is_some_and(|factor| factor != 1.0));
     let of = rows.len() as u64;
-    let is_odd = is_many(split) && split * 100 > of * SPLITS_PERCENT_MAX;
-    is_odd.then_some(Oddity::Splits { issues: split, of })
+    if is_many(split) && split * 100 > of * SPLITS_PERCENT_MAX {
+        odd.push(Oddity::Splits { issues: split, of });
+    }
+    odd
+}
+
+/// Whether so many rows have other prices than known ones of the same issues that the day may be another one.
+pub(super) fn are_others(rows: &[DailyRow], known: &[DailyRow]) -> bool {
+    let known: BTreeMap<IssueCode, [Option<Price>; 4]> =
+        known.iter().map(|row| (row.code, row.prices())).collect();
+    let is_other = |row: &&DailyRow| known.get(&row.code).is_some_and(|one| *one != row.prices());
+    let others = rows.iter().filter(is_other).count() as u64;
+    others >= ODD_DAY_ISSUES_MIN && others * 100 > rows.len() as u64 * REPEATED_PERCENT_MAX
 }
 
 /// Prices without a volume of over 1 % of the priced issues (rule Z6).
@@ -451,6 +473,10 @@ mod tests {
             row
         };
         (0..count).map(row).collect()
+    }
+
+    fn odd_rows(rows: &[DailyRow]) -> Option<Oddity> {
+        super::odd_rows(rows).first().copied()
     }
 
     #[test]
