@@ -1,6 +1,7 @@
 //! What is published together, found again, and told from anything else.
 
 use std::fs;
+use std::fs::File;
 
 use marketdata::sample::daily::DailySample;
 
