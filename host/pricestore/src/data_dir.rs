@@ -129,16 +129,17 @@ impl DataDir {
     ///
     /// Returns the system's error, or one that says that the file holds something else.
     pub fn current(&self) -> io::Result<Option<u64>> {
+        let unreadable = |error: io::Error| {
+            let text = format!("rank/CURRENT cannot be read ({error}); {CURRENT_REMEDY}");
+            io::Error::new(error.kind(), text)
+        };
         let file = match atomic_file::open_to_read(&self.current_file()) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+            Err(error) => return Err(unreadable(error)),
         };
         let mut bytes = Vec::new();
-        file.take(CURRENT_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| {
-            let text = format!("rank/CURRENT cannot be read ({error}); {CURRENT_REMEDY}");
-            io::Error::new(error.kind(), text)
-        })?;
+        file.take(CURRENT_BYTES_MAX).read_to_end(&mut bytes).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&bytes);
         let number = text.trim_end().parse::<u64>().ok();
         let number = number.filter(|number| *number <= SNAPSHOT_NUMBER_MAX).ok_or_else(|| {
