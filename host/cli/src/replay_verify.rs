@@ -7,6 +7,7 @@ use atomic_file::AtomicFolder;
 use replay::RequestError;
 use replay::strategies::Strategies;
 use replay::verify::{Difference, OtherFiles, Verification, VerifyError, VerifyRequest};
+use results::output::REPORT_FILE;
 use serde_json::json;
 
 use crate::Ending;
@@ -15,8 +16,6 @@ use crate::interrupt::Interrupt;
 use crate::paths;
 use crate::replay_run::{self, Screen};
 
-/// What is made from the files of a run's folder, and is not compared.
-const NOT_COMPARED: &str = "report.html";
 /// Letters of a value that are shown: a whole table of rules in a line helps nobody.
 const SHOWN_LETTERS_MAX: usize = 200;
 
@@ -49,9 +48,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
     match args.format {
         Format::Table => print_table(&found, &args.data),
         Format::Json => {
-            let not_compared = [NOT_COMPARED];
             let told = json!({
-                "verdict": verdict(&found), "found": found, "not_compared": not_compared,
+                "verdict": verdict(&found), "found": found, "not_compared": [REPORT_FILE],
             });
             println!("{told:#}");
         }
@@ -97,7 +95,7 @@ fn print_table(found: &Verification, data: &Path) {
         println!("again, {path} calls, window 1: NOT THE SAME");
         print_differences(&run.differences);
     }
-    println!("{NOT_COMPARED} is made from the other files, and was not compared");
+    println!("{REPORT_FILE} is made from the other files, and was not compared");
     if let Some(OtherFiles { names, more }) = &found.others
         && !names.is_empty()
     {

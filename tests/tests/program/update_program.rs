@@ -112,11 +112,15 @@ pub(crate) fn checked_reports(folder: &Path) -> usize {
     checked.count()
 }
 
+/// A number that no other code of so many letters has, as long as they are near each other.
+pub(crate) fn own_number(code: &str) -> u32 {
+    code.bytes().fold(0, |number, byte| (number * 10 + u32::from(byte)) % 997)
+}
+
 /// A row of the vendor's, with a volume that no other issue of the day has.
 pub(crate) fn vendor_row(date: &str, code: &str, close: u32) -> Value {
-    let own = code.bytes().fold(0, |number, byte| (number * 10 + u32::from(byte)) % 997);
     json!({ "Date": date, "Code": code, "O": close, "H": close + 2, "L": close - 1, "C": close,
-            "Vo": 100 * close + own, "Va": f64::from(100 * close * close) + 0.5, "AdjFactor": 1.0 })
+            "Vo": 100 * close + own_number(code), "Va": f64::from(100 * close * close) + 0.5, "AdjFactor": 1.0 })
 }
 
 /// Three days of two issues, a holiday on Thursday, and a public source for the rest.

@@ -10,7 +10,7 @@ use pricestore::DataDir;
 
 use crate::daily_market::{issue_beside, table};
 use crate::update_days::{Fixture, Market, Run, dashed, days, text};
-use crate::update_program::{checked_reports, command, daily_files, query, sql, texts};
+use crate::update_program::{checked_reports, command, daily_files, own_number, query, sql, texts};
 
 /// The secret part of the web broker's virtual addresses.
 const SESSION: &str = "session-of-a-day-57110815";
@@ -27,7 +27,7 @@ fn others(path: &str) -> String {
 
 /// A volume that no other issue has.
 fn volume(code: &str) -> u32 {
-    code.bytes().take(4).fold(0, |number, byte| (number * 10 + u32::from(byte)) % 997) + 7_000
+    7_000 + own_number(&code[..4])
 }
 
 /// The public source, at 999 yen.

@@ -40,7 +40,7 @@ impl Job<'_> {
         rows: &[DailyRow],
         standard: Option<&Standard>,
     ) -> Result<Option<Oddity>, UpdateError> {
-        let odd = match self.odd_answer(date, rows, standard)? {
+        let odd = match self.oddities(date, rows, standard)?.into_iter().next() {
             Some(odd) => Some(odd),
             // As with lists: history is long, and all of it is looked through for each day.
             None if self.days.len() > MASTER_DAYS_MAX => None,
@@ -102,9 +102,8 @@ impl Job<'_> {
             return Ok(None);
         }
         // All over the market: a part of it may be of that day.
-        let every = moved.len() as f64 / LOOKED_FOR_ISSUES as f64;
         let looked_for =
-            (0..LOOKED_FOR_ISSUES).map(|place| *moved[(place as f64 * every) as usize]);
+            (0..LOOKED_FOR_ISSUES).map(|place| *moved[place * moved.len() / LOOKED_FOR_ISSUES]);
         let looked_for: Vec<DailyRow> = looked_for.collect();
         for day in self.store.days_with(&looked_for, LOOKED_FOR_FOUND_MIN)? {
             if day == date || !self.complete_rows.contains_key(&day) {
@@ -118,17 +117,7 @@ impl Job<'_> {
         Ok(None)
     }
 
-    /// What is told first of what is odd about a day with these rows, whatever the user accepts.
-    fn odd_answer(
-        &mut self,
-        date: JstDate,
-        rows: &[DailyRow],
-        standard: Option<&Standard>,
-    ) -> Result<Option<Oddity>, UpdateError> {
-        Ok(self.oddities(date, rows, standard)?.into_iter().next())
-    }
-
-    /// All that is odd about a day with these rows, in the order in which it is told.
+    /// All that is odd about a day with these rows, whatever the user accepts, in the order in which it is told.
     fn oddities(
         &mut self,
         date: JstDate,

@@ -24,13 +24,13 @@ pub(super) fn between(
     connection.prepare(&rows)?.query_map([], row)?.collect()
 }
 
-/// The days on which at least so many of these issues have the four prices that are given, ascending. Rows without one
-/// of them are looked for nowhere.
+/// The days on which at least so many of these issues have the four prices that are given, ascending. A row that
+/// lacks one of them counts for no day.
 pub(super) fn days_with(
     connection: &Connection,
     rows: &[DailyRow],
     count_min: u64,
-) -> duckdb::Result<Vec<String>> {
+) -> duckdb::Result<Vec<JstDate>> {
     let wanted: Vec<String> = rows
         .iter()
         .filter_map(|row| {
@@ -55,7 +55,16 @@ pub(super) fn days_with(
            GROUP BY date HAVING count(*) >= {count_min} ORDER BY date",
         wanted.join(", ")
     );
-    column(connection, &days)
+    dates(connection, &days)
+}
+
+/// What a query for one column of dates, as texts, gives.
+pub(super) fn dates<C: FromIterator<JstDate>>(
+    connection: &Connection,
+    sql: &str,
+) -> duckdb::Result<C> {
+    let dates: Vec<String> = column(connection, sql)?;
+    dates.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery)).collect()
 }
 
 /// A row, in the order of the table's columns. What does not tell its source is the vendor's.

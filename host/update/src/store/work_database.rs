@@ -118,9 +118,7 @@ impl WorkDatabase {
         let days = format!(
             "SELECT DISTINCT date::VARCHAR FROM work.daily WHERE date >= DATE '{from}' AND {condition}"
         );
-        let days: Vec<String> = column(&self.connection, &days).map_err(failed)?;
-        let days = days.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
-        days.collect::<Result<_, _>>().map_err(failed)
+        rows::dates(&self.connection, &days).map_err(failed)
     }
 
     /// Whether everything that is stored was published. A job that was killed after it stored rows
@@ -233,9 +231,7 @@ impl PriceStore for WorkDatabase {
 
     fn days_with(&mut self, rows: &[DailyRow], count_min: u64) -> Result<Vec<JstDate>, StoreError> {
         let failed = |error| StoreError::database("look for the prices of a day")(error);
-        let days = rows::days_with(&self.connection, rows, count_min).map_err(failed)?;
-        let days = days.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
-        days.collect::<Result<_, _>>().map_err(failed)
+        rows::days_with(&self.connection, rows, count_min).map_err(failed)
     }
 
     fn store_listed(&mut self, lists: &ListedHistory) -> Result<(), StoreError> {

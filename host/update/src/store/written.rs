@@ -175,8 +175,9 @@ fn gone_files(
     let is_noted = |path: &String| noted.iter().any(|file| file.path == *path);
     let all = before.into_iter().flat_map(Generation::all_files).map(|file| file.path.clone());
     let gone = all.filter(|path| {
-        let is_there = data.path().join(path).symlink_metadata().is_ok();
-        !is_there && (!path.starts_with("rank/") || current.is_none()) && is_noted(path)
+        !split::is_there(&data.path().join(path))
+            && (!path.starts_with("rank/") || current.is_none())
+            && is_noted(path)
     });
     Ok(gone.collect())
 }
