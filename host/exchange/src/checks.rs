@@ -128,6 +128,19 @@ impl Exchange {
         self.check_round_trip(&order.record.request, order.record.ts_submitted, money, selling)
     }
 
+    /// The same of an open order that needs more money than is reserved for it, because its worst prices
+    /// have changed.
+    pub(crate) fn round_trip_rejection_again(&self, number: OrderIx, now: TsNanos) -> Check {
+        let order = &self.orders[number];
+        let needed = self.money_needed(OpenPart::of(order)).unwrap_or_default();
+        if needed <= order.reserved {
+            return Ok(());
+        }
+        let left = self.account.free_cash() + order.reserved - needed;
+        let selling = self.market_of(number).selling;
+        self.check_round_trip(&order.record.request, now, OrderMoney { needed, left }, selling)
+    }
+
     /// Limit and trigger price stand inside the day's range, where one is known.
     pub(crate) fn check_range(&self, request: &OrderRequest) -> Check {
         let range = &self.markets[usize::from(request.instrument.0)].range;

@@ -255,12 +255,12 @@ impl Exchange {
             self.orders[number].worst = worst;
         }
         let before = &self.orders[number].record.request;
-        // More shares, another price or trigger lose the place in time; fewer shares keep it.
+        // More shares, another price or trigger lose the place in time; fewer shares and another date keep it.
         let keeps_place = changed.price == before.price
             && changed.trigger_price == before.trigger_price
             && changed.quantity <= before.quantity;
         let is_at_exchange = self.orders[number].standing != Standing::Nowhere;
-        let must_move = is_at_exchange && (!keeps_place || change.expire_time.is_some());
+        let must_move = is_at_exchange && !keeps_place;
         if must_move {
             self.leave_book(number);
         }
@@ -279,6 +279,8 @@ impl Exchange {
         });
         if must_move {
             self.enter(number, now);
+        } else if is_at_exchange && change.expire_time.is_some() {
+            self.move_end_of_date(number);
         }
     }
 

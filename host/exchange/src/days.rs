@@ -189,6 +189,14 @@ impl Exchange {
         self.orders[number].expiry = Some(key);
     }
 
+    /// A GTD order has another date, and stays where it stands.
+    pub(crate) fn move_end_of_date(&mut self, number: OrderIx) {
+        if let Some(before) = self.orders[number].expiry.take() {
+            self.schedule.remove(&before);
+        }
+        self.schedule_end_of_date(number);
+    }
+
     /// Ends an order whose time is over; the reason is its time in force unless another is given.
     pub(crate) fn expire(&mut self, number: OrderIx, now: TsNanos, why: Option<&'static str>) {
         let record = &mut self.orders[number].record;

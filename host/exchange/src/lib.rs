@@ -44,6 +44,7 @@ pub use round_trips::round_trips_words;
 pub use rules::{NOT_MODELLED, RULES};
 
 use book::Book;
+use matching::OffGrid;
 use order::{OrderIx, ScheduleKey};
 use price_range::{PriceRange, RangeNotes};
 use round_trips::RoundTrips;
@@ -82,6 +83,8 @@ struct Market {
     splits_known: bool,
     /// The last split, and when it was taken in.
     split: Option<(TsNanos, Adjustment)>,
+    /// Fills of market prices that are off the grid.
+    off_grid: OffGrid,
 }
 
 /// The exchange: takes commands, takes trades of the market, tells the events of orders.
@@ -133,6 +136,7 @@ impl Exchange {
             over: TsNanos::default(),
             splits_known: false,
             split: None,
+            off_grid: OffGrid::default(),
         };
         Self {
             model,
@@ -176,6 +180,14 @@ impl Exchange {
     #[inline]
     pub const fn take_reserved_again(&mut self) -> bool {
         std::mem::replace(&mut self.has_reserved_again, false)
+    }
+
+    /// Instruments with fills of market prices that their tick table does not have, each in a line: where the
+    /// table does not fit the data, neither do slippage, limits and the day's range.
+    #[must_use]
+    pub fn tick_warnings(&self) -> Vec<String> {
+        let line = |market: &Market| market.off_grid.line(&market.instrument);
+        self.markets.iter().filter_map(line).collect()
     }
 
     /// The days whose price range a trade has left so far, each in a line.

@@ -8,7 +8,9 @@ mod look_ahead;
 
 use domain::market::Trade;
 use domain::order::OrderTrigger;
-use domain::{Fill, Money, OrderEventKind, OrderSide, Price, Quantity, TsNanos};
+use domain::{
+    Fill, Instrument, Money, OrderEventKind, OrderSide, Price, Quantity, TickTable, TsNanos,
+};
 
 use crate::auction::Auction;
 use crate::book::ParticipationBudget;
@@ -20,6 +22,35 @@ use crate::{Exchange, numbered};
 pub(crate) struct FillPrices {
     pub(crate) last: Price,
     pub(crate) market: Price,
+}
+
+/// Fills of market prices that are off the grid of the instrument's tick table.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OffGrid {
+    count: u64,
+    /// The first such price, and the table of its day.
+    first: Option<(Price, TickTable)>,
+}
+
+impl OffGrid {
+    fn note(&mut self, market_price: Price, ticks: TickTable) {
+        if !ticks.is_aligned(market_price) {
+            self.count += 1;
+            self.first.get_or_insert((market_price, ticks));
+        }
+    }
+
+    /// What to tell of an instrument at the end; nothing where every price was on the grid.
+    pub(crate) fn line(&self, instrument: &Instrument) -> Option<String> {
+        let (price, ticks) = self.first?;
+        let (id, count) = (&instrument.id, self.count);
+        let fills = if count == 1 { "1 fill is" } else { &*format!("{count} fills are") };
+        Some(format!(
+            "TICKS: {id}: {fills} of market prices that the tick table `{ticks}` does not have, the first at \
+             {price}: slippage, limits and the day's range do not fit this data either; \
+             give the right table with --ticks or in instruments.csv"
+        ))
+    }
 }
 
 impl Exchange {
@@ -159,13 +190,15 @@ impl Exchange {
         self.enter_book(number);
     }
 
-    /// F2: the print and the slippage, inside the day's range; for a limit order never past its
-    /// limit, and none once the print itself is past it.
+    /// F2: the print and the slippage, inside the day's range and never better than the print; for a limit
+    /// order never past its limit, and none once the print itself is past it.
     pub(crate) fn taker_price(&self, number: OrderIx, print: Price) -> Option<Price> {
         let order = &self.orders[number];
         let market = self.market_of(number);
         let steps = i64::from(self.model.slippage_ticks) * order.record.request.side.sign();
         let slipped = order.worst.clamp(market.instrument.ticks.moved(print, steps));
+        // Ticks that do not fit the prices may have no price of the day beyond the print.
+        let slipped = if order.is_buy() { slipped.max(print) } else { slipped.min(print) };
         match order.record.request.price {
             None => Some(slipped),
             Some(limit) if order.is_buy() => (print <= limit).then(|| slipped.min(limit)),
@@ -240,6 +273,8 @@ impl Exchange {
         order.record.commission += fee;
         let done = order.record.leaves().is_zero();
         self.note_round_trip(number, price, quantity, fee);
+        let market = self.market_mut(number);
+        market.off_grid.note(prices.market, market.instrument.ticks);
         self.account.book(instrument, side, price, quantity, fee);
         self.our_volume += quantity;
         self.release_filled(number, quantity);

@@ -93,10 +93,11 @@ impl PriceRange {
     }
 }
 
-/// The usual range around the lowest and the highest price seen.
+/// The usual range around the lowest and the highest price seen. Both are inside, also where the ticks are
+/// so coarse that the grid has no price beyond them.
 fn usual(low: Price, high: Price, ticks: TickTable) -> DailyLimits {
     let around = |price| DailyLimits::around(price).aligned(ticks);
-    DailyLimits { low: around(low).low, high: around(high).high }
+    DailyLimits { low: around(low).low.min(low), high: around(high).high.max(high) }
 }
 
 impl Market {
@@ -196,10 +197,15 @@ impl Exchange {
         }
     }
 
-    /// Checks the cash of an open order whose worst prices have changed, and holds back what is needed
-    /// now. Tells whether it goes on.
+    /// Checks the cash of an open order whose worst prices have changed, also against the money of same-day
+    /// round trips (F11), and holds back what is needed now. Tells whether it goes on.
     pub(crate) fn reserve_again(&mut self, number: OrderIx, now: TsNanos) -> bool {
         if let Err(rejection) = self.check_cash_again(number) {
+            self.reject(number, now, rejection);
+            return false;
+        }
+        if let Err(rejection) = self.round_trip_rejection_again(number, now) {
+            self.round_trips_rejected += 1;
             self.reject(number, now, rejection);
             return false;
         }

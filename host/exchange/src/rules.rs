@@ -21,8 +21,9 @@ pub const RULES: [(&str, &str); 18] = [
     (
         "F2",
         "A market order fills from the first such trade on, at the trade's price plus the slippage \
-         (minus for a sell), in steps of the tick table and never outside the day's price limits; in \
-         an auction at the auction's price.",
+         (minus for a sell), in steps of the tick table and never outside the day's price limits or \
+         better than the trade; in an auction at the auction's price. Fills of market prices that the \
+         tick table does not have are counted and told with the results (TICKS).",
     ),
     (
         "F3",
@@ -41,7 +42,7 @@ pub const RULES: [(&str, &str); 18] = [
          (F3). So where the market jumps over a limit inside a session, the order fills at its \
          limit, a price that nobody else may have traded, and no better; in an auction it fills at \
          the auction's price. A change of price or trigger, or more shares, loses the place in \
-         time.",
+         time; fewer shares or another date keep it.",
     ),
     (
         "F5",
@@ -87,7 +88,7 @@ pub const RULES: [(&str, &str); 18] = [
          rejected (NO_REFERENCE_PRICE). A trade outside the limits widens them to four times on that \
          side, from that trade on; one outside of those too shows that the close was no base, and the \
          day goes on without limits. Whenever the worst price of open orders changes, their cash is \
-         checked again. Limit prices off the tick grid are rounded to it, away from the market; \
+         checked again, F11 with it. Limit prices off the tick grid are rounded to it, away from the market; \
          triggers likewise. Lot and price steps are those of the day: when the lot changes, open \
          orders of the issue expire before the open (LOT_CHANGE), and when the steps change those \
          whose price is none any more (TICK_CHANGE); the strategy knows those of the first day. On \

@@ -625,7 +625,8 @@ impl Run<'_> {
         let our_volume = self.exchange.our_volume();
         let mut notes = self.exchange.range_notes();
         notes.extend(self.exchange.round_trips_note());
-        let warnings = self.exchange.gap_warnings();
+        let mut warnings = self.exchange.gap_warnings();
+        warnings.extend(self.exchange.tick_warnings());
         self.exchange.into_orders().iter().for_each(|order| self.recorder.order(order));
         let recorded = self.recorder.finish();
         let totals = RunTotals {

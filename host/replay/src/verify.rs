@@ -16,7 +16,7 @@ use domain::{GuestLimit, InstrumentId, Money, TsNanos};
 use exchange::ExecutionModel;
 use results::output::{
     AUDIT_FILE, COMMANDS_FILE, InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, ReadError,
-    commands, read_json_text,
+    commands, json, read_json_text,
 };
 use results::{RunStatus, WallClock};
 use sandbox::{CallPath, Limits, StrategyModule};
@@ -521,7 +521,7 @@ fn inputs_changed(
 /// Whether a manifest's text is another one than its values give: a field that is there twice, or
 /// spaces, are not what the program writes.
 fn reworded(was: &str, manifest: &Value) -> Vec<Difference> {
-    let is = format!("{manifest:#}\n");
+    let is = json::text(manifest);
     let told =
         |text: &str| format!("{} bytes, xxh3_64 {:016x}", text.len(), xxh3_64(text.as_bytes()));
     let difference = || Difference {

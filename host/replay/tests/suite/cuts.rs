@@ -47,8 +47,9 @@ fn cutting_the_data_after_any_instant_changes_nothing_before_it() {
         if !has_both {
             continue;
         }
-        let (all, _) = case.run(&whole, &cache);
-        let (mut known, last) = case.run(&part, &cache);
+        let whole = case.run(&whole, &cache);
+        let part = case.run(&part, &cache);
+        let (all, mut known, last) = (whole.events, part.events, part.last);
         // A bar that the cut has made incomplete ends after it.
         known.retain(|event| event.ts_event <= until);
         let what = format!(
@@ -67,6 +68,16 @@ fn cutting_the_data_after_any_instant_changes_nothing_before_it() {
         let last = last.min(until);
         let early = all[known.len()..].iter().find(|event| event.ts_event < last);
         assert!(early.is_none(), "{what}: {early:?} is missing");
+        // A minute is over once there is a row after it.
+        let over = |rows: Vec<(TsNanos, String)>| {
+            rows.into_iter().filter(|(ts, _)| *ts < last).collect::<Vec<_>>()
+        };
+        let (rows, rows_of_all) = (over(part.rows), over(whole.rows));
+        let same = rows.iter().zip(&rows_of_all).position(|(one, other)| one != other);
+        if let Some(place) = same {
+            panic!("{what}: {:?} is {:?} with the rest", rows[place], rows_of_all[place]);
+        }
+        assert_eq!(rows.len(), rows_of_all.len(), "{what}");
         compared += known.len();
         fills +=
             known.iter().filter(|event| format!("{:?}", event.kind).contains("Filled")).count();

@@ -1,7 +1,7 @@
 //! Rule F7's prices: base price, daily range, reserves and ticks, from nothing but what has traded before.
 
 use crate::common::{Market, Script, changed, limit, lives, market, run, stop, told, until};
-use domain::{InstrumentIx, JstDate, Money, OrderSide, Quantity, TickTable, TimeInForce};
+use domain::{InstrumentIx, JstDate, Money, OrderSide, Price, Quantity, TickTable, TimeInForce};
 use replay::{ReplayOptions, UnitChange};
 
 use OrderSide::{Buy, Sell};
@@ -258,4 +258,42 @@ fn f7_a_sale_needs_no_reference_that_a_holding_has_not() {
         told(&trades, script, &unknown(|_| {})),
         ["O-1 FILLED 100@1000.5 t=2", "O-2 FILLED 100@1002 t=4"]
     );
+}
+
+#[test]
+fn f2_ticks_that_do_not_fit_the_prices_make_no_fill_better_than_the_market_and_are_told() {
+    let trades = (1..=8).fold(Market::default(), |market, second| {
+        market.trade(6, f64::from(second), if second % 2 == 0 { "2990" } else { "2995" }, 1_000)
+    });
+    for yen in [7, 300, 700, 2_000, 3_001, 10_000, 1_000_000] {
+        for base in [None, Some(Price::from_yen(2_990)), Some(Price::from_yen(2_000))] {
+            let options = changed(|options| {
+                options.instruments[0].ticks = TickTable::Fixed(Price::from_yen(yen));
+                options.base_prices = vec![base];
+                options.model.slippage_ticks = 1;
+            });
+            let script = Script::default()
+                .after(1, market("O-1", Buy, 200))
+                .after(3, market("O-2", Sell, 100))
+                .after(6, market("O-3", Sell, 100));
+            let (result, told) = run(&trades, script, &options);
+            assert_eq!(result.fills.len(), 3, "{yen}: {told:?}");
+            for fill in &result.fills {
+                let worse = fill.price.units() - fill.market_price.units();
+                assert!(worse * fill.side.sign() >= 0, "{yen}: {fill:?}");
+            }
+            let warnings = result.totals.warnings.join("; ");
+            let wanted = format!(
+                "TICKS: 7203.TSE: 3 fills are of market prices that the tick table `fixed {yen}` does not \
+                 have, the first at 2990"
+            );
+            assert!(warnings.contains(&wanted), "{warnings}");
+        }
+    }
+    let (result, _) = run(
+        &trades,
+        Script::default().after(1, market("O-1", Buy, 100)),
+        &changed(|options| options.instruments[0].ticks = TickTable::Normal),
+    );
+    assert!(result.totals.warnings.is_empty(), "{:?}", result.totals.warnings);
 }

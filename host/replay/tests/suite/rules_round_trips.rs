@@ -216,3 +216,29 @@ fn f11_an_order_for_a_later_auction_is_for_its_own_day() {
         .after(23, open(limit("O-3", Buy, 100, "1001")));
     assert_eq!(told_with(&trades, script, 100_100)[2], "O-3 FILLED 100@1000 t=0");
 }
+
+#[test]
+fn f11_holds_when_the_day_s_range_widens() {
+    // Around 500 the range ends at 600, and at 900 once a trade has left it.
+    let trades = Market::default()
+        .at_times(6, &[("09:00:00", "500", 10_000), ("09:01:00", "500", 10_000)])
+        .at_times(6, &[("09:02:00", "500", 10_000), ("09:03:00", "500", 10_000)])
+        .at_times(6, &[("14:00:00", "650", 10_000), ("15:30:00", "850", 10_000)]);
+    let close = |action| with(action, |order| order.time_in_force = TimeInForce::AtTheClose);
+    let hears = |cash: i64| {
+        let script = Script::default()
+            .after(1, limit("O-1", Buy, 1_800, "500"))
+            .after(2, market("O-2", Sell, 1_800))
+            .after(3, close(market("O-3", Buy, 100)));
+        let options = changed(|o| {
+            o.cash = Money::from_yen(cash);
+            o.base_prices = vec![Some(domain::Price::from_yen(500))];
+        });
+        told(&trades, script, &options)
+    };
+    // 900,000 yen are from shares bought today: what is beyond them pays for the order.
+    let rejected = hears(989_999);
+    is_rejected(&rejected, 2, "the order needs up to 90000 yen, and 89999 yen can pay");
+    assert!(rejected[2].ends_with("t=18000"), "when the range widens: {rejected:#?}");
+    assert_eq!(hears(990_000)[2], "O-3 FILLED 100@850 t=23400");
+}

@@ -222,6 +222,33 @@ fn f6_the_end_of_a_gtd_order_can_be_changed() {
 }
 
 #[test]
+fn f4_another_date_keeps_the_place_of_a_gtd_order() {
+    let trades = (3..=7).fold(
+        Market::default().trade(6, 1.0, "1005", 100).trade(6, 2.0, "1004", 100),
+        |market, second| market.trade(6, f64::from(second), "1000", 1_000),
+    );
+    let hears = |change: Option<OrderModify>| {
+        let script = Script::default().after(2, until(8, limit("O-1", Buy, 100, "1000")));
+        let script = match change {
+            Some(change) => script.after(4, modify(change)),
+            None => script,
+        };
+        told(&trades, script, &options()).last().unwrap().clone()
+    };
+    // Nothing trades through its limit, so it never fills; the last price is its limit when it is changed.
+    assert_eq!(hears(None), "O-1 EXPIRED END_OF_DATA t=7");
+    for day in [8, 9] {
+        let end = Some(domain::TsNanos::from_nanos(common::at(day, 0.0)));
+        let change = OrderModify { expire_time: end, ..OrderModify::default() };
+        assert_eq!(hears(Some(change)), "O-1 EXPIRED END_OF_DATA t=7");
+    }
+    // A new place is that of a new order, which is marketable now.
+    let change =
+        OrderModify { quantity: Some(domain::Quantity::new(200)), ..OrderModify::default() };
+    assert_eq!(hears(Some(change)), "O-1 FILLED 200@1000 t=5");
+}
+
+#[test]
 fn f7_orders_that_live_on_are_checked_against_each_new_day() {
     // Around 1,000 the range is 700 to 1,300; around 720 it is 570 to 870.
     let trades = Market::default()

@@ -291,7 +291,7 @@ impl Case {
     }
 
     /// Everything that happened to orders, up to the end of the data, and the last row's time.
-    pub(crate) fn run(&self, folder: &Path, cache: &Path) -> (Vec<OrderEvent>, TsNanos) {
+    pub(crate) fn run(&self, folder: &Path, cache: &Path) -> Seen {
         let request = DataRequest {
             folder: folder.to_owned(),
             cache: cache.to_owned(),
@@ -323,11 +323,25 @@ impl Case {
         let totals =
             replay(data.series.days(), &mut strategy, &options, &mut rows, &mut Unpaced).unwrap();
         let last = totals.span.map_or(TsNanos::default(), |(_, last)| last);
-        let mut events = rows.into_result(totals).order_events;
+        let result = rows.into_result(totals);
+        let positions = result.position_events.iter().map(|row| (row.ts_event, format!("{row:?}")));
+        let equity = result.equity.iter().map(|row| (row.ts_event, format!("{row:?}")));
+        let rows = positions.chain(equity).collect();
+        let mut events = result.order_events;
         let ends = |event: &OrderEvent| format!("{:?}", event.kind).contains("END_OF_DATA");
         events.truncate(events.iter().position(ends).unwrap_or(events.len()));
-        (events, last)
+        Seen { events, rows, last }
     }
+}
+
+/// What a run has seen and done.
+pub(crate) struct Seen {
+    /// What became of its orders, but for the end of the data.
+    pub(crate) events: Vec<OrderEvent>,
+    /// Positions that were opened and closed, and the account minute by minute, with their times.
+    pub(crate) rows: Vec<(TsNanos, String)>,
+    /// The last row of its data.
+    pub(crate) last: TsNanos,
 }
 
 /// Prices that walk, jump over night now and then, and leave their day's range now and then; the tick is
