@@ -28,18 +28,23 @@ pub fn module(guest: &str) -> String {
     text("strategy").replace(PLACE, &text(guest))
 }
 
-/// A strategy with one more function, which nothing calls: loops around each other, in each of which all
-/// locals change. Compilers merge every local at every loop.
+/// A function that nothing calls: loops around each other, in each of which all locals change. Compilers merge
+/// every local at every loop.
 #[must_use]
-pub fn with_loops(loops: usize, locals: usize) -> String {
+pub fn loops(loops: usize, locals: usize) -> String {
     let changes: String = (0..locals)
         .map(|local| format!("local.get {local} i32.const 1 i32.add local.set {local}\n"))
         .collect();
     let back: String = (0..loops).map(|depth| format!("local.get 0 br_if {depth}\n")).collect();
     let (begin, end) = ("loop ".repeat(loops), "end ".repeat(loops));
     let declared = "i32 ".repeat(locals);
-    let function = format!("(func (local {declared}) {begin}{changes}{back}{end})");
-    text("strategy").replace(PLACE, &function)
+    format!("(func (local {declared}) {begin}{changes}{back}{end})")
+}
+
+/// A strategy with one more function of this kind.
+#[must_use]
+pub fn with_loops(depth: usize, locals: usize) -> String {
+    with_fields(&loops(depth, locals))
 }
 
 /// The strategy with further fields.

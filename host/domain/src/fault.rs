@@ -58,6 +58,16 @@ pub enum FaultKind {
         /// Units allowed.
         allowed: u64,
     },
+    /// Its functions together cost a compiler too much.
+    #[error(
+        "has functions that cost at least {used} units to compile together; {allowed} are allowed"
+    )]
+    CompileCosts {
+        /// What was counted of them until it was too much.
+        used: u64,
+        /// Units allowed.
+        allowed: u64,
+    },
     /// It took too long in live use.
     #[error("did not answer within {allowed_ms} ms")]
     Watchdog {
@@ -115,6 +125,7 @@ impl FaultKind {
             Self::Budget { limit, allowed, .. } => Some(limit.advice(*allowed)),
             Self::CompileTime { allowed_ms } => Some(GuestLimit::Compile.advice(*allowed_ms)),
             Self::CompileCost { allowed, .. } => Some(GuestLimit::Function.advice(*allowed)),
+            Self::CompileCosts { allowed, .. } => Some(GuestLimit::Functions.advice(*allowed)),
             Self::Memory { allowed, .. } => Some(GuestLimit::Memory.advice(*allowed as u64)),
             Self::Fuel { budget, per_event } => Some(match export {
                 "advance" | "on-order-events" | "on-account-events" | "describe" | "configure"

@@ -152,14 +152,18 @@ guest_limits! {
     Parameters: "parameters", Count, 256, 1_024, "reported parameters",
         "parameters that init reports as in effect; the manifest has each of them";
     Parameter: "parameter", Bytes, 4 << 10, 16 << 10, "bytes in one reported parameter",
-        "name and JSON value of one parameter together: with 256 of them 1 MiB in the manifest";
+        "name and value of one parameter together, as JSON spells them: 256 of them are at most 2 MiB in the \
+         manifest";
     Compile: "compile", Milliseconds, 300_000, 3_600_000, "milliseconds of compiling",
         "wall time of compiling a guest before it runs for the first time; the interpreters of Python and \
          JavaScript take half a minute, everything else less than a second";
     Function: "function", Count, 1_000_000, 100_000_000, "units of compiling in one function",
-        "instructions of one function and values that are merged where its control flow meets, those of \
-         loops eight times: what compiling it takes in time and memory. The largest functions of the \
-         interpreters of Python and JavaScript have 200,000 and 430,000";
+        "instructions of one function four times, and values that are merged where its control flow meets, those \
+         of loops eight times: about 500 bytes of memory each while it is compiled. The largest functions of the \
+         interpreters of Python and JavaScript have about 680,000 each";
+    Functions: "functions", Count, 40_000_000, 1_000_000_000, "units of compiling in all functions",
+        "the same of all functions together: 3 s for each million at worst. The interpreters of Python and \
+         JavaScript have 15 and 23 million";
 }
 
 impl GuestLimit {

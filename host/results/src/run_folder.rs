@@ -12,6 +12,7 @@ use crate::output::cells::{Names, TableFile};
 use crate::output::commands::CommandLog;
 use crate::output::convert::other_forms;
 use crate::output::events::{AuditFile, AuditLog, EventLog};
+use crate::output::json;
 use crate::output::read::read_json;
 use crate::output::removable;
 use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
@@ -207,11 +208,6 @@ fn write_summary(folder: &Path, summary: &Summary, names: &Names) -> Result<(), 
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderError> {
-    let write = || -> io::Result<()> {
-        let mut writer = BufWriter::new(File::create(path)?);
-        serde_json::to_writer_pretty(&mut writer, value)?;
-        writer.write_all(b"\n")?;
-        writer.flush()
-    };
-    write().map_err(FolderError::at(path))
+    let file = File::create(path).map(BufWriter::new);
+    file.and_then(|file| json::write(file, value)).map_err(FolderError::at(path))
 }

@@ -17,7 +17,7 @@ use wasmtime::{Engine, Module};
 
 use crate::artefact::Artefact;
 use crate::cache::Code;
-use crate::complexity::{self, Costly};
+use crate::complexity::{self, Allowed, Costly};
 use crate::config::Limits;
 use crate::contract::Contract;
 use crate::error::SandboxError;
@@ -81,7 +81,7 @@ impl Compiler {
     fn compiled(&self) -> Result<Code, SandboxError> {
         check(self.contract, &self.artefact)?;
         self.check_extent()?;
-        self.check_cost(self.limits.function_cost)?;
+        self.check_cost(Allowed::of(&self.limits))?;
         code(&self.engine, self.artefact.component(), self.program.as_ref())
             .map_err(|error| not_compiled(&self.artefact, format!("{error:#}")))
     }
@@ -97,16 +97,19 @@ impl Compiler {
         }
     }
 
-    /// Holds what each function costs against a limit.
-    pub(crate) fn check_cost(&self, allowed: u64) -> Result<(), SandboxError> {
-        match complexity::costly_function(self.artefact.component(), allowed) {
-            Ok(None) => Ok(()),
-            Ok(Some(Costly { function, used })) => {
-                let kind = FaultKind::CompileCost { function, used, allowed };
-                Err(self.contract.fault(&self.artefact, kind))
+    /// Holds what its functions cost against limits.
+    pub(crate) fn check_cost(&self, allowed: Allowed) -> Result<(), SandboxError> {
+        let kind = match complexity::costly(self.artefact.component(), allowed) {
+            Ok(None) => return Ok(()),
+            Ok(Some(Costly::Function { index, used })) => {
+                FaultKind::CompileCost { function: index, used, allowed: allowed.function }
             }
-            Err(error) => Err(not_compiled(&self.artefact, error.to_string())),
-        }
+            Ok(Some(Costly::Functions { used })) => {
+                FaultKind::CompileCosts { used, allowed: allowed.functions }
+            }
+            Err(error) => return Err(not_compiled(&self.artefact, error.to_string())),
+        };
+        Err(self.contract.fault(&self.artefact, kind))
     }
 }
 

@@ -59,6 +59,8 @@ limits! {
     compile_ms: u64 = Compile;
     /// What compiling one of its functions may cost.
     function_cost: u64 = Function;
+    /// What compiling all of them may cost.
+    functions_cost: u64 = Functions;
     /// Fuel for each event that a call may handle; of a formula module for each day.
     fuel_per_event: u64 = Fuel;
     /// Fuel for setting up, init, start and stop.

@@ -9,12 +9,12 @@ mod third_world;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::GuestLimit;
 use wasmtime::{Config, Engine, OptLevel};
 
 use crate::artefact::Artefact;
 use crate::cache::{CacheOutcome, CompileCache, Compiled};
 use crate::compiler::Compiler;
+use crate::complexity::Allowed;
 use crate::config::{CallPath, Limits, SandboxConfig};
 use crate::contract::{self, Contract};
 use crate::dialect::{DialectModule, GatewayDialectModule};
@@ -283,11 +283,12 @@ impl Sandbox {
         let engine = self.engine.clone();
         let compiler =
             Compiler { engine, contract, artefact: Arc::clone(artefact), program, limits };
-        // What is kept under its plain name is within the default of a function's cost; what is not has the limit
-        // in its name. So the same is refused whether or not it was compiled before.
-        let (usual, asked) = (GuestLimit::Function.default_value(), limits.function_cost);
+        // What is kept under its plain name is within the default of what functions may cost; what is not has the
+        // limits in its name. So the same is refused whether or not it was compiled before.
+        let (usual, asked) = (Allowed::USUAL, Allowed::of(&limits));
         let plain = artefact.sha256().to_owned();
-        let raised = (asked > usual).then(|| format!("{plain}-{asked}"));
+        let raised =
+            asked.exceeds(usual).then(|| format!("{plain}-{}-{}", asked.function, asked.functions));
         let kept = |cache: &CompileCache| {
             let names = [Some(&plain), raised.as_ref()];
             names.into_iter().flatten().find_map(|name| cache.load(&self.engine, name, path))
@@ -295,7 +296,7 @@ impl Sandbox {
         let found = cache.and_then(kept).map(|code| (code, CacheOutcome::Hit));
         let found = found.or_else(|| Some((shipped.and_then(kept)?, CacheOutcome::Shipped)));
         let (code, cache_outcome) = if let Some(found) = found {
-            if asked < usual {
+            if usual.exceeds(asked) {
                 compiler.check_cost(asked)?;
             }
             found

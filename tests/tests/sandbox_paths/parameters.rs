@@ -15,7 +15,7 @@ fn guest(name: &str, value: &str, times: (usize, usize)) -> Vec<u8> {
     let text = wat::whole("reports")
         .replace("N_BYTES", &name.len().to_string())
         .replace("V_BYTES", &value.len().to_string())
-        .replace("NAME", name)
+        .replace("NAME", &name.replace('\u{1}', "\\01"))
         .replace("VALUE", &value.replace('"', "\\22"))
         .replace("INIT", &calls(times.0))
         .replace("START", &calls(times.1));
@@ -86,6 +86,10 @@ fn the_limits_of_a_report_hold() {
     let default = GuestLimit::Parameter.default_value();
     let told = reported(&guest("fast", &long, (1, 0)), small);
     assert_eq!(told, budget(GuestLimit::Parameter, 5_004, default));
+    // The manifest has six bytes for each control character.
+    let spelled = Limits { parameter_bytes: 1_500, ..small };
+    let told = reported(&guest(&"\u{1}".repeat(250), "1", (1, 0)), spelled);
+    assert_eq!(told, budget(GuestLimit::Parameter, 1_501, 1_500));
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub mod commands;
 pub(crate) mod convert;
 pub(crate) mod events;
 mod files;
+pub mod json;
 mod manifest;
 pub mod narrative;
 pub(crate) mod read;
