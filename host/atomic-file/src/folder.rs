@@ -36,9 +36,36 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// What the system says, or that it is no file.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
-    match fs::metadata(path)? {
-        found if found.is_file() => File::open(path),
-        _ => Err(io::Error::other(format!("{} is no file; move it away", path.display()))),
+    must_be_file(path)?;
+    File::open(path)
+}
+
+/// Whether a name is that of a file, or of nothing yet, before somebody opens it who would wait for a pipe.
+///
+/// # Errors
+/// What the system says, or that it is no file.
+pub fn must_be_file(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            Err(io::Error::other(format!("{} is no file; move it away", path.display())))
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The same of a file that is written: one of its folder, never what a link leads to.
+///
+/// # Errors
+/// What the system says, or [`io::ErrorKind::AlreadyExists`] where the name is taken by something else.
+pub fn must_be_own(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let what = "it is no file of its own but a link or something else; remove it";
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -48,13 +75,7 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
 /// # Errors
 /// What the system says, or [`io::ErrorKind::AlreadyExists`] where the name is taken by something else.
 pub fn open_own(path: &Path) -> io::Result<File> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => {
-            let what = "it is no file of its own but a link or something else; remove it";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
-        }
-        _ => {}
-    }
+    must_be_own(path)?;
     let mut options = File::options();
     options.create(true).truncate(false).read(true).write(true);
     // Nobody else's business; on Windows the folder decides.

@@ -15,7 +15,10 @@ use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile, PathPersistError};
 
-pub use folder::{folder_of, open_own, open_to_read, remove_if_there, sync_file, sync_folder};
+pub use folder::{
+    folder_of, must_be_file, must_be_own, open_own, open_to_read, remove_if_there, sync_file,
+    sync_folder,
+};
 pub use whole_folder::{AtomicFolder, remove_all_leftovers};
 
 /// Start of the names under which files are written; one that is left was written by a process that

@@ -72,7 +72,7 @@ impl DayCache {
     #[must_use]
     pub fn load(&self, date: JstDate) -> Cached {
         let path = self.path(date);
-        let file = match File::open(&path) {
+        let file = match atomic_file::open_to_read(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Cached::Missing,
             Err(error) => return Cached::Damaged(format!("{}: {error}", path.display())),

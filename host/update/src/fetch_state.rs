@@ -22,10 +22,13 @@ pub struct FetchState {
     /// D10 and C12 of the job).
     pub settled: BTreeSet<JstDate>,
     /// Days that the user has accepted by their date, whatever is strange about them; and days
-    /// without rows that are closed by the user's word (rules D12, E13, S1, S2, Z1 to Z4 and Z6 of the job).
+    /// without rows that are closed by the user's word (rules D12, E13, S1, S2, Z1 to Z4, Z6 and Z7 of the job).
     pub accepted: BTreeSet<JstDate>,
     /// Published days of the last weeks of which an answer was refused, and none was taken since (rule Z4 of the job).
     pub refused: BTreeSet<JstDate>,
+    /// Complete days of the last weeks of which over a fifth of the issues got other prices or volumes (rule Z7 of the
+    /// job).
+    pub rewritten: BTreeSet<JstDate>,
     /// Days that are complete; they are published.
     pub complete: BTreeSet<JstDate>,
     /// Days that are published though they are not complete, because the user said so.

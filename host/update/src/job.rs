@@ -72,6 +72,7 @@ mod report;
 /// | Z4 | complete, of the last 20 weekdays, of which an earlier run refused an answer, and none was taken since | told as a doubt by each run, until `--accept` names it |
 /// | Z5 | complete or due, of the last 20 weekdays, of which odd rows were left out (Q1 and Q5 of [`SourceKind`]) | told as a doubt by each run until a source has it without one (B2) |
 /// | Z6 `no volume` | complete, with prices of over 1 % of its priced issues, at least three, without a volume | as Z1 |
+/// | Z7 `rewritten` | complete, of which a run takes other prices or volumes than those stored for over 20 % of its issues, at least 30, from a source of the same rank (R2 of [`SourceKind`]) | taken, with old and new values in the report, and told as a doubt by that run and for 20 weekdays, until `--accept` names it |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
 /// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between, up to 5 % | list believed |
 /// | L3 | whose list shrank by more | list believed if it has at most 5 % less and its own day's rows meet it to 99 % both ways, or another run is given the list of a later date with as many, to 1 %; with over 5 % less, whatever comes later, only once `--accept` names the date, and a doubt until then; else told and not used, and the day is judged with it then |
@@ -91,6 +92,7 @@ mod report;
 /// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
 /// | B3 | complete and due, of the last 20 weekdays, with a row of the vendor or its files that tells no factor | as B1, until all are told |
 /// | B4 | complete and due, one of the last three of those that the run has not asked for otherwise (`--recheck`) | as B1, whatever is known of it: the vendor corrects factors and prices a day or two later. It costs a question for each |
+/// | B5 | complete and due, of the last 20 weekdays, of which an answer was refused (Z4) | as B1, until one is taken; one that is refused again is told as Z4, and the run may end well |
 /// | W1 | any, in a published file with other bytes than the job wrote, by the digest that it noted then, or else that of the generation before | published again: the file is made again, and named in the report |
 /// | W2 | as W1, where the file holds something that the job does not have | left as it is: the run fails and names the file |
 /// | W3 | any, in a published file that only has another time | left as it is |
@@ -334,6 +336,8 @@ struct Job<'a> {
     issues: Option<(JstDate, BTreeSet<IssueCode>)>,
     /// Days that were judged by a whole answer.
     whole_days: BTreeSet<JstDate>,
+    /// Published days that this run rewrites: the issues that get other values, and all (rule Z7).
+    rewritten: BTreeMap<JstDate, (u64, u64)>,
     /// Rows of published days that came otherwise, and issues that are done with them.
     held: Held,
     /// Days for which the user's word has counted.
@@ -440,6 +444,7 @@ impl<'a> Job<'a> {
             complete_rows: BTreeMap::new(),
             issues: None,
             whole_days: BTreeSet::new(),
+            rewritten: BTreeMap::new(),
             held: Held::default(),
             accepted: BTreeSet::new(),
             is_closed_in_a_row: false,

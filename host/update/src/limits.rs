@@ -137,6 +137,10 @@ pub const LOST_ISSUES_MIN: usize = 3;
 pub const MASTER_DAYS_MAX: usize = 60;
 /// Keys of a row of the vendor's answers; it documents some twenty.
 pub const ROW_KEYS_MAX: usize = 128;
+/// Bytes of an old report that are read: twice what one with all its corrections has.
+pub const REPORT_BYTES_MAX: u64 = 16 << 20;
+/// Percent of a published day's issues that may get other prices or volumes in one run without a word.
+pub const REWRITTEN_PERCENT_MAX: u64 = 20;
 /// Rows that were left out, and doubts, that a report names; all are counted.
 pub const REPORT_ROWS_MAX: usize = 100;
 /// Rows that got other values, or were taken back, that a report names with old and new values: two days of

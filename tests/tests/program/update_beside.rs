@@ -311,9 +311,54 @@ fn a_right_correction_of_wrong_volumes_is_taken_and_a_wrong_one_is_not_forgotten
         let what = "an earlier run refused an answer for it, and none was taken since";
         assert_eq!(run.report["doubts"][0]["what"], what);
     }
+    // B5: it is asked for again, and the vendor is right now.
     fixture.change(|market| market.alter = None);
-    assert_eq!(doubts(&fixture.update(again)), [""; 0]);
-    assert_eq!(doubts(&fixture.update("--as-of 2025-12-17")), [""; 0]);
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, doubts(&run), run.asked.clone()), (0, vec![], vec!["17".to_owned()]));
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((doubts(&run), run.asked.len()), (vec![], 0), "{run:?}");
+}
+
+/// Z7: prices and volumes that a market may have had, and that readers did not see so.
+#[test]
+fn a_published_day_that_is_rewritten_is_told_until_the_user_accepts_it() {
+    fn dearer<const ISSUES: usize>(row: &mut Value) {
+        if row["Date"] == "2025-12-16" && number(row) < ISSUES {
+            for name in ["O", "H", "L", "C"] {
+                row[name] = json!(row[name].as_f64().unwrap() + 1.0);
+            }
+        }
+    }
+    fn quieter<const ISSUES: usize>(row: &mut Value) {
+        if row["Date"] == "2025-12-16" && number(row) < ISSUES {
+            row["Vo"] = json!(row["Vo"].as_u64().unwrap() / 2);
+            row["Va"] = json!(row["Va"].as_f64().unwrap() / 2.0);
+        }
+    }
+    let cases: [(Alter, u32); 4] =
+        [(dearer::<40>, 0), (dearer::<41>, 41), (quieter::<40>, 0), (quieter::<200>, 200)];
+    for (alter, issues) in cases {
+        let fixture = published();
+        fixture.change(|market| market.alter = Some(alter));
+        let run = fixture.update(REFETCH);
+        if issues == 0 {
+            assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+            continue;
+        }
+        let rewritten = vec!["16 rewritten".to_owned()];
+        assert_eq!((run.code, doubts(&run)), (0, rewritten.clone()), "{run:?}");
+        let what = format!("other prices or volumes were taken for {issues} of its 200 issues");
+        assert_eq!(run.report["doubts"][0]["what"], what);
+        let before = run.report["corrections"].as_array().unwrap().len();
+        assert!(before as u32 >= issues, "the values before are named: {before}");
+        let run = fixture.update("--as-of 2025-12-16");
+        assert_eq!((run.code, doubts(&run)), (0, rewritten), "{run:?}");
+        let what = "an earlier run took other prices or volumes for over 20 % of its issues";
+        assert_eq!(run.report["doubts"][0]["what"], what);
+        let run = fixture.update("--as-of 2025-12-16 --accept 2025-12-16");
+        assert_eq!(doubts(&run), Vec::<String>::new(), "{run:?}");
+        assert_eq!(doubts(&fixture.update("--as-of 2025-12-16")), Vec::<String>::new());
+    }
 }
 
 /// E13: who has accepted a day is not asked again by the next runs, which have it again.

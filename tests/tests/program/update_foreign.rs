@@ -313,3 +313,44 @@ fn a_calendar_of_another_form_is_refused_in_words() {
     let (_, errors) = texts(&output);
     assert!(!output.status.success() && errors.contains(words), "{errors}");
 }
+
+/// A pipe would be waited for, and what a link leads to overwritten.
+#[cfg(unix)]
+#[test]
+fn pipes_and_links_in_the_place_of_files_are_errors() {
+    let data = DataDir::new("");
+    let [mother, listed] = [data.mother(), data.listed_info()];
+    let pipes = [
+        (Path::new("work/mother.db"), "is no file of its own"),
+        (Path::new("work/mother.db.wal"), "is no file of its own"),
+        (Path::new("rank/WRITTEN"), "is no file; move it away"),
+        (&mother, "was not written by this job"),
+        (&listed, "is no file; move it away"),
+    ];
+    for (name, why) in pipes {
+        let fixture = published(market());
+        let path = fixture.path().join(name);
+        _ = fs::remove_file(&path);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        fixture.change(|market| _ = market.days.insert("20251217", 20));
+        let errors = failing(&fixture, "--as-of 2025-12-17");
+        let shown = name.file_name().unwrap().to_str().unwrap();
+        assert!(errors.contains(why) && errors.contains(shown), "{shown}: {errors}");
+        fs::remove_file(&path).unwrap();
+        assert_eq!(fixture.update("--as-of 2025-12-17").code, 0, "{shown}");
+    }
+    let fixture = published(market());
+    let theirs = fixture.path().join("theirs.txt");
+    fs::write(&theirs, "theirs").unwrap();
+    let log = fixture.path().join("work/mother.db.wal");
+    std::os::unix::fs::symlink(&theirs, &log).unwrap();
+    fixture.change(|market| _ = market.days.insert("20251217", 20));
+    let errors = failing(&fixture, "--as-of 2025-12-17");
+    assert!(errors.contains("mother.db.wal") && errors.contains("a link"), "{errors}");
+    assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+    fs::remove_file(&log).unwrap();
+    // A report with a number of its own is passed over.
+    let report = fixture.path().join("update/report-7.json");
+    assert!(Command::new("mkfifo").arg(&report).status().unwrap().success());
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+}

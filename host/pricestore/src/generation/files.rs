@@ -2,7 +2,7 @@
 //! is found on disk is held against it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// # Errors
 /// What the system says.
 pub fn digest_of(path: &Path) -> io::Result<(u64, String)> {
-    let mut file = File::open(path)?;
+    let mut file = atomic_file::open_to_read(path)?;
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(CHUNK_BYTES);
     let mut chunk = vec![0; size.clamp(1, CHUNK_BYTES)];
     let (mut hash, mut bytes) = (Xxh3::new(), 0);

@@ -249,6 +249,7 @@ pub fn read_file(path: &Path) -> Result<Option<ListedHistory>, ListedError> {
     if !path.try_exists()? {
         return Ok(None);
     }
+    atomic_file::must_be_file(path)?;
     let connection = connect()?;
     connection.execute_batch(&format!("ATTACH {} AS listed (READ_ONLY)", quoted_path(path)))?;
     load(&connection, "listed").map(Some)

@@ -56,7 +56,7 @@ const WRITTEN: &str = "WRITTEN";
 /// The snapshots that this program has written.
 fn written(data: &DataDir) -> Result<BTreeSet<u64>, PublishError> {
     let path = data.rank_folder().join(WRITTEN);
-    match fs::read_to_string(&path) {
+    match atomic_file::open_to_read(&path).and_then(io::read_to_string) {
         Ok(text) => Ok(text.lines().filter_map(|line| line.parse().ok()).collect()),
         // As earlier versions left it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

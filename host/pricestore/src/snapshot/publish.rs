@@ -136,12 +136,15 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
 
 /// The combined database in an instance of the engine, with the tables of its two sides.
 fn open_source(data: &DataDir) -> Result<Connection, PublishError> {
+    let mother = data.mother();
+    atomic_file::must_be_file(&mother)
+        .map_err(|source| PublishError::Io { path: mother.clone(), source })?;
     let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
     // The file is brought to the disk once, when it is finished.
     connection.execute_batch(&format!(
         "SET temp_directory = {}; SET fsync_mode = 'none'; ATTACH {} AS mother (READ_ONLY);",
         quoted_path(&data.rank_folder().join(SPILL)),
-        quoted_path(&data.mother()),
+        quoted_path(&mother),
     ))?;
     if let Some(view) = view_among(&connection, "mother")? {
         let what = format!("`{view}` must be a table; it is a view, which may read anything");

@@ -8,9 +8,10 @@ use domain::{JstDate, Price};
 
 use super::oddity::{Oddity, foreign, is_beside};
 use super::refusal::is_too_much;
+use super::report::{DoubtKind, DoubtReport};
 use super::seen::is_far_volume;
 use super::{Batch, Job, UpdateError};
-use crate::limits::HELD_ROWS_MAX;
+use crate::limits::{HELD_ROWS_MAX, ODD_DAY_ISSUES_MIN, REPORT_ROWS_MAX, REWRITTEN_PERCENT_MAX};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Rows of published days that did not come in one piece, and wait for the others.
@@ -65,7 +66,60 @@ fn is_impossible(row: &DailyRow, known: Option<&DailyRow>, before: Option<Price>
     bases.peek().is_some() && !bases.any(fits)
 }
 
+/// What a user can do about a day that was rewritten.
+const REWRITTEN: &str = "look at what the vendor says of it; the report of the run that took them has the values before, \
+                         and --accept with the date says that they are right";
+
+/// Whether a row has another price or volume than the published one of a source of the same rank.
+fn is_rewritten(row: &DailyRow, known: &DailyRow) -> bool {
+    let differs = |known: Option<u64>, new: Option<u64>| {
+        known.zip(new).is_some_and(|(known, new)| known != new)
+    };
+    let units = |price: Option<Price>| price.map(|price| price.units().unsigned_abs());
+    let mut prices = known.prices().into_iter().zip(row.prices());
+    SourceKind::rank(known.source) == SourceKind::rank(row.source)
+        && (differs(known.volume, row.volume)
+            || prices.any(|(known, new)| differs(units(known), units(new))))
+}
+
 impl Job<'_> {
+    /// Notes a published day that is taken with other prices or volumes of many of its issues (rule Z7).
+    pub(super) fn note_rewritten(&mut self, date: JstDate, rows: &[DailyRow], known: &[DailyRow]) {
+        let by_code: BTreeMap<IssueCode, &DailyRow> =
+            known.iter().map(|row| (row.code, row)).collect();
+        let is_other =
+            |row: &&DailyRow| by_code.get(&row.code).is_some_and(|known| is_rewritten(row, known));
+        let (issues, of) = (rows.iter().filter(is_other).count() as u64, known.len() as u64);
+        if issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * REWRITTEN_PERCENT_MAX {
+            self.rewritten.insert(date, (issues, of));
+            self.state.rewritten.insert(date);
+        }
+    }
+
+    /// Tells of the days that this run has rewritten, and of those of the last weeks that earlier ones have.
+    pub(super) fn tell_rewritten_days(&mut self) {
+        let back = self.last_weeks_begin();
+        let mut days = std::mem::take(&mut self.state.rewritten);
+        days.retain(|date| self.state.complete.contains(date) && !self.accept_for_good(*date));
+        for date in &days {
+            let what = match self.rewritten.get(date) {
+                Some((issues, of)) => {
+                    format!("other prices or volumes were taken for {issues} of its {of} issues")
+                }
+                None => format!(
+                    "an earlier run took other prices or volumes for over {REWRITTEN_PERCENT_MAX} % of its issues"
+                ),
+            };
+            self.note(format!("{date} is published, and {what}"));
+            if self.report.doubts.len() < REPORT_ROWS_MAX {
+                let (kind, advice) = (DoubtKind::Rewritten, REWRITTEN.to_owned());
+                self.report.doubts.push(DoubtReport { date: *date, kind, what, advice });
+            }
+        }
+        days.retain(|date| *date >= back);
+        self.state.rewritten = days;
+    }
+
     /// What is odd about the prices that rows give a published day with these rows (rule E6).
     pub(super) fn impossible(
         &mut self,
@@ -180,6 +234,10 @@ impl Job<'_> {
             if let Some(odd) = self.odd_correction(date, &rows)? {
                 self.refuse(date, &format!("it is odd, {odd}"));
                 continue;
+            }
+            if is_too_much(rows.len(), self.published_before(date).unwrap_or(0)) {
+                let known = self.store.rows_of(date)?;
+                self.note_rewritten(date, &rows, &known);
             }
             self.seen_days.forget(date);
             batch.count += rows.len();

@@ -122,8 +122,8 @@ impl Job<'_> {
 
     /// Asks again for the complete days of the last weeks that a lesser source gave while the vendor was
     /// down (rule B1), whose splits and raw prices are the vendor's only, for those of which it gave an odd
-    /// row (B2), for those of which it told no factor (B3), and for the last ones whatever is known of them
-    /// (B4). While it is down, they stay as they are.
+    /// row (B2), for those of which it told no factor (B3), for the last ones whatever is known of them
+    /// (B4), and for those of which an answer was refused (B5). While it is down, they stay as they are.
     fn fetch_better_rows(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
         let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
         let (Some(place), Some(from)) = (slots.with_days(), back.first().copied()) else {
@@ -137,8 +137,17 @@ impl Job<'_> {
         dates.retain(|date| !self.state.fetched.contains(date));
         let silent = self.store.silent_days(from)?;
         dates.extend(&silent);
-        let lacking = dates.clone();
         let again: BTreeSet<JstDate> = self.last_complete_days().collect();
+        // What these say is told as before, unless it is taken.
+        let refused: BTreeSet<JstDate> = self
+            .state
+            .refused
+            .range(from..)
+            .filter(|date| !again.contains(date))
+            .copied()
+            .collect();
+        dates.extend(&refused);
+        let lacking = dates.clone();
         dates.extend(&again);
         dates.retain(|date| {
             let is_complete = self.state.complete.contains(date);
@@ -172,9 +181,15 @@ impl Job<'_> {
             let mut is_out = false;
             match self.whole_day(slots, place, date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => {
-                    if let Some(why) = self.withdrawal(date)? {
+                    if let Some(why) = self.withdrawal(date)?
+                        && !refused.contains(&date)
+                    {
                         self.refuse_withdrawal(date, &why);
                     }
+                }
+                Ok((_, Verdict::Refused(why))) if refused.contains(&date) => {
+                    self.note(format!("an answer for {date} was refused again: {why}"));
+                    self.days.remove(&date);
                 }
                 Ok((_, Verdict::Refused(why))) => self.refuse(date, &why),
                 Ok((_, Verdict::Odd(odd))) => self.leave_odd_day(date, odd),
@@ -193,7 +208,11 @@ impl Job<'_> {
                     let how = match self.state.left_out.contains(&date) {
                         true => "without the rows that were left out",
                         false if silent.contains(&date) => "without the factors that were not told",
-                        false if again.contains(&date) || self.state.fetched.contains(&date) => {
+                        false
+                            if again.contains(&date)
+                                || refused.contains(&date)
+                                || self.state.fetched.contains(&date) =>
+                        {
                             "as it was"
                         }
                         false => "as a lesser source gave it",

@@ -296,9 +296,11 @@ impl Job<'_> {
         self.tell_days_not_covered();
         self.tell_strange_days()?;
         self.tell_refused_days();
+        self.tell_rewritten_days();
         self.tell_left_out_days();
         self.tell_days_of_an_outage()?;
         self.tell_accepted_in_vain();
+        self.tell_unknown_issues();
         if self.state == before { Ok(()) } else { self.save_state() }
     }
 
@@ -388,6 +390,20 @@ impl Job<'_> {
                 Ok(()) => "nothing of it was asked for",
             };
             self.note(format!("--accept {date} changes nothing: {why}"));
+        }
+    }
+
+    /// Says of which issues that the user names there is nothing, stored or fetched.
+    fn tell_unknown_issues(&mut self) {
+        let is_unknown =
+            |code: &&IssueCode| !self.known.codes.contains(code) && !self.seen.contains(code);
+        let unknown: Vec<&str> =
+            self.options.codes.iter().filter(is_unknown).map(IssueCode::as_str).collect();
+        if !unknown.is_empty() && !self.cancel.is_cancelled() {
+            let named = unknown.join(", ");
+            self.note(format!(
+                "nothing is known of {named}, and no source gave anything: look at what --codes names"
+            ));
         }
     }
 

@@ -59,13 +59,12 @@ impl Job<'_> {
         standard: Option<&Standard>,
     ) -> Result<Option<Oddity>, UpdateError> {
         let found = self.oddities(date, rows, standard)?;
-        let odd = if !found.is_empty() {
-            let known = self.oddities(date, known, standard)?;
-            found.into_iter().find(|odd| !known.iter().any(|known| odd.is_no_odder_than(known)))
-        } else if are_others(rows, known) {
-            self.repeated_anywhere(date, rows)?
-        } else {
-            None
+        let of_known =
+            if found.is_empty() { Vec::new() } else { self.oddities(date, known, standard)? };
+        let is_new = |odd: &Oddity| !of_known.iter().any(|known| odd.is_no_odder_than(known));
+        let odd = match found.into_iter().find(is_new) {
+            None if are_others(rows, known) => self.repeated_anywhere(date, rows)?,
+            odd => odd,
         };
         Ok(odd.filter(|_| !self.accept_odd(date)))
     }

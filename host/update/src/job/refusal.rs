@@ -40,24 +40,28 @@ impl Job<'_> {
         rows: &[DailyRow],
     ) -> Result<Option<String>, UpdateError> {
         let Some(stored) = self.published_before(date) else { return Ok(None) };
-        let why = self.fault(slots, date, rows, stored)?;
-        Ok(if why.is_some() && self.accept(date) { None } else { why })
+        let known = self.store.rows_of(date)?;
+        let why = self.fault(slots, date, rows, (stored, &known))?;
+        let why = if why.is_some() && self.accept(date) { None } else { why };
+        if why.is_none() {
+            self.note_rewritten(date, rows, &known);
+        }
+        Ok(why)
     }
 
-    /// What speaks against an answer for a published day with so many rows.
+    /// What speaks against an answer for a published day with so many rows, which are these.
     fn fault(
         &mut self,
         slots: Option<&mut Slots>,
         date: JstDate,
         rows: &[DailyRow],
-        stored: u64,
+        (stored, known_rows): (u64, &[DailyRow]),
     ) -> Result<Option<String>, UpdateError> {
         let lost = self.store.losing(rows)?.remove(&date).unwrap_or_default();
         if is_too_much(lost.len(), stored) {
             return Ok(Some(words(lost.len(), stored)));
         }
-        let known_rows = self.store.rows_of(date)?;
-        if let Some(odd) = self.impossible(date, rows, &known_rows)? {
+        if let Some(odd) = self.impossible(date, rows, known_rows)? {
             return Ok(Some(format!("it is odd, {odd}")));
         }
         if !self.state.complete.contains(&date) {
@@ -75,7 +79,7 @@ impl Job<'_> {
             Standard::Nothing | Standard::Unknown => None,
             known => Some(known),
         };
-        if let Some(odd) = self.oddity_beside_known(date, rows, &known_rows, standard.as_ref())? {
+        if let Some(odd) = self.oddity_beside_known(date, rows, known_rows, standard.as_ref())? {
             return Ok(Some(format!("it is odd, {odd}")));
         }
         if has_news && let Some(odd) = self.foreign(date, &codes, &known)? {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use domain::JstDate;
@@ -12,8 +12,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::limits::{
-    ODD_ROW_BYTES_MAX, REASON_CHARS_MAX, REPORT_CORRECTIONS_MAX, REPORT_ISSUES_MAX,
-    REPORT_ROWS_MAX, REPORTS_KEPT,
+    ODD_ROW_BYTES_MAX, REASON_CHARS_MAX, REPORT_BYTES_MAX, REPORT_CORRECTIONS_MAX,
+    REPORT_ISSUES_MAX, REPORT_ROWS_MAX, REPORTS_KEPT,
 };
 use crate::price_store::{Applied, Correction};
 use crate::row::{IssueCode, SourceKind};
@@ -293,6 +293,8 @@ pub enum DoubtKind {
     /// It is published, and has far fewer prices than the day before it, prices that no price limit allows, or volumes
     /// far from those; or an earlier run refused an answer for it.
     Strange,
+    /// It is complete, and over a fifth of its issues got other prices or volumes than readers had seen.
+    Rewritten,
     /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open; or the other
     /// way round; or the whole calendar is not used.
     Closed,
@@ -316,6 +318,7 @@ impl DoubtKind {
             Self::List => "list",
             Self::NotCovered => "not_covered",
             Self::Strange => "strange",
+            Self::Rewritten => "rewritten",
             Self::Closed => "closed",
             Self::LeftOut => "left_out",
         }
@@ -572,7 +575,10 @@ fn next_number(reports: &BTreeMap<u64, PathBuf>, folder: &Path) -> io::Result<u6
 
 /// Whether a job has written a file as its report with a number.
 fn is_report(path: &Path, number: u64) -> bool {
-    let known = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    let file = atomic_file::open_to_read(path).ok();
+    let known = file.and_then(|file| {
+        serde_json::from_reader::<_, Value>(BufReader::new(file.take(REPORT_BYTES_MAX))).ok()
+    });
     known.is_some_and(|known| known["number"] == number && known["ending"].is_string())
 }
 

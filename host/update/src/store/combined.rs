@@ -129,7 +129,7 @@ fn go_on(
     }
     let mother = paths.data().mother();
     // Its bytes alone: a file that is published has the permissions of any other.
-    let mut bytes = File::open(&mother).map_err(StoreError::io("read", &mother))?;
+    let mut bytes = atomic_file::open_to_read(&mother).map_err(StoreError::io("read", &mother))?;
     let mut copy = File::create_new(aside).map_err(StoreError::io("write", aside))?;
     io::copy(&mut bytes, &mut copy).map_err(StoreError::io("write", aside))?;
     drop(copy);

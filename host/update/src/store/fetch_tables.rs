@@ -43,6 +43,9 @@ const SETTLED: &str = "CREATE TABLE IF NOT EXISTS work.settled_day (date DATE);"
 /// The days of which an answer was refused.
 const REFUSED: &str = "CREATE TABLE IF NOT EXISTS work.refused_day (date DATE);";
 
+/// The days that were rewritten.
+const REWRITTEN: &str = "CREATE TABLE IF NOT EXISTS work.rewritten_day (date DATE);";
+
 /// The days that the user has accepted by their date.
 const ACCEPTED: &str = "CREATE TABLE IF NOT EXISTS work.accepted_day (date DATE);";
 
@@ -66,6 +69,7 @@ pub(super) fn prepare(
     connection.execute_batch(DOUBTED).map_err(failed)?;
     connection.execute_batch(SETTLED).map_err(failed)?;
     connection.execute_batch(REFUSED).map_err(failed)?;
+    connection.execute_batch(REWRITTEN).map_err(failed)?;
     connection.execute_batch(ACCEPTED).map_err(failed)?;
     connection.execute_batch(BEGINS).map_err(failed)?;
     if !has_table(connection, "published_day").map_err(failed)? {
@@ -177,6 +181,7 @@ pub(super) fn read(connection: &Connection) -> duckdb::Result<FetchState> {
         settled: dates(connection, "SELECT date FROM work.settled_day")?,
         accepted: dates(connection, "SELECT date FROM work.accepted_day")?,
         refused: dates(connection, "SELECT date FROM work.refused_day")?,
+        rewritten: dates(connection, "SELECT date FROM work.rewritten_day")?,
         begins: dates(connection, "SELECT date FROM work.first_of_standard")?,
         incomplete: counted(connection, "SELECT date, expected FROM work.incomplete_day")?,
         doubted: counted(connection, "SELECT date, issues FROM work.doubted_list")?,
@@ -219,6 +224,7 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
         "DELETE FROM work.fetched_day; DELETE FROM work.published_day; DELETE FROM work.left_out_day;
          DELETE FROM work.incomplete_day; DELETE FROM work.doubted_list;
          DELETE FROM work.first_of_standard; DELETE FROM work.settled_day; DELETE FROM work.refused_day; DELETE FROM work.accepted_day;
+         DELETE FROM work.rewritten_day;
          DELETE FROM work.pass_date; DELETE FROM work.pass_code",
     )?;
     let days = told_apart(&state.fetched, &state.closed, "has_trading");
@@ -230,6 +236,7 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
     put(connection, "work.settled_day", vec![("date", column_of(&state.settled))])?;
     put(connection, "work.accepted_day", vec![("date", column_of(&state.accepted))])?;
     put(connection, "work.refused_day", vec![("date", column_of(&state.refused))])?;
+    put(connection, "work.rewritten_day", vec![("date", column_of(&state.rewritten))])?;
     put(connection, "work.incomplete_day", with_counts(&state.incomplete, "expected"))?;
     put(connection, "work.doubted_list", with_counts(&state.doubted, "issues"))?;
     if let Some(pass) = &state.pass {

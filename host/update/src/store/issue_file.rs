@@ -61,6 +61,7 @@ pub(super) const LATER: &str = "memory.later";
 /// The published combined database, in an instance of its own: what [`EmptyFile::make`] sets must
 /// not hold for the job's own one.
 pub(super) fn open_published(paths: &StorePaths, mother: &Path) -> Result<Connection, StoreError> {
+    atomic_file::must_be_file(mother).map_err(StoreError::io("open", mother))?;
     let connection = connect(paths)?;
     let attach = format!("ATTACH {} AS published (READ_ONLY)", quoted_path(mother));
     connection.execute_batch(&attach).map_err(StoreError::database("open what was published"))?;

@@ -2,7 +2,6 @@
 //! taken over into the job's own database once.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -40,7 +39,7 @@ struct PassText {
 /// # Errors
 /// Why it cannot be used.
 pub(super) fn read(path: &Path) -> Result<Option<FetchState>, String> {
-    let file = match File::open(path) {
+    let file = match atomic_file::open_to_read(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),

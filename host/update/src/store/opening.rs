@@ -60,6 +60,10 @@ impl fmt::Display for Opening {
 pub(super) fn open(paths: &StorePaths) -> Result<(Connection, Opening), StoreError> {
     let path = paths.work_database();
     let exists = path.try_exists().map_err(StoreError::io("look for", &path))?;
+    // The engine would wait for a pipe, and write what a link leads to.
+    for own in [&path, &log_of(&path)] {
+        atomic_file::must_be_own(own).map_err(StoreError::io("open", own))?;
+    }
     if !exists {
         // A log without its database belongs to nothing.
         remove(&log_of(&path))?;
@@ -227,6 +231,7 @@ fn copy_published(connection: &Connection, data: &DataDir) -> Result<bool, Store
     if !mother.try_exists().map_err(StoreError::io("look for", mother))? {
         return Ok(false);
     }
+    atomic_file::must_be_file(mother).map_err(StoreError::io("open", mother))?;
     refuse_damaged(data)?;
     let unusable = |what: String| StoreError::Unusable { path: mother.to_owned(), what };
     // What cannot be read of it is damaged, whoever wrote it.

@@ -155,6 +155,9 @@ pub(super) enum Found {
 
 /// What is in a file beside what the published database has, which is attached as `published`.
 pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
+    if atomic_file::must_be_file(file).is_err() {
+        return Found::More;
+    }
     let attach = format!("ATTACH {} AS foreign_file (READ_ONLY)", quoted_path(file));
     if published.execute_batch(&attach).is_err() {
         return Found::NoDatabase;

@@ -38,7 +38,7 @@ pub(super) fn is_of_the_job(connection: &Connection, path: &Path) -> Result<bool
         return Ok(false);
     }
     let mut head = Vec::with_capacity(HEAD.0);
-    let file = fs::File::open(path).map_err(StoreError::io("read", path))?;
+    let file = atomic_file::open_to_read(path).map_err(StoreError::io("read", path))?;
     file.take(HEAD.0 as u64).read_to_end(&mut head).map_err(StoreError::io("read", path))?;
     if head.iter().all(|byte| *byte == 0) {
         return Ok(true);
