@@ -204,7 +204,7 @@ fn a_manifest_has_no_more_than_the_reported_parameters_allow() {
     let user = UserFolder::with_sample(1, 200);
     let (deep, count) = (110, GuestLimit::Parameters.default_value());
     let value = format!("{}0{}{}", "[".repeat(deep), ",0".repeat(1_900), "]".repeat(deep));
-    // Names of two letters each.
+    // Names of two letters each, on one line: the text's comment names the place too.
     let reports = "(local $i i32)
         loop $more
           i32.const 512 local.get $i i32.const 16 i32.div_u i32.const 65 i32.add i32.store8
@@ -216,7 +216,7 @@ fn a_manifest_has_no_more_than_the_reported_parameters_allow() {
         .replace("N_BYTES", "2")
         .replace("V_BYTES", &value.len().to_string())
         .replace("VALUE", &value)
-        .replace("INIT", &reports.replace("COUNT", &count.to_string()))
+        .replace("INIT", &reports.replace("COUNT", &count.to_string()).replace('\n', " "))
         .replace("START", "");
     let (path, _) = guest(&user, "reports", &module);
     user.good(&run_of(&path, ""));

@@ -11,6 +11,7 @@ use pricestore::DataDir;
 use serde_json::{Value, json};
 use tests::http;
 use tests::serving::Serving;
+use tests::user_folder::UserFolder;
 
 use crate::update_program::{Server, VENDOR_KEY, daily_files, query, texts, vendor_row};
 
@@ -21,8 +22,8 @@ const PRIMARY: &str = "127.0.0.1:8080";
 const CODES: [&str; 3] = ["130A0", "13010", "72030"];
 /// Commands that fetch lists of the vendor.
 const LISTS: [&str; 2] = ["kumiki data calendar ", "kumiki data instruments "];
-/// Commands that have tests of their own, because they need what other sections make, a person at a terminal or
-/// a compiler.
+/// Commands of which others have the tests, because they need what other sections make, a person at a terminal or a
+/// compiler.
 const ELSEWHERE: [&str; 7] = [
     "kumiki sql --runs",
     "kumiki sql --sweeps",
@@ -239,4 +240,28 @@ fn the_commands_that_rank_and_ask_do_what_they_say() {
     assert!(README.contains(inline));
     shell.run(inline.trim_matches('`'));
     assert!(folder.path().join("range.parquet").is_file());
+}
+
+/// The statements on runs, sweeps and trades, with what the commands of the section on replays leave.
+#[test]
+fn the_statements_on_what_other_commands_wrote_give_rows() {
+    let text = README.split("\n## Ranking\n").nth(1).unwrap();
+    let wanted = ["kumiki sql --runs", "kumiki sql --sweeps", "kumiki sql --market-data"];
+    let asks = |line: &&str| wanted.iter().any(|begin| line.starts_with(begin));
+    let statements: Vec<&str> = text.split("\n## ").next().unwrap().lines().filter(asks).collect();
+    assert_eq!(statements.len(), 6, "{statements:?}");
+    let (user, vendor) = (UserFolder::with_sample(1, 400), vendor());
+    let run = "sma-cross --param fast=20 --data data --instrument 7203.TSE --quiet";
+    user.good(&format!("replay run {run} --out runs/one"));
+    let grid = run.replace("--param fast=20", "--grid fast=5,10");
+    user.good(&format!("replay sweep {grid} --out sweeps/one"));
+    let shell = Shell::new(user.folder(), &vendor);
+    for statement in statements {
+        let output = shell.command(&format!("{statement} --format csv")).output().unwrap();
+        let (out, errors) = texts(&output);
+        assert_eq!(output.status.code(), Some(0), "{statement}\n{out}\n{errors}");
+        // Nobody took part in this run and it tells no stories.
+        let is_empty = ["narrative", "audit"].iter().any(|table| statement.contains(table));
+        assert_eq!(out.lines().count() > 1, !is_empty, "{statement}\n{out}");
+    }
 }

@@ -490,6 +490,34 @@ fn a_strategy_that_never_lets_time_go_on_is_stopped() {
 }
 
 #[test]
+fn f9_money_is_exact_and_a_run_repeats_itself() {
+    // A tenth of a yen has no float of its own; a hundred trips add up to the last one.
+    let trades = (0..200).fold(Market::default(), |market, second| {
+        let price = if second % 2 == 0 { "1000.1" } else { "1000.3" };
+        market.trade(6, f64::from(second), price, 1_000)
+    });
+    let options = with(|o| {
+        o.instruments[0].ticks = domain::TickTable::Fixed("0.1".parse().unwrap());
+        o.model.same_day_round_trips = exchange::SameDayRoundTrips::Allow;
+    });
+    let again = || {
+        let script = (0..99).fold(Script::default(), |script, trip| {
+            let (buy, sell) = (format!("B-{trip}"), format!("S-{trip}"));
+            // Bought at the next even second, sold at the odd one after it.
+            script
+                .after(2 * trip + 2, market(&buy, Buy, 300))
+                .after(2 * trip + 3, market(&sell, Sell, 300))
+        });
+        run(&trades, script, &options).0
+    };
+    let (one, other) = (again(), again());
+    assert_eq!(one.fills.len(), 198);
+    let won = one.totals.cash_end - one.totals.cash_start;
+    assert_eq!(won, Money::from_units(99 * 300 * 2_000), "{won} yen");
+    assert_eq!((one.totals.digest, one.order_events), (other.totals.digest, other.order_events));
+}
+
+#[test]
 fn options_that_make_no_sense_are_refused() {
     let message = |change: fn(&mut ReplayOptions)| with(change).check().unwrap_err().to_string();
     assert_eq!(message(|o| o.window = 0), "the window is 0 trades; it must be 1 to 65536");

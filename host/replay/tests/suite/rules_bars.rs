@@ -211,7 +211,7 @@ fn f10_a_stop_fills_inside_the_bar_at_the_worse_of_trigger_and_open() {
 }
 
 #[test]
-fn f10_a_stop_comes_before_a_target_in_the_same_bar() {
+fn f10_path_a_stop_comes_before_a_target_in_the_same_bar() {
     holding(200)
         .send(limit("O-1", Sell, 100, "1010"))
         .send(stop("O-2", Sell, 100, "990"))
@@ -244,7 +244,7 @@ fn f10_a_bar_too_small_for_an_order_shows_that_the_price_has_left_it() {
 }
 
 #[test]
-fn f10_a_stop_limit_fills_only_where_the_path_is_certain() {
+fn f10_path_a_stop_limit_fills_only_where_the_path_is_certain() {
     let buys = |trigger, price, prices| {
         quiet().send(stop_limit("O-1", Buy, 100, trigger, price)).minute("10:01", prices, 1_000)
     };

@@ -274,7 +274,7 @@ fn fee_a_sale_that_brings_less_than_its_fee_needs_cash() {
 // F7: tags.
 
 #[test]
-fn f7_margin_tags_are_refused_by_name_and_unknown_ones_are_told() {
+fn tags_of_margin_are_refused_by_name_and_unknown_ones_are_told() {
     let refusal = |action: Action, tag: &str| after_two(tagged(action, &[tag]))[0].clone();
     let buy = || market("O-1", Buy, 100);
     assert_eq!(

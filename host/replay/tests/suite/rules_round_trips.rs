@@ -223,13 +223,14 @@ fn f11_holds_when_the_day_s_range_widens() {
     let trades = Market::default()
         .at_times(6, &[("09:00:00", "500", 10_000), ("09:01:00", "500", 10_000)])
         .at_times(6, &[("09:02:00", "500", 10_000), ("09:03:00", "500", 10_000)])
-        .at_times(6, &[("14:00:00", "650", 10_000), ("15:30:00", "850", 10_000)]);
+        .at_times(6, &[("12:30:00", "500", 10_000), ("14:00:00", "650", 10_000)])
+        .at_times(6, &[("15:30:00", "850", 10_000)]);
     let close = |action| with(action, |order| order.time_in_force = TimeInForce::AtTheClose);
     let hears = |cash: i64| {
         let script = Script::default()
             .after(1, limit("O-1", Buy, 1_800, "500"))
             .after(2, market("O-2", Sell, 1_800))
-            .after(3, close(market("O-3", Buy, 100)));
+            .after(5, close(market("O-3", Buy, 100)));
         let options = changed(|o| {
             o.cash = Money::from_yen(cash);
             o.base_prices = vec![Some(domain::Price::from_yen(500))];
