@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use domain::TsNanos;
 use domain::text::on_one_line;
+use results::output::json;
 use results::output::narrative::{Decision, decisions};
 use results::output::{FolderError, REPORT_FILE};
 use results::report::{self, Comparison, RunOverview};
@@ -29,7 +30,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Ending> {
     let comparison = Comparison::read(&folders)?;
     match args.format {
         Format::Table => print_comparison(&comparison),
-        Format::Json => println!("{:#}", serde_json::to_value(&comparison)?),
+        Format::Json => print!("{}", json::text(&serde_json::to_value(&comparison)?)),
     }
     if let Some(page) = &args.out {
         comparison.write_page(page)?;
@@ -100,7 +101,7 @@ fn shown(value: &Value, unit: Unit) -> String {
 pub(crate) fn narrative(args: &NarrativeArgs) -> Result<Ending> {
     let found = decisions(&args.folder, args.order.as_deref()).map_err(FolderError::from)?;
     match args.format {
-        Format::Json => println!("{:#}", serde_json::to_value(&found)?),
+        Format::Json => print!("{}", json::text(&serde_json::to_value(&found)?)),
         Format::Table if found.is_empty() => match &args.order {
             Some(id) => println!(
                 "no decision explains an order `{id}`; without --order all decisions are shown, \

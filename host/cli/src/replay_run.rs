@@ -10,6 +10,7 @@ use replay::data_set::DataRequest;
 use replay::driver::{Paced, RunDriver, Scripted, SystemClock, Unpaced};
 use replay::request::{FinishedRun, RequestOutcome, RunRequest};
 use replay::{RequestError, RunCommand, RunObserver, RunPosition};
+use results::output::json;
 use results::output::{MANIFEST_FILE, Manifest, REPORT_FILE, commands, read_json};
 use results::{RunStatus, RunTotals, Summary};
 
@@ -392,7 +393,7 @@ fn print_json(args: &RunArgs, finished: &FinishedRun) {
             "running_s": finished.running.as_secs_f64(),
         },
     });
-    println!("{whole:#}");
+    print!("{}", json::text(&whole));
 }
 
 #[cfg(test)]

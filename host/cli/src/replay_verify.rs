@@ -8,6 +8,7 @@ use replay::RequestError;
 use replay::strategies::Strategies;
 use replay::verify::{Difference, OtherFiles, Verification, VerifyError, VerifyRequest};
 use results::output::REPORT_FILE;
+use results::output::json;
 use serde_json::json;
 
 use crate::Ending;
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
             let told = json!({
                 "verdict": verdict(&found), "found": found, "not_compared": [REPORT_FILE],
             });
-            println!("{told:#}");
+            print!("{}", json::text(&told));
         }
     }
     Ok(match &found {

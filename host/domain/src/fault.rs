@@ -58,6 +58,17 @@ pub enum FaultKind {
         /// Units allowed.
         allowed: u64,
     },
+    /// Its constants cost a compiler too much.
+    #[error(
+        "has constants in globals and elements that cost at least {used} units to compile; {allowed} are \
+         allowed"
+    )]
+    CompileConstants {
+        /// What was counted of them until it was too much.
+        used: u64,
+        /// Units allowed.
+        allowed: u64,
+    },
     /// Its functions together cost a compiler too much.
     #[error(
         "has functions that cost at least {used} units to compile together; {allowed} are allowed"
@@ -124,7 +135,9 @@ impl FaultKind {
             Self::Folder { allowed, .. } => Some(GuestLimit::Folder.advice(*allowed)),
             Self::Budget { limit, allowed, .. } => Some(limit.advice(*allowed)),
             Self::CompileTime { allowed_ms } => Some(GuestLimit::Compile.advice(*allowed_ms)),
-            Self::CompileCost { allowed, .. } => Some(GuestLimit::Function.advice(*allowed)),
+            Self::CompileCost { allowed, .. } | Self::CompileConstants { allowed, .. } => {
+                Some(GuestLimit::Function.advice(*allowed))
+            }
             Self::CompileCosts { allowed, .. } => Some(GuestLimit::Functions.advice(*allowed)),
             Self::Memory { allowed, .. } => Some(GuestLimit::Memory.advice(*allowed as u64)),
             Self::Fuel { budget, per_event } => Some(match export {

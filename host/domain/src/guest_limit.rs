@@ -93,7 +93,8 @@ macro_rules! guest_limits {
 guest_limits! {
     Fuel: "fuel", Fuel, 100_000_000, 1_000_000_000_000, "units of fuel in one call",
         "work for each event that a call handles, about 0.1 s, and that of 16 in a call with more: an \
-         endless loop ends soon, at the same point on every machine";
+         endless loop ends soon, at the same point on every machine. Calls of the host that do nothing take up to ten \
+         times as long";
     LifecycleFuel: "lifecycle-fuel", Fuel, 2_000_000_000, 1_000_000_000_000, "units of fuel in one call",
         "work of setting up, init, start and stop, about 2 s each: tables may be built there; 100000000 of a \
          formula module";
@@ -122,8 +123,8 @@ guest_limits! {
         "so much more for each day after the first, about 2,100 orders with their fills; days that need less \
          leave it to those after them";
     Rejected: "rejected", Bytes, 16 << 20, 4 << 30, "bytes of rejected orders in one run",
-        "1,200 for each order that is rejected and three times its id, tags and reason, which is about what it \
-         leaves in the run's folder; about 11,000 orders, when a strategy that goes on is wrong";
+        "1,200 for each order that is rejected and four times its id, tags and reason, which is about what it \
+         leaves in the run's folder; about 10,000 orders, when a strategy that goes on is wrong";
     Output: "output", Bytes, 4 << 20, 1 << 30, "bytes of log, signals and narrative in one run",
         "texts that a guest writes, as JSON spells them, with 40 bytes for a line of the log, 96 for a \
          narrative and 128 for a signal: a run's folder has each three or four times, 20 MB in all";
@@ -149,9 +150,9 @@ guest_limits! {
         "a few words";
     Body: "body", Bytes, 64 << 10, 1 << 20, "bytes in one narrative's body",
         "the reasons of one decision, as text or JSON";
-    Parameters: "parameters", Count, 256, 1_024, "reported parameters",
+    Parameters: "parameters", Count, 256, 512, "reported parameters",
         "parameters that init reports as in effect; the manifest has each of them";
-    Parameter: "parameter", Bytes, 4 << 10, 16 << 10, "bytes in one reported parameter",
+    Parameter: "parameter", Bytes, 4 << 10, 8 << 10, "bytes in one reported parameter",
         "name and value of one parameter together, as JSON spells them: 256 of them are at most 2 MiB in the \
          manifest";
     Compile: "compile", Milliseconds, 300_000, 3_600_000, "milliseconds of compiling",

@@ -125,12 +125,14 @@ impl Exchange {
         // The order's own money is reserved already, and its shares are among those being sold.
         let money = OrderMoney { needed: order.reserved, left: self.account.free_cash() };
         let selling = self.market_of(number).selling;
-        self.check_round_trip(&order.record.request, order.record.ts_submitted, money, selling)
+        let request = &order.record.request;
+        let is_for_today = self.may_trade_today(request.time_in_force, order.record.ts_submitted);
+        self.check_round_trip(request, is_for_today, money, selling)
     }
 
     /// The same of an open order that needs more money than is reserved for it, because its worst prices
     /// have changed.
-    pub(crate) fn round_trip_rejection_again(&self, number: OrderIx, now: TsNanos) -> Check {
+    pub(crate) fn round_trip_rejection_again(&self, number: OrderIx) -> Check {
         let order = &self.orders[number];
         let needed = self.money_needed(OpenPart::of(order)).unwrap_or_default();
         if needed <= order.reserved {
@@ -138,7 +140,9 @@ impl Exchange {
         }
         let left = self.account.free_cash() + order.reserved - needed;
         let selling = self.market_of(number).selling;
-        self.check_round_trip(&order.record.request, now, OrderMoney { needed, left }, selling)
+        let money = OrderMoney { needed, left };
+        // An auction's own price comes when its time is over.
+        self.check_round_trip(&order.record.request, !order.next_day, money, selling)
     }
 
     /// Limit and trigger price stand inside the day's range, where one is known.
@@ -231,7 +235,9 @@ impl Exchange {
         let needed = self.money_needed(part).unwrap_or_default();
         if needed > order.reserved || leaves > order.record.leaves() {
             let left = self.account.free_cash() + order.reserved - needed;
-            self.check_round_trip(&changed, now, OrderMoney { needed, left }, others + leaves)?;
+            let is_for_today = self.may_trade_today(changed.time_in_force, now);
+            let money = OrderMoney { needed, left };
+            self.check_round_trip(&changed, is_for_today, money, others + leaves)?;
         }
         Ok(changed)
     }

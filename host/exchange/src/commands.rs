@@ -27,8 +27,15 @@ pub struct Warning {
 
 /// What a rejected order leaves in a run's folder without its texts: its row and its events.
 const REJECTED_ORDER_BYTES: u64 = 1_200;
-/// Files of a run that have an order's texts.
+/// Files of a run that have an order's texts as JSON or CSV spell them, besides the page.
 const TEXT_COPIES: u64 = 3;
+
+/// What a rejected order's text leaves in a run's folder: in the page some characters have six.
+fn text_bytes(text: &str) -> u64 {
+    let cost = text_cost(text) as u64;
+    let of_page = text.bytes().filter(|byte| matches!(byte, b'<' | b'>' | b'&')).count() as u64;
+    (TEXT_COPIES + 1) * cost + 5 * of_page
+}
 
 impl Exchange {
     /// Executes a command of `origin`, which reaches its own orders only. What becomes of it is told
@@ -286,7 +293,7 @@ impl Exchange {
 
     /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
-        self.count_rejected(number, text_cost(&rejection.text));
+        self.count_rejected(number, text_bytes(&rejection.text));
         let record = &self.orders[number].record;
         if record.origin == Origin::Client && record.venue_order_id.is_none() {
             // The venue does not have it, so a person may mend the order and send it (specification 4, P11, P21).
@@ -297,12 +304,12 @@ impl Exchange {
         self.close(number);
     }
 
-    fn count_rejected(&mut self, number: OrderIx, reason: usize) {
+    fn count_rejected(&mut self, number: OrderIx, reason: u64) {
         let request = &self.orders[number].record.request;
-        let tags: usize = request.tags.iter().map(|tag| text_cost(tag)).sum();
-        let texts = (text_cost(request.client_order_id.as_str()) + tags + reason) as u64;
+        let tags: u64 = request.tags.iter().map(|tag| text_bytes(tag)).sum();
+        let texts = text_bytes(request.client_order_id.as_str()) + tags + reason;
         if origin_of(number) == Origin::Strategy {
-            self.rejected_bytes += REJECTED_ORDER_BYTES + TEXT_COPIES * texts;
+            self.rejected_bytes += REJECTED_ORDER_BYTES + texts;
         }
     }
 

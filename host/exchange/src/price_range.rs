@@ -204,7 +204,7 @@ impl Exchange {
             self.reject(number, now, rejection);
             return false;
         }
-        if let Err(rejection) = self.round_trip_rejection_again(number, now) {
+        if let Err(rejection) = self.round_trip_rejection_again(number) {
             self.round_trips_rejected += 1;
             self.reject(number, now, rejection);
             return false;

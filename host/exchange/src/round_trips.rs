@@ -146,13 +146,11 @@ impl Exchange {
     pub(crate) fn check_round_trip(
         &self,
         request: &OrderRequest,
-        now: TsNanos,
+        may_trade_today: bool,
         money: OrderMoney,
         selling: Quantity,
     ) -> Check {
-        if self.model.same_day_round_trips == SameDayRoundTrips::Allow
-            || !self.may_trade_today(request.time_in_force, now)
-        {
+        if self.model.same_day_round_trips == SameDayRoundTrips::Allow || !may_trade_today {
             return Ok(());
         }
         let trips = &self.markets[usize::from(request.instrument.0)].round_trips;
@@ -176,7 +174,7 @@ impl Exchange {
     }
 
     /// Whether an order sent at `now` can still trade on the present day.
-    fn may_trade_today(&self, life: TimeInForce, now: TsNanos) -> bool {
+    pub(crate) fn may_trade_today(&self, life: TimeInForce, now: TsNanos) -> bool {
         let Some(hours) = self.hours else { return true };
         match life {
             TimeInForce::AtTheOpen => hours.next_open(now).is_some(),

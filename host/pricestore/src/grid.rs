@@ -72,7 +72,8 @@ impl Grid {
     /// when they are first used, or all at once by [`Grid::check_all`].
     pub fn open(path: &Path, number: u64) -> Result<Self, GridFault> {
         // Whoever shortens this file later ends the process; see above.
-        let map = map_file(path).map_err(GridFault::Unreadable)?;
+        let map = atomic_file::must_be_file(path).and_then(|()| map_file(path));
+        let map = map.map_err(GridFault::Unreadable)?;
         let layout = Layout::read(&map, number).map_err(GridFault::Damaged)?;
         let Tail { days, codes, digests, splits } =
             Tail::read(&map, &layout).map_err(GridFault::Damaged)?;

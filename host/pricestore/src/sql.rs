@@ -1,5 +1,6 @@
 //! What all statements need: quoting, single columns, and rows that come as columns.
 
+use std::io;
 use std::path::{Component, Path};
 
 use duckdb::arrow::array::{ArrayRef, RecordBatch};
@@ -14,6 +15,17 @@ const FUNCTION: &str = "arrow";
 #[must_use]
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Whether a database can be opened without waiting for a pipe in the place of its file or of its log.
+///
+/// # Errors
+/// What the system says, or that one of them is no file.
+pub fn must_be_database(path: &Path) -> io::Result<()> {
+    atomic_file::must_be_file(path)?;
+    let mut log = path.as_os_str().to_owned();
+    log.push(".wal");
+    atomic_file::must_be_file(Path::new(&log))
 }
 
 /// Quotes a path as an SQL string. DuckDB would take `~` at the beginning of one for the user's home, and

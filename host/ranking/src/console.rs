@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use duckdb::{Config, Connection};
+use pricestore::sql::must_be_database;
 use pricestore::{DataDir, sql};
 use thiserror::Error;
 
@@ -377,6 +378,7 @@ impl Console {
 
 /// Opens a database.
 fn attach(connection: &Connection, catalog: &str, path: &Path) -> Result<(), ConsoleError> {
+    must_be_database(path).map_err(|error| ConsoleError::Files(error.to_string()))?;
     let attach = format!("ATTACH {} AS {catalog} (READ_ONLY)", literal(path));
     Ok(connection.execute_batch(&attach)?)
 }

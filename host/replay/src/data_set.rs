@@ -327,6 +327,9 @@ impl DataRequest {
     }
 }
 
+/// What notes say of files that no run reads.
+pub(crate) const NOT_READ: &str = "not read, because a file of its whole month is there";
+
 /// Where business days come from.
 impl DataRequest {
     /// What of the folder was not read, and what of it should not exist.
@@ -338,8 +341,7 @@ impl DataRequest {
         let mut notes = Vec::new();
         if let [one, ..] = &left_out[..] {
             let more = more_words(left_out.len() - 1);
-            notes
-                .push(format!("not read, because a file of its whole month is there: {one}{more}"));
+            notes.push(format!("{NOT_READ}: {one}{more}"));
         }
         if let [one, ..] = &closed[..] {
             let more = more_words(closed.len() - 1);

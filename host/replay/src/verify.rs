@@ -25,7 +25,7 @@ use serde_json::Value;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::data_set::{DataRequest, DataSet, Granularity, settings};
+use crate::data_set::{DataRequest, DataSet, Granularity, NOT_READ, settings};
 use crate::driver::Scripted;
 use crate::error::RequestError;
 use crate::instruments::InstrumentChoices;
@@ -544,7 +544,16 @@ fn differences(was: &Value, is: &Value) -> Vec<Difference> {
     let is_compared = |name: &str| !NOT_COMPARED.contains(&name) && !has_no_names(name);
     for name in names.into_iter().filter(|name| is_compared(name)) {
         let (was, is) = (was.get(name), is.get(name));
-        if was != is {
+        let is_same = match (was, is) {
+            // What no run reads changes none.
+            (Some(Value::Array(was)), Some(Value::Array(is))) if name == "notes" => {
+                let of_run =
+                    |note: &&Value| !note.as_str().is_some_and(|note| note.starts_with(NOT_READ));
+                was.iter().filter(of_run).eq(is.iter().filter(of_run))
+            }
+            _ => was == is,
+        };
+        if !is_same {
             let text = |value: Option<&Value>| match value {
                 None => String::new(),
                 Some(Value::String(text)) => text.clone(),

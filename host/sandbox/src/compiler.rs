@@ -104,6 +104,9 @@ impl Compiler {
             Ok(Some(Costly::Function { index, used })) => {
                 FaultKind::CompileCost { function: index, used, allowed: allowed.function }
             }
+            Ok(Some(Costly::Constants { used })) => {
+                FaultKind::CompileConstants { used, allowed: allowed.function }
+            }
             Ok(Some(Costly::Functions { used })) => {
                 FaultKind::CompileCosts { used, allowed: allowed.functions }
             }

@@ -9,8 +9,10 @@ use std::mem;
 
 use domain::GuestLimit;
 use wasmparser::{
-    BlockType, FuncValidator, FuncValidatorAllocations, FunctionBody, ModuleArity, Operator,
-    Parser, Result, ValidPayload, Validator, ValidatorResources, WasmFeatures,
+    BlockType, CompositeInnerType, ConstExpr, DataKind, ElementItems, ElementKind, FuncToValidate,
+    FuncValidator, FuncValidatorAllocations, FunctionBody, ModuleArity, Operator, Parser, Payload,
+    Result, TableInit, ValidPayload, Validator, ValidatorResources, WasmFeatures,
+    WasmModuleResources,
 };
 
 use crate::config::Limits;
@@ -18,6 +20,60 @@ use crate::config::Limits;
 /// An instruction may become a value that the compiler keeps with all that it finds out about it: 2 KB where a
 /// long calculation leaves it no choice, a quarter of that for each unit.
 const UNITS_PER_INSTRUCTION: u64 = 4;
+
+/// Units of an operation of a constant, or of an item of a list of elements: 400 to 700 bytes each. All of a component's
+/// stay in memory together, so that they count as one function.
+const UNITS_PER_CONSTANT: u64 = 2;
+
+/// What an instruction costs besides [`UNITS_PER_INSTRUCTION`], measured: some become loops, checks and calls of the
+/// engine of up to 95 KB.
+const fn further_units(operator: &Operator<'_>) -> u64 {
+    match operator {
+        Operator::TableCopy { .. } => 250,
+        Operator::TableInit { .. } => 150,
+        Operator::TableGrow { .. } => 100,
+        Operator::TableFill { .. } => 80,
+        Operator::TableGet { .. } => 30,
+        Operator::MemoryCopy { .. }
+        | Operator::MemoryFill { .. }
+        | Operator::MemoryInit { .. }
+        | Operator::MemoryGrow { .. } => 50,
+        Operator::CallIndirect { .. }
+        | Operator::CallRef { .. }
+        | Operator::ReturnCall { .. }
+        | Operator::ReturnCallIndirect { .. }
+        | Operator::ReturnCallRef { .. }
+        | Operator::Loop { .. } => 40,
+        Operator::I32Rotl | Operator::I32Rotr | Operator::I64Rotl | Operator::I64Rotr => 20,
+        Operator::I32x4TruncSatF32x4U | Operator::I32x4TruncSatF64x2UZero => 10,
+        // Each looks whether its result is a number.
+        Operator::F32Ceil
+        | Operator::F32Floor
+        | Operator::F32Trunc
+        | Operator::F32Nearest
+        | Operator::F32Sqrt
+        | Operator::F32Add
+        | Operator::F32Sub
+        | Operator::F32Mul
+        | Operator::F32Div
+        | Operator::F32Min
+        | Operator::F32Max
+        | Operator::F64Ceil
+        | Operator::F64Floor
+        | Operator::F64Trunc
+        | Operator::F64Nearest
+        | Operator::F64Sqrt
+        | Operator::F64Add
+        | Operator::F64Sub
+        | Operator::F64Mul
+        | Operator::F64Div
+        | Operator::F64Min
+        | Operator::F64Max
+        | Operator::If { .. }
+        | Operator::Call { .. } => 5,
+        _ => 0,
+    }
+}
 
 /// Values that are only alive where control flow splits or meets cost little: compilers keep them as
 /// bits.
@@ -29,7 +85,7 @@ const UNITS_PER_LOOP_VALUE: u64 = 8;
 
 /// What compiling a component may cost, in units. An instruction is four units; a unit is a value that a call takes or
 /// gives, or a value that is merged where control flow meets, at loops eight times; 32 values alive there are
-/// one more.
+/// one more, and as many blocks around them. Some instructions cost more; so do the constants of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Of one function.
@@ -61,6 +117,8 @@ impl Allowed {
 pub(crate) enum Costly {
     /// One function, by its index in its module.
     Function { index: u32, used: u64 },
+    /// All constants: what globals and elements begin with, and where segments go.
+    Constants { used: u64 },
     /// All together.
     Functions { used: u64 },
 }
@@ -72,7 +130,11 @@ pub(crate) enum Costly {
 /// # Errors
 /// When the component is not valid.
 pub(crate) fn costly(component: &[u8], allowed: Allowed) -> Result<Option<Costly>> {
-    let (mut found, mut all) = (None, 0_u64);
+    let used = constants(component, allowed.function)?;
+    if used > allowed.function {
+        return Ok(Some(Costly::Constants { used }));
+    }
+    let (mut found, mut all) = (None, used);
     each_function(component, allowed.function, &mut |index, used| {
         all = all.saturating_add(used);
         if used > allowed.function {
@@ -83,6 +145,74 @@ pub(crate) fn costly(component: &[u8], allowed: Allowed) -> Result<Option<Costly
         found.is_none()
     })?;
     Ok(found)
+}
+
+/// What the constants of all modules cost, counted up to somewhat more than `allowed`.
+fn constants(component: &[u8], allowed: u64) -> Result<u64> {
+    let mut used = 0_u64;
+    for payload in Parser::new(0).parse_all(component) {
+        match payload? {
+            Payload::GlobalSection(globals) => {
+                for global in globals {
+                    used += operations(&global?.init_expr, allowed)?;
+                }
+            }
+            Payload::TableSection(tables) => {
+                for table in tables {
+                    if let TableInit::Expr(first) = table?.init {
+                        used += operations(&first, allowed)?;
+                    }
+                }
+            }
+            Payload::ElementSection(elements) => {
+                for element in elements {
+                    let element = element?;
+                    if let ElementKind::Active { offset_expr, .. } = &element.kind {
+                        used += operations(offset_expr, allowed)?;
+                    }
+                    used += UNITS_PER_CONSTANT
+                        * match element.items {
+                            ElementItems::Functions(items) => u64::from(items.count()),
+                            ElementItems::Expressions(_, items) => {
+                                let first = items.clone();
+                                for item in items {
+                                    used += operations(&item?, allowed)?;
+                                    if used > allowed {
+                                        return Ok(used);
+                                    }
+                                }
+                                u64::from(first.count())
+                            }
+                        };
+                }
+            }
+            Payload::DataSection(data) => {
+                for data in data {
+                    if let DataKind::Active { offset_expr, .. } = &data?.kind {
+                        used += operations(offset_expr, allowed)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        if used > allowed {
+            return Ok(used);
+        }
+    }
+    Ok(used)
+}
+
+/// What a constant costs.
+fn operations(constant: &ConstExpr<'_>, allowed: u64) -> Result<u64> {
+    let mut used = 0;
+    for operator in constant.get_operators_reader() {
+        operator?;
+        used += UNITS_PER_CONSTANT;
+        if used > allowed {
+            break;
+        }
+    }
+    Ok(used)
 }
 
 /// Counts each function up to `allowed`, and goes on as long as `go_on` is answered with yes.
@@ -97,7 +227,9 @@ fn each_function(
     for payload in Parser::new(0).parse_all(component) {
         if let ValidPayload::Func(function, body) = validator.payload(&payload?)? {
             let number = function.index;
-            let mut count = Count::new(function.into_validator(mem::take(&mut allocations)));
+            let gives = gives(&function);
+            let validator = function.into_validator(mem::take(&mut allocations));
+            let mut count = Count::new(validator, gives);
             count.read(&body, allowed)?;
             if !go_on(number, count.cost) {
                 return Ok(());
@@ -106,6 +238,15 @@ fn each_function(
         }
     }
     Ok(())
+}
+
+/// How many values a function gives.
+fn gives(function: &FuncToValidate<ValidatorResources>) -> u64 {
+    let of = function.resources.sub_type_at(function.ty);
+    match of.map(|of| &of.composite_type.inner) {
+        Some(CompositeInnerType::Func(of)) => of.results().len() as u64,
+        _ => 0,
+    }
 }
 
 /// One function so far.
@@ -130,14 +271,16 @@ struct Frame {
 }
 
 impl Count {
-    fn new(validator: FuncValidator<ValidatorResources>) -> Self {
-        Self { validator, frames: vec![Frame::default()], cost: 0 }
+    /// A function that gives so many values.
+    fn new(validator: FuncValidator<ValidatorResources>, gives: u64) -> Self {
+        Self { validator, frames: vec![Frame { label: gives, ..Frame::default() }], cost: 0 }
     }
 
     /// Reads the function, but not on after it has cost more than `allowed`.
     fn read(&mut self, body: &FunctionBody<'_>, allowed: u64) -> Result<()> {
         let mut reader = body.get_binary_reader();
         self.validator.read_locals(&mut reader)?;
+        self.alive();
         reader.set_features(*self.validator.features());
         while !reader.eof() && self.cost <= allowed {
             let offset = reader.original_position();
@@ -150,7 +293,7 @@ impl Count {
     }
 
     fn take(&mut self, operator: &Operator<'_>) {
-        self.cost += UNITS_PER_INSTRUCTION;
+        self.cost += UNITS_PER_INSTRUCTION + further_units(operator);
         match operator {
             Operator::LocalGet { local_index }
             | Operator::LocalSet { local_index }
@@ -164,8 +307,7 @@ impl Count {
             Operator::TryTable { try_table } => self.begin(try_table.ty, false),
             Operator::Else => self.edge(0),
             Operator::End => self.end(),
-            // What returns is handed over, not merged.
-            Operator::Return => self.alive(),
+            Operator::Return => self.edge(self.frames.len().saturating_sub(1) as u32),
             Operator::Br { relative_depth }
             | Operator::BrIf { relative_depth }
             | Operator::BrOnNull { relative_depth }
@@ -188,6 +330,8 @@ impl Count {
             true => (u64::from(takes), UNITS_PER_LOOP_VALUE),
             false => (u64::from(gives), 1),
         };
+        // What compilers find out of a block they look up in those around it.
+        self.cost += self.frames.len() as u64 / ALIVE_PER_UNIT;
         self.frames.push(Frame { label, units, ..Frame::default() });
         self.alive();
     }
@@ -196,6 +340,10 @@ impl Count {
         let place = self.frames.len().checked_sub(depth as usize + 1);
         if let Some(frame) = place.and_then(|place| self.frames.get_mut(place)) {
             frame.edges += 1;
+            // What a function gives is not merged at its end but handed over on each way there.
+            if place == Some(0) {
+                self.cost += frame.label;
+            }
         }
         self.alive();
     }
@@ -256,7 +404,7 @@ mod tests {
         assert_eq!(costs("(module (func) (func nop nop))"), [I, 3 * I]);
         let call = "(module (func $f (param i32 i32) (result i32) local.get 0)
                      (func i32.const 1 i32.const 2 call $f drop))";
-        assert_eq!(costs(call), [2 * I, 5 * I + 3], "two values go in and one comes out");
+        assert_eq!(costs(call), [2 * I, 5 * I + 5 + 3], "two values go in and one comes out");
     }
 
     #[test]
@@ -271,8 +419,37 @@ mod tests {
         // Each loop has a way back and a way in, and all locals are merged there.
         let (depth, locals) = (20, 30);
         let instructions = I * (2 * depth + 4 * locals + 2 * depth + 1) as u64;
-        let merged = UNITS_PER_LOOP_VALUE * 2 * (depth * locals) as u64;
+        let merged = 40 * depth as u64 + UNITS_PER_LOOP_VALUE * 2 * (depth * locals) as u64;
         assert_eq!(costs(&loops(depth, locals)), [instructions + merged]);
+    }
+
+    #[test]
+    fn what_a_function_gives_costs_on_each_way_to_its_end() {
+        let function = |ways: &str| {
+            let results = "i32 ".repeat(30);
+            let given = "i32.const 1 ".repeat(30);
+            costs(&format!("(module (func (param i32) (result {results}) {given} {ways}))"))
+        };
+        let plain = function("")[0];
+        assert_eq!(function("local.get 0 br_if 0")[0], plain + 2 * I + 30);
+        assert_eq!(function("return")[0], plain + I + 30);
+    }
+
+    #[test]
+    fn constants_count_as_one_function() {
+        let cost = |text: &str| constants(&wat::parse_str(text).unwrap(), u64::MAX).unwrap();
+        // Each ends with an `end`.
+        assert_eq!(cost("(module (global i32 (i32.add (i32.const 1) (i32.const 2))))"), 4 * 2);
+        let elements = "(module (func) (table 1 funcref) (elem func 0 0 0)
+            (elem funcref (ref.null func) (ref.func 0)) (elem (i32.const 0) func 0))";
+        assert_eq!(cost(elements), 2 * 3 + 2 * (2 + 4) + 2 * (2 + 1));
+        assert_eq!(cost("(module (memory 1) (data (i32.const 0) \"a\"))"), 2 * 2);
+        let component = "(component (core module (global i32 (i32.const 1))))";
+        assert_eq!(cost(component), 2 * 2);
+        let allowed = |function| Allowed { function, functions: u64::MAX };
+        let found = |function| costly(&wat::parse_str(component).unwrap(), allowed(function));
+        assert_eq!(found(4).unwrap(), None);
+        assert_eq!(found(3).unwrap(), Some(Costly::Constants { used: 4 }));
     }
 
     #[test]
@@ -280,7 +457,7 @@ mod tests {
         let alive = "(module (func (param i32) (local i64)".to_owned() + &" (local i64)".repeat(62);
         let split = alive + " (block) (block)))";
         // 64 locals are two units where each block begins and where it ends.
-        assert_eq!(costs(&split), [5 * I + 2 * 2 * 2]);
+        assert_eq!(costs(&split), [5 * I + 2 + 2 * 2 * 2]);
     }
 
     /// The component that xtask has built of a language, or the reason why there is none.

@@ -9,7 +9,7 @@ mod third_world;
 use std::path::Path;
 use std::sync::Arc;
 
-use wasmtime::{Config, Engine, OptLevel};
+use wasmtime::{Config, Engine, OperatorCost, OptLevel};
 
 use crate::artefact::Artefact;
 use crate::cache::{CacheOutcome, CompileCache, Compiled};
@@ -349,6 +349,9 @@ fn tell(kind: &str, name: &str, outcome: &CacheOutcome) {
     }
 }
 
+/// Fuel of growing a memory or a table, whatever comes of it.
+const GROW_FUEL: u8 = 100;
+
 fn engine_config(config: &SandboxConfig) -> Config {
     let mut engine = Config::new();
     engine
@@ -359,6 +362,12 @@ fn engine_config(config: &SandboxConfig) -> Config {
         // and are compiled in for replay too so that both run the same code.
         .consume_fuel(true)
         .epoch_interruption(true)
+        .operator_cost(OperatorCost {
+            // They leave the guest's code, and growths by nothing or to nothing are not counted otherwise.
+            MemoryGrow: GROW_FUEL,
+            TableGrow: GROW_FUEL,
+            ..OperatorCost::default()
+        })
         .cranelift_opt_level(OptLevel::Speed)
         .max_wasm_stack(config.stack_bytes);
     if let Some(bytes) = config.memory_reservation_bytes {

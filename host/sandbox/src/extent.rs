@@ -6,8 +6,8 @@
 use domain::limits::{COMPONENT_INSTANCES_MAX, COMPONENT_ITEMS_MAX};
 use wasmparser::{
     ComponentAlias, ComponentDefinedType, ComponentExternalKind, ComponentInstance,
-    ComponentOuterAliasKind, ComponentType, ComponentTypeDeclaration, Instance,
-    InstanceTypeDeclaration, Parser, Payload, Result,
+    ComponentOuterAliasKind, ComponentType, ComponentTypeDeclaration, CompositeInnerType, CoreType,
+    Instance, InstanceTypeDeclaration, Parser, Payload, RecGroup, Result, SubType,
 };
 
 /// There is more of something than is allowed.
@@ -143,7 +143,7 @@ fn count(payload: &Payload<'_>) -> Result<u64> {
     let count = match payload {
         // One entry may be a group of many types.
         Payload::TypeSection(groups) => {
-            return groups.clone().into_iter().map(|group| Ok(group?.types().len() as u64)).sum();
+            return groups.clone().into_iter().map(|group| Ok(types_of(&group?))).sum();
         }
         Payload::ComponentTypeSection(types) => {
             return types.clone().into_iter().map(|of| Ok(declared(&of?))).sum();
@@ -158,7 +158,9 @@ fn count(payload: &Payload<'_>) -> Result<u64> {
         Payload::ElementSection(part) => part.count(),
         Payload::DataSection(part) => part.count(),
         Payload::InstanceSection(part) => part.count(),
-        Payload::CoreTypeSection(part) => part.count(),
+        Payload::CoreTypeSection(types) => {
+            return types.clone().into_iter().map(|of| Ok(core_type(&of?))).sum();
+        }
         Payload::ComponentInstanceSection(part) => part.count(),
         Payload::ComponentAliasSection(part) => part.count(),
         Payload::ComponentCanonicalSection(part) => part.count(),
@@ -187,10 +189,41 @@ fn declared(of: &ComponentType<'_>) -> u64 {
             });
             each.sum()
         }
-        ComponentType::Defined(ComponentDefinedType::Record(fields)) => fields.len() as u64,
-        _ => 0,
+        ComponentType::Defined(of) => parts(of),
+        ComponentType::Func(of) => of.params.len() as u64,
+        ComponentType::Resource { .. } => 0,
     };
     1 + inside
+}
+
+/// What a defined type consists of.
+fn parts(of: &ComponentDefinedType<'_>) -> u64 {
+    let parts = match of {
+        ComponentDefinedType::Record(fields) => fields.len(),
+        ComponentDefinedType::Variant(cases) => cases.len(),
+        ComponentDefinedType::Tuple(types) => types.len(),
+        ComponentDefinedType::Flags(names) | ComponentDefinedType::Enum(names) => names.len(),
+        _ => 0,
+    };
+    parts as u64
+}
+
+/// A core type with what it declares.
+fn core_type(of: &CoreType<'_>) -> u64 {
+    match of {
+        CoreType::Rec(group) => types_of(group),
+        CoreType::Module(all) => 1 + all.len() as u64,
+    }
+}
+
+/// Core types, each with the values that it takes and gives, a hundred of which count as one.
+fn types_of(group: &RecGroup) -> u64 {
+    let values = |of: &SubType| match &of.composite_type.inner {
+        CompositeInnerType::Func(of) => of.params().len() + of.results().len(),
+        CompositeInnerType::Struct(of) => of.fields.len(),
+        _ => 0,
+    };
+    group.types().map(|of| 1 + values(of) as u64 / 100).sum()
 }
 
 #[cfg(test)]

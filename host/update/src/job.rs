@@ -92,7 +92,7 @@ mod report;
 /// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
 /// | B3 | complete and due, of the last 20 weekdays, with a row of the vendor or its files that tells no factor | as B1, until all are told |
 /// | B4 | complete and due, one of the last three of those that the run has not asked for otherwise (`--recheck`) | as B1, whatever is known of it: the vendor corrects factors and prices a day or two later. It costs a question for each |
-/// | B5 | complete and due, of the last 20 weekdays, of which an answer was refused (Z4) | as B1, until one is taken; one that is refused again is told as Z4, and the run may end well |
+/// | B5 | complete and due, of the last 20 weekdays, of which an answer was refused (Z4) or that was rewritten (Z7) | as B1, until one is taken or the doubt ends; one that is refused again is told as Z4, and the run may end well |
 /// | W1 | any, in a published file with other bytes than the job wrote, by the digest that it noted then, or else that of the generation before | published again: the file is made again, and named in the report |
 /// | W2 | as W1, where the file holds something that the job does not have | left as it is: the run fails and names the file |
 /// | W3 | any, in a published file that only has another time | left as it is |

@@ -198,6 +198,32 @@ fn functions_that_cost_too_much_together_are_not_compiled() {
     user.good(&format!("{built_in} --limit functions={}", allowed * 2));
 }
 
+/// A calculation outside of all functions, which the compiler keeps whole.
+#[test]
+fn constants_that_cost_too_much_are_not_compiled() {
+    let user = UserFolder::with_sample(1, 200);
+    let global = |steps: usize| {
+        let steps = "i32.const 1 i32.add ".repeat(steps);
+        wat::with_fields(&format!("(global i32 i32.const 1 {steps})"))
+    };
+    let allowed = GuestLimit::Function.default_value();
+    // Two operations a step, of two units each.
+    let most = usize::try_from(allowed / 4).unwrap() - 10;
+    let (path, _) = guest(&user, "constants", &global(most));
+    let (code, errors, peak) = watched(&user, &run_of(&path, ""));
+    assert_eq!(code, 0, "{errors}");
+    holds(peak, MEMORY_BYTES_MAX);
+    let (path, hash) = guest(&user, "more-constants", &global(most + 20));
+    let (code, errors, peak) = watched(&user, &run_of(&path, ""));
+    assert_eq!(code, STRATEGY_FAILED, "{errors}");
+    let expected = format!(
+        "strategy `more-constants` ({hash}), in `compile`, has constants in globals and elements that cost"
+    );
+    assert!(errors.contains(&expected), "{errors}");
+    assert!(errors.contains(&GuestLimit::Function.advice(allowed)), "{errors}");
+    holds(peak, MEMORY_BYTES_REFUSED_MAX);
+}
+
 /// Lists in lists, which would be half a megabyte each with a line for every value.
 #[test]
 fn a_manifest_has_no_more_than_the_reported_parameters_allow() {

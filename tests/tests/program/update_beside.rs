@@ -311,7 +311,7 @@ fn a_right_correction_of_wrong_volumes_is_taken_and_a_wrong_one_is_not_forgotten
         let what = "an earlier run refused an answer for it, and none was taken since";
         assert_eq!(run.report["doubts"][0]["what"], what);
     }
-    // B5: it is asked for again, and the vendor is right now.
+    // B5: it is asked for again, whatever is kept of it on this machine, and the vendor is right now.
     fixture.change(|market| market.alter = None);
     let run = fixture.update("--as-of 2025-12-17");
     assert_eq!((run.code, doubts(&run), run.asked.clone()), (0, vec![], vec!["17".to_owned()]));

@@ -324,7 +324,7 @@ fn pipes_and_links_in_the_place_of_files_are_errors() {
         (Path::new("work/mother.db"), "is no file of its own"),
         (Path::new("work/mother.db.wal"), "is no file of its own"),
         (Path::new("rank/WRITTEN"), "is no file; move it away"),
-        (&mother, "was not written by this job"),
+        (&mother, "is no file; move it away"),
         (&listed, "is no file; move it away"),
     ];
     for (name, why) in pipes {

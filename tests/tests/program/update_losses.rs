@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::update_days::{Fixture, Market, Run, days, text};
-use crate::update_program::{command, texts};
+use crate::update_program::{command, own_number, texts};
 use crate::update_sources::{counts, odd, rows};
 
 /// The first so many issues have neither prices nor volume on Tuesday.
@@ -96,6 +96,10 @@ fn a_published_day_that_is_withdrawn_stays_and_is_told() {
         let run = fixture.update(options);
         stays(&fixture, &run, why);
     }
+    // B5: a plain run asks too, and what is kept on this machine is no answer of the vendor's.
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, run.asked.clone()), (0, vec!["16".to_owned()]), "{run:?}");
+    assert_eq!(run.report["doubts"][0]["kind"], "strange", "{run:?}");
     // Accepted once, it stays and is told no more, until the vendor has it again.
     for options in [&format!("{REFETCH} --accept 2025-12-16"), REFETCH] {
         let run = fixture.update(options);
@@ -244,6 +248,22 @@ fn files_take_no_published_day_away() {
         let run = fixture.run(&mut command(fixture.path(), &arguments));
         stays(&fixture, &run, why);
     }
+    // Z4: the right file ends the doubt.
+    let path = files.path().join("equities_bars_daily_20251216.csv.gz");
+    let mut packed = GzEncoder::new(File::create(&path).unwrap(), Compression::fast());
+    writeln!(packed, "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor").unwrap();
+    for number in 0..100 {
+        let code = (13_000 + 10 * number).to_string();
+        let volume = 11_600 + own_number(&code);
+        writeln!(packed, "2025-12-16,{code},116,118,115,116,0,0,{volume},1345600.5,1.0").unwrap();
+    }
+    packed.finish().unwrap();
+    let path = files.path().to_str().unwrap();
+    let arguments = ["update", "--format", "json", "--from-files", path];
+    let run = fixture.run(&mut command(fixture.path(), &arguments));
+    assert_eq!((run.code, &run.report["doubts"]), (0, &json!([])), "{run:?}");
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, &run.report["doubts"]), (0, &json!([])), "{run:?}");
 }
 
 /// R8, of a day that the user has published though it is not complete.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{IssueField, IssueInfo, ListedHistory, Span};
 use crate::STORAGE_VERSION;
 use crate::limits::LISTED_SPANS_MAX;
-use crate::sql::{insert, prepare_inserts, quoted_path, rows};
+use crate::sql::{insert, must_be_database, prepare_inserts, quoted_path, rows};
 
 /// The table of spans.
 const ISSUES: &str = "listed_issue";
@@ -249,7 +249,7 @@ pub fn read_file(path: &Path) -> Result<Option<ListedHistory>, ListedError> {
     if !path.try_exists()? {
         return Ok(None);
     }
-    atomic_file::must_be_file(path)?;
+    must_be_database(path)?;
     let connection = connect()?;
     connection.execute_batch(&format!("ATTACH {} AS listed (READ_ONLY)", quoted_path(path)))?;
     load(&connection, "listed").map(Some)

@@ -27,7 +27,7 @@ use crate::data_dir::DataDir;
 use crate::generation::{Generation, GenerationFileName, read_files};
 use crate::grid::{COLUMNS, Grid, content_text};
 use crate::limits::{DIGEST_THREADS_MAX, SNAPSHOTS_IN_A_ROW_MAX};
-use crate::sql::{digest_of_rows, quoted, quoted_path};
+use crate::sql::{digest_of_rows, must_be_database, quoted, quoted_path};
 
 /// Form of the tables.
 const FORM: &str = "2";
@@ -125,6 +125,9 @@ fn digest_of_beginning(
     grid: &Grid,
     tables: &Path,
 ) -> duckdb::Result<Option<Result<u64, &'static str>>> {
+    if must_be_database(tables).is_err() {
+        return Ok(Some(Err("its tables or their log are no file")));
+    }
     let attach = format!("ATTACH {} AS base (READ_ONLY)", quoted_path(tables));
     connection.execute_batch(&attach)?;
     let found = digest_of_attached(connection, grid);

@@ -243,3 +243,39 @@ fn f11_holds_when_the_day_s_range_widens() {
     assert!(rejected[2].ends_with("t=18000"), "when the range widens: {rejected:#?}");
     assert_eq!(hears(990_000)[2], "O-3 FILLED 100@850 t=23400");
 }
+
+#[test]
+fn f11_holds_when_an_auction_s_own_price_widens_the_range() {
+    let trades = Market::default()
+        .at_times(6, &[("09:00:00", "500", 10_000), ("09:01:00", "500", 10_000)])
+        .at_times(6, &[("09:02:00", "500", 10_000), ("09:03:00", "500", 10_000)])
+        .at_times(6, &[("11:30:00", "500", 10_000)]);
+    // The next price is that of an auction.
+    let cases = [
+        (TimeInForce::AtTheClose, 5, "15:30:00", 23_400),
+        (TimeInForce::AtTheOpen, 5, "12:30:00", 12_600),
+        (TimeInForce::Day, 5, "12:30:00", 12_600),
+    ];
+    for (life, after, time, seconds) in cases {
+        let mut market_of = Market::default();
+        (market_of.ts, market_of.price, market_of.quantity) =
+            (trades.ts.clone(), trades.price.clone(), trades.quantity.clone());
+        let before = if time == "15:30:00" { vec![("12:31:00", "500", 10_000)] } else { vec![] };
+        let market_of = market_of.at_times(6, &before).at_times(6, &[(time, "850", 10_000)]);
+        let after = after + before.len() as u64;
+        let hears = |cash: i64| {
+            let script = Script::default()
+                .after(1, limit("O-1", Buy, 1_800, "500"))
+                .after(2, market("O-2", Sell, 1_800))
+                .after(after, with(market("O-3", Buy, 100), |order| order.time_in_force = life));
+            let options = changed(|o| {
+                o.cash = Money::from_yen(cash);
+                o.base_prices = vec![Some(domain::Price::from_yen(500))];
+            });
+            told(&market_of, script, &options)
+        };
+        let rejected = hears(965_000);
+        is_rejected(&rejected, 2, "the order needs up to 90000 yen, and 65000 yen can pay");
+        assert_eq!(hears(990_000)[2], format!("O-3 FILLED 100@850 t={seconds}"), "{life:?}");
+    }
+}

@@ -68,7 +68,8 @@ fn is_impossible(row: &DailyRow, known: Option<&DailyRow>, before: Option<Price>
 
 /// What a user can do about a day that was rewritten.
 const REWRITTEN: &str = "look at what the vendor says of it; the report of the run that took them has the values before, \
-                         and --accept with the date says that they are right";
+                         while it is kept. The vendor is asked again by each run, and --accept with the date says that \
+                         the values are right";
 
 /// Whether a row has another price or volume than the published one of a source of the same rank.
 fn is_rewritten(row: &DailyRow, known: &DailyRow) -> bool {

@@ -123,7 +123,7 @@ impl Job<'_> {
     /// Asks again for the complete days of the last weeks that a lesser source gave while the vendor was
     /// down (rule B1), whose splits and raw prices are the vendor's only, for those of which it gave an odd
     /// row (B2), for those of which it told no factor (B3), for the last ones whatever is known of them
-    /// (B4), and for those of which an answer was refused (B5). While it is down, they stay as they are.
+    /// (B4), and for those of which an answer was refused or that were rewritten (B5). While it is down, they stay as they are.
     fn fetch_better_rows(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
         let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
         let (Some(place), Some(from)) = (slots.with_days(), back.first().copied()) else {
@@ -146,7 +146,8 @@ impl Job<'_> {
             .filter(|date| !again.contains(date))
             .copied()
             .collect();
-        dates.extend(&refused);
+        let doubted: BTreeSet<JstDate> = &refused | &self.state.rewritten;
+        dates.extend(&doubted);
         let lacking = dates.clone();
         dates.extend(&again);
         dates.retain(|date| {
@@ -173,7 +174,7 @@ impl Job<'_> {
                 break;
             }
             // What was kept of it on this machine tells no more than what is stored.
-            if (silent.contains(&date) || again.contains(&date))
+            if (silent.contains(&date) || again.contains(&date) || doubted.contains(&date))
                 && let Err(problem) = slots.forget_day(place, date)
             {
                 self.note(problem);
@@ -210,7 +211,7 @@ impl Job<'_> {
                         false if silent.contains(&date) => "without the factors that were not told",
                         false
                             if again.contains(&date)
-                                || refused.contains(&date)
+                                || doubted.contains(&date)
                                 || self.state.fetched.contains(&date) =>
                         {
                             "as it was"

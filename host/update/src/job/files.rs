@@ -171,6 +171,11 @@ impl Job<'_> {
         rows.retain(|row| {
             !refused_days.contains_key(&row.date) && !odd_days.contains_key(&row.date)
         });
+        // As of a day that the vendor gives whole (rule Z4).
+        let taken = rows.iter().map(|row| row.date).filter(|date| self.whole_days.contains(date));
+        for date in taken.collect::<BTreeSet<_>>() {
+            self.state.refused.remove(&date);
+        }
         self.report.left_out(SourceKind::Files, odd);
         for (date, what) in refused {
             self.failed(date, &what);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
-use pricestore::sql::{column, prepare_inserts, quoted_path, view_among};
+use pricestore::sql::{column, must_be_database, prepare_inserts, quoted_path, view_among};
 use pricestore::{DataDir, has_calendar};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
@@ -231,7 +231,7 @@ fn copy_published(connection: &Connection, data: &DataDir) -> Result<bool, Store
     if !mother.try_exists().map_err(StoreError::io("look for", mother))? {
         return Ok(false);
     }
-    atomic_file::must_be_file(mother).map_err(StoreError::io("open", mother))?;
+    must_be_database(mother).map_err(StoreError::io("open", mother))?;
     refuse_damaged(data)?;
     let unusable = |what: String| StoreError::Unusable { path: mother.to_owned(), what };
     // What cannot be read of it is damaged, whoever wrote it.

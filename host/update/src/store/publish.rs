@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use duckdb::Connection;
 use pricestore::Published;
 use pricestore::generation::{GenerationFileName, PublishedFile};
+use pricestore::sql::must_be_database;
 
 use super::combined;
 use super::durable::{clear, put_in_place, sync_folder};
@@ -91,6 +92,7 @@ fn may_replace(
     if !is_there(&path) || is_own(connection, paths)? {
         return Ok(());
     }
+    must_be_database(&path).map_err(StoreError::io("replace", &path))?;
     let noted = noted(connection)?;
     let found = found_in(&open_published(paths, aside)?, &path);
     match found {

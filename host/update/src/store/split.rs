@@ -14,7 +14,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use domain::JstDate;
 use duckdb::{Connection, params};
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{column, quoted, quoted_path, view_among};
+use pricestore::sql::{column, must_be_database, quoted, quoted_path, view_among};
 
 use super::combined;
 use super::durable::{give_name, remove, sync_folder};
@@ -155,7 +155,7 @@ pub(super) enum Found {
 
 /// What is in a file beside what the published database has, which is attached as `published`.
 pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
-    if atomic_file::must_be_file(file).is_err() {
+    if must_be_database(file).is_err() {
         return Found::More;
     }
     let attach = format!("ATTACH {} AS foreign_file (READ_ONLY)", quoted_path(file));
