@@ -93,7 +93,7 @@ macro_rules! guest_limits {
 guest_limits! {
     Fuel: "fuel", Fuel, 100_000_000, 1_000_000_000_000, "units of fuel in one call",
         "work for each event that a call handles, about 0.1 s, and that of 16 in a call with more: an \
-         endless loop ends soon, at the same point on every machine. Calls of the host that do nothing take up to ten \
+         endless loop ends soon, at the same point on every machine. Calls of the host that do nothing take up to thirty \
          times as long";
     LifecycleFuel: "lifecycle-fuel", Fuel, 2_000_000_000, 1_000_000_000_000, "units of fuel in one call",
         "work of setting up, init, start and stop, about 2 s each: tables may be built there; 100000000 of a \
@@ -153,18 +153,19 @@ guest_limits! {
     Parameters: "parameters", Count, 256, 512, "reported parameters",
         "parameters that init reports as in effect; the manifest has each of them";
     Parameter: "parameter", Bytes, 4 << 10, 8 << 10, "bytes in one reported parameter",
-        "name and value of one parameter together, as JSON spells them: 256 of them are at most 2 MiB in the \
-         manifest";
+        "name and value of one parameter together, as the page spells them: 256 of them are at most 2 MiB in \
+         the manifest, and as much in the page";
     Compile: "compile", Milliseconds, 300_000, 3_600_000, "milliseconds of compiling",
         "wall time of compiling a guest before it runs for the first time; the interpreters of Python and \
          JavaScript take half a minute, everything else less than a second";
     Function: "function", Count, 1_000_000, 100_000_000, "units of compiling in one function",
-        "instructions of one function four times, and values that are merged where its control flow meets, those \
-         of loops eight times: about 500 bytes of memory each while it is compiled. The largest functions of the \
-         interpreters of Python and JavaScript have about 680,000 each";
+        "four for an instruction, up to 250 more for some, and values that are merged where control flow meets, those of \
+         loops eight times: about 500 bytes of memory each while it is compiled. The constants of all globals and \
+         elements count like one function. The largest functions of the interpreters of Python and JavaScript have \
+         about 700,000";
     Functions: "functions", Count, 40_000_000, 1_000_000_000, "units of compiling in all functions",
-        "the same of all functions together: 3 s for each million at worst. The interpreters of Python and \
-         JavaScript have 15 and 23 million";
+        "the same of all functions together: 3 s for each million, up to 15 where functions are made to be slow to \
+         compile. The interpreters of Python and JavaScript have 15 and 23 million";
 }
 
 impl GuestLimit {
@@ -293,6 +294,13 @@ pub const SIGNAL_COST: usize = 128;
 #[must_use]
 pub fn text_cost(text: &str) -> usize {
     text.bytes().map(|byte| usize::from(BYTE_COSTS[usize::from(byte)])).sum()
+}
+
+/// What a text costs in a run's page, which has it as JSON: there `<`, `>` and `&` have six bytes.
+#[must_use]
+pub fn text_page_cost(text: &str) -> usize {
+    let further = text.bytes().filter(|byte| matches!(byte, b'<' | b'>' | b'&')).count();
+    text_cost(text) + 5 * further
 }
 
 /// What each byte of a text costs.

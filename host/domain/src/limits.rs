@@ -31,9 +31,6 @@ pub const GUEST_STACK_MAX: usize = 1 << 20;
 /// Functions, types, imports, exports and the like of all modules and components of a component. The
 /// interpreters of Python and JavaScript have 26,000 and 23,000.
 pub const COMPONENT_ITEMS_MAX: u64 = 65_536;
-/// Growths of memories and tables that one guest may ask for, those that come to nothing with them: each leaves the
-/// guest's code and costs twenty times what its fuel says. All of a guest's memory page by page is a thousand.
-pub const GUEST_GROWTHS_MAX: u64 = 100_000;
 /// Instances of modules and components that a component makes, those inside of others too.
 pub const COMPONENT_INSTANCES_MAX: u64 = 1_024;
 /// Bytes of a component file.

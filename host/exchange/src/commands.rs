@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::guest_limit::text_cost;
+use domain::guest_limit::{text_cost, text_page_cost};
 use domain::order::OrderTrigger;
 use domain::{
     InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, OrderModify, OrderRecord, OrderRequest,
@@ -30,11 +30,9 @@ const REJECTED_ORDER_BYTES: u64 = 1_200;
 /// Files of a run that have an order's texts as JSON or CSV spell them, besides the page.
 const TEXT_COPIES: u64 = 3;
 
-/// What a rejected order's text leaves in a run's folder: in the page some characters have six.
+/// What a rejected order's text leaves in a run's folder.
 fn text_bytes(text: &str) -> u64 {
-    let cost = text_cost(text) as u64;
-    let of_page = text.bytes().filter(|byte| matches!(byte, b'<' | b'>' | b'&')).count() as u64;
-    (TEXT_COPIES + 1) * cost + 5 * of_page
+    TEXT_COPIES * text_cost(text) as u64 + text_page_cost(text) as u64
 }
 
 impl Exchange {

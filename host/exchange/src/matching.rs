@@ -24,31 +24,28 @@ pub(crate) struct FillPrices {
     pub(crate) market: Price,
 }
 
-/// Fills of market prices that are off the grid of the instrument's tick table.
+/// Whether fills were of market prices that are off the grid of the instrument's tick table.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OffGrid {
-    count: u64,
-    /// The first such price, and the table of its day.
-    first: Option<(Price, TickTable)>,
+    /// The table of the first such fill's day.
+    ticks: Option<TickTable>,
 }
 
 impl OffGrid {
     fn note(&mut self, market_price: Price, ticks: TickTable) {
-        if !ticks.is_aligned(market_price) {
-            self.count += 1;
-            self.first.get_or_insert((market_price, ticks));
+        if self.ticks.is_none() && !ticks.is_aligned(market_price) {
+            self.ticks = Some(ticks);
         }
     }
 
-    /// What to tell of an instrument at the end; nothing where every price was on the grid.
+    /// What to tell of an instrument at the end, in the same words for all runs of a sweep; nothing where every
+    /// price was on the grid.
     pub(crate) fn line(&self, instrument: &Instrument) -> Option<String> {
-        let (price, ticks) = self.first?;
-        let (id, count) = (&instrument.id, self.count);
-        let fills = if count == 1 { "1 fill is" } else { &*format!("{count} fills are") };
+        let (ticks, id) = (self.ticks?, &instrument.id);
         Some(format!(
-            "TICKS: {id}: {fills} of market prices that the tick table `{ticks}` does not have, the first at \
-             {price}: slippage, limits and the day's range do not fit this data either; \
-             give the right table with --ticks or in instruments.csv"
+            "TICKS: {id}: there are fills of market prices that the tick table `{ticks}` does not have: slippage, \
+             limits and the day's range do not fit this data either; give the right table with --ticks or in \
+             instruments.csv"
         ))
     }
 }

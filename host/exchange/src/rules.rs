@@ -23,7 +23,7 @@ pub const RULES: [(&str, &str); 18] = [
         "A market order fills from the first such trade on, at the trade's price plus the slippage \
          (minus for a sell), in steps of the tick table and never outside the day's price limits or \
          better than the trade; in an auction at the auction's price. Fills of market prices that the \
-         tick table does not have are counted and told with the results (TICKS).",
+         tick table does not have are told with the results (TICKS).",
     ),
     (
         "F3",

@@ -1,7 +1,7 @@
 //! What all statements need: quoting, single columns, and rows that come as columns.
 
 use std::io;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use duckdb::arrow::array::{ArrayRef, RecordBatch};
 use duckdb::types::FromSql;
@@ -23,9 +23,33 @@ pub fn quoted(text: &str) -> String {
 /// What the system says, or that one of them is no file.
 pub fn must_be_database(path: &Path) -> io::Result<()> {
     atomic_file::must_be_file(path)?;
+    atomic_file::must_be_file(&log_of(path))
+}
+
+/// Whether a database that this program has published is as it was published: without a log beside it, in which
+/// somebody has changed it, and which the engine would take up each time that it is opened, with whatever file has
+/// the name then.
+///
+/// # Errors
+/// As [`must_be_database`], or that there is such a log.
+pub fn must_be_published(path: &Path) -> io::Result<()> {
+    must_be_database(path)?;
+    let log = log_of(path);
+    match log.try_exists()? {
+        false => Ok(()),
+        true => Err(io::Error::other(format!(
+            "{} is there: another program has changed the database and not ended well; what it has changed is none of \
+             the job's prices. Move this file away",
+            log.display()
+        ))),
+    }
+}
+
+/// The log that the engine keeps beside a database.
+fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push(".wal");
-    atomic_file::must_be_file(Path::new(&log))
+    PathBuf::from(log)
 }
 
 /// Quotes a path as an SQL string. DuckDB would take `~` at the beginning of one for the user's home, and

@@ -209,6 +209,7 @@ impl Run<'_> {
     ) -> Result<Control, Box<Fault>> {
         let made = self.strategy.init(&options.config_json, &options.instruments);
         self.parameters = self.strategy.take_parameters();
+        self.written.parameters(&self.parameters);
         made?;
         // The end of the day before, which is due once it is known that another day follows.
         let mut end_before = None;

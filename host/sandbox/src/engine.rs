@@ -351,6 +351,8 @@ fn tell(kind: &str, name: &str, outcome: &CacheOutcome) {
 
 /// Fuel of growing a memory or a table, whatever comes of it.
 const GROW_FUEL: u8 = 100;
+/// Fuel of an operation on many bytes or elements, besides what they cost.
+const BULK_FUEL: u8 = 20;
 
 fn engine_config(config: &SandboxConfig) -> Config {
     let mut engine = Config::new();
@@ -363,9 +365,15 @@ fn engine_config(config: &SandboxConfig) -> Config {
         .consume_fuel(true)
         .epoch_interruption(true)
         .operator_cost(OperatorCost {
-            // They leave the guest's code, and growths by nothing or to nothing are not counted otherwise.
+            // They leave the guest's code, also where there is nothing to do.
             MemoryGrow: GROW_FUEL,
             TableGrow: GROW_FUEL,
+            MemoryCopy: BULK_FUEL,
+            MemoryFill: BULK_FUEL,
+            MemoryInit: BULK_FUEL,
+            TableCopy: BULK_FUEL,
+            TableFill: BULK_FUEL,
+            TableInit: BULK_FUEL,
             ..OperatorCost::default()
         })
         .cranelift_opt_level(OptLevel::Speed)

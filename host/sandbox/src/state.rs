@@ -6,8 +6,9 @@ use std::sync::Arc;
 use domain::TsNanos;
 use domain::account::{PortfolioView, Position};
 use domain::fault::FaultKind;
-use domain::guest_limit::{GuestLimit, LOG_LINE_COST, NARRATIVE_COST, SIGNAL_COST, text_cost};
-use domain::limits::GUEST_GROWTHS_MAX;
+use domain::guest_limit::{
+    GuestLimit, LOG_LINE_COST, NARRATIVE_COST, SIGNAL_COST, text_cost, text_page_cost,
+};
 use domain::strategy::{Action, LogLevel, LogLine};
 use wasmtime::{Error, Memory, ResourceLimiter, Result, TypedFunc};
 
@@ -67,8 +68,6 @@ pub(crate) struct State {
     pub(crate) bytes_left: usize,
     /// Bytes of all its memories together.
     memory_bytes: usize,
-    /// Growths of memories and tables that it has asked for.
-    growths: u64,
     /// Where records are laid out before they are copied in; kept, because every event needs it.
     pub(crate) buffer: Vec<u8>,
     /// The memory of the feeder, where there is one.
@@ -103,7 +102,6 @@ impl State {
             may_leave: true,
             bytes_left: limits.result_bytes,
             memory_bytes: 0,
-            growths: 0,
             buffer: Vec::new(),
             batch: None,
             ours: Ours::default(),
@@ -253,30 +251,24 @@ impl State {
         if name.is_empty() {
             return broken("it reported a parameter without a name".to_owned());
         }
-        // As the manifest spells it; the value is JSON already.
-        let bytes = text_cost(name).saturating_add(value.len());
-        self.limits.allow(GuestLimit::Parameter, bytes)?;
         // As deep as it stands in the manifest, and a little more: whoever reads that has the same limit.
         let nested = format!("[[[[{value}]]]]");
-        if let Err(error) = serde_json::from_str::<serde_json::Value>(value)
-            .and_then(|_| serde_json::from_str::<serde_json::Value>(&nested))
-        {
-            return broken(format!("the value of the parameter {name:?} is no JSON: {error}"));
-        }
+        let parsed = serde_json::from_str::<serde_json::Value>(value)
+            .and_then(|_| serde_json::from_str::<serde_json::Value>(&nested));
+        let written = match parsed {
+            Ok(parsed) => parsed.to_string(),
+            Err(error) => {
+                let text = format!("the value of the parameter {name:?} is no JSON: {error}");
+                return broken(text);
+            }
+        };
+        // As the manifest and the page spell it: a short number may be a long one there.
+        let bytes = text_page_cost(name).saturating_add(text_page_cost(&written));
+        self.limits.allow(GuestLimit::Parameter, bytes)?;
         match self.parameters.insert(name.to_owned(), value.to_owned()) {
             None => Ok(()),
             Some(_) => broken(format!("it reported the parameter {name:?} twice")),
         }
-    }
-
-    fn count_growth(&mut self) -> Result<()> {
-        self.growths += 1;
-        let (used, allowed) = (self.growths, GUEST_GROWTHS_MAX);
-        if used > allowed {
-            let what = "growths of memories and tables";
-            return self.breach(FaultKind::Limit { what, used, allowed });
-        }
-        Ok(())
     }
 
     /// What is held of an instrument.
@@ -303,7 +295,6 @@ impl ResourceLimiter for State {
         if self.making_ours {
             return Ok(true);
         }
-        self.count_growth()?;
         if maximum.is_some_and(|maximum| desired > maximum) {
             // It comes to nothing: the memory itself says how large it may be.
             return Ok(true);
@@ -325,9 +316,6 @@ impl ResourceLimiter for State {
         desired: usize,
         _maximum: Option<usize>,
     ) -> Result<bool> {
-        if !self.making_ours {
-            self.count_growth()?;
-        }
         let allowed = self.limits.table_entries;
         if desired > allowed {
             let (limit, used, allowed) = (GuestLimit::TableEntries, desired as u64, allowed as u64);

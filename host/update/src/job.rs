@@ -72,7 +72,7 @@ mod report;
 /// | Z4 | complete, of the last 20 weekdays, of which an earlier run refused an answer, and none was taken since | told as a doubt by each run, until `--accept` names it |
 /// | Z5 | complete or due, of the last 20 weekdays, of which odd rows were left out (Q1 and Q5 of [`SourceKind`]) | told as a doubt by each run until a source has it without one (B2) |
 /// | Z6 `no volume` | complete, with prices of over 1 % of its priced issues, at least three, without a volume | as Z1 |
-/// | Z7 `rewritten` | complete, of which a run takes other prices or volumes than those stored for over 20 % of its issues, at least 30, from a source of the same rank (R2 of [`SourceKind`]) | taken, with old and new values in the report, and told as a doubt by that run and for 20 weekdays, until `--accept` names it |
+/// | Z7 `rewritten` | complete, of which a run takes other prices or volumes than those stored for over 20 % of its issues, at least 30, from a source of the same rank (R2 of [`SourceKind`]) | taken, with old and new values in the report, and told as a doubt by that run and for 20 weekdays, until `--accept` names it: then what is stored is right, and an answer of that run is held against all rules |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
 /// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between, up to 5 % | list believed |
 /// | L3 | whose list shrank by more | list believed if it has at most 5 % less and its own day's rows meet it to 99 % both ways, or another run is given the list of a later date with as many, to 1 %; with over 5 % less, whatever comes later, only once `--accept` names the date, and a doubt until then; else told and not used, and the day is judged with it then |
@@ -336,6 +336,8 @@ struct Job<'a> {
     issues: Option<(JstDate, BTreeSet<IssueCode>)>,
     /// Days that were judged by a whole answer.
     whole_days: BTreeSet<JstDate>,
+    /// Rewritten days that the user accepts as they are stored.
+    confirmed: BTreeSet<JstDate>,
     /// Published days that this run rewrites: the issues that get other values, and all (rule Z7).
     rewritten: BTreeMap<JstDate, (u64, u64)>,
     /// Rows of published days that came otherwise, and issues that are done with them.
@@ -444,6 +446,7 @@ impl<'a> Job<'a> {
             complete_rows: BTreeMap::new(),
             issues: None,
             whole_days: BTreeSet::new(),
+            confirmed: BTreeSet::new(),
             rewritten: BTreeMap::new(),
             held: Held::default(),
             accepted: BTreeSet::new(),
@@ -478,6 +481,12 @@ impl<'a> Job<'a> {
         let (state, note) = self.store.fetch_state()?;
         self.changed_from = state.unpublished_from;
         self.state = state;
+        let named = self.options.accept.iter().copied();
+        self.confirmed = named
+            .filter(|date| {
+                self.state.rewritten.contains(date) && !self.state.refused.contains(date)
+            })
+            .collect();
         note.into_iter().for_each(|note| self.note(note));
         // What was fetched is there only as long as the store has it.
         let (stored, state) = (&self.known.dates, &mut self.state);
@@ -512,17 +521,24 @@ impl<'a> Job<'a> {
 
     /// Whether the user accepts what speaks against a day; asked where something does.
     fn accept(&mut self, date: JstDate) -> bool {
-        let is_accepted = self.options.accept.contains(&date);
-        if is_accepted {
+        let is_accepted = self.is_named(date);
+        // Whoever confirms what is stored has not seen what comes now (rule Z7).
+        is_accepted && !self.confirmed.contains(&date)
+    }
+
+    /// Whether the user names a day with `--accept`.
+    fn is_named(&mut self, date: JstDate) -> bool {
+        let is_named = self.options.accept.contains(&date);
+        if is_named {
             self.accepted.insert(date);
         }
-        is_accepted
+        is_named
     }
 
     /// The same, and of the last weeks also whether the user did so in an earlier run: who has looked at a day is not
     /// asked about it each evening.
     fn accept_for_good(&mut self, date: JstDate) -> bool {
-        if self.accept(date) {
+        if self.is_named(date) {
             self.state.accepted.insert(date);
         }
         self.state.accepted.contains(&date)

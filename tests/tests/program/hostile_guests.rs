@@ -325,8 +325,8 @@ fn what_fails_while_it_is_made_is_told_by_name() {
         (
             "start-grows",
             "instantiation",
-            "produced 100001 growths of memories and tables; 100000 are allowed",
-            "",
+            "used up its fuel of 1000000 units",
+            "lifecycle-fuel=2000000",
         ),
         (
             "initialize-loops",

@@ -359,6 +359,16 @@ fn a_published_day_that_is_rewritten_is_told_until_the_user_accepts_it() {
         assert_eq!(doubts(&run), Vec::<String>::new(), "{run:?}");
         assert_eq!(doubts(&fixture.update("--as-of 2025-12-16")), Vec::<String>::new());
     }
+    // Who says that the stored values are right says nothing of an answer that nobody has seen.
+    let fixture = published();
+    fixture.change(|market| market.alter = Some(dearer::<200>));
+    assert_eq!(doubts(&fixture.update(REFETCH)), ["16 rewritten"]);
+    let closes = "SELECT sum(close) FROM daily WHERE date = '2025-12-16'";
+    let stored = rows(&fixture, closes);
+    fixture.change(|market| _ = market.days.insert("20251216", 60));
+    let run = fixture.update("--as-of 2025-12-16 --accept 2025-12-16");
+    assert_eq!((run.code, doubts(&run)), (3, vec!["16 refused".to_owned()]), "{run:?}");
+    assert_eq!(rows(&fixture, closes), stored);
 }
 
 /// E13: who has accepted a day is not asked again by the next runs, which have it again.

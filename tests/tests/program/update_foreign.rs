@@ -349,6 +349,18 @@ fn pipes_and_links_in_the_place_of_files_are_errors() {
     assert!(errors.contains("mother.db.wal") && errors.contains("a link"), "{errors}");
     assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
     fs::remove_file(&log).unwrap();
+    // A log of changes beside what the job has published would be taken up with each later file.
+    for name in [data.mother(), data.listed_info(), data.mother().with_file_name("1300.db")] {
+        let mut log = fixture.path().join(&name).into_os_string();
+        log.push(".wal");
+        fs::write(&log, "changes").unwrap();
+        fixture.change(|market| market.more += 1);
+        let errors = failing(&fixture, "--as-of 2025-12-17 --days 3 --refetch");
+        let shown = name.file_name().unwrap().to_str().unwrap();
+        assert!(errors.contains(shown), "{shown}: {errors}");
+        fs::remove_file(&log).unwrap();
+        assert_eq!(fixture.update("--as-of 2025-12-17 --days 3 --refetch").code, 0, "{shown}");
+    }
     // A report with a number of its own is passed over.
     let report = fixture.path().join("update/report-7.json");
     assert!(Command::new("mkfifo").arg(&report).status().unwrap().success());

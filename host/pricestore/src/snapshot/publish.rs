@@ -22,7 +22,7 @@ use crate::grid::{GridWriter, Splits};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX,
 };
-use crate::sql::{insert, must_be_database, prepare_inserts, quoted_path, view_among};
+use crate::sql::{insert, must_be_published, prepare_inserts, quoted_path, view_among};
 
 /// Batches of rows that wait for the table: those of a block, so that the next one is read while
 /// they are appended.
@@ -137,7 +137,7 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
 /// The combined database in an instance of the engine, with the tables of its two sides.
 fn open_source(data: &DataDir) -> Result<Connection, PublishError> {
     let mother = data.mother();
-    must_be_database(&mother)
+    must_be_published(&mother)
         .map_err(|source| PublishError::Io { path: mother.clone(), source })?;
     let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
     // The file is brought to the disk once, when it is finished.

@@ -1,6 +1,5 @@
 //! The list of a folder of formula modules: `formulas.toml`, which names each with its SHA-256.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -47,7 +46,7 @@ fn wrong(what: impl std::fmt::Display) -> RankError {
 /// Reads the list of a folder, by name; empty where there is none.
 pub(super) fn read(folder: &Path) -> Result<Vec<ListedFormula>, RankError> {
     let mut text = String::new();
-    let opened = File::open(folder.join(LIST_FILE));
+    let opened = atomic_file::open_to_read(&folder.join(LIST_FILE));
     match opened.and_then(|file| file.take(LIST_BYTES_MAX + 1).read_to_string(&mut text)) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

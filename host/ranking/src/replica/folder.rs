@@ -84,7 +84,7 @@ impl ReplicaFolder {
     /// The entity tag of what came of a file so far.
     pub(super) fn tag(&self, file: &PublishedFile) -> Option<String> {
         let mut tag = String::new();
-        let found = File::open(self.tag_path(file)).ok()?;
+        let found = atomic_file::open_to_read(&self.tag_path(file)).ok()?;
         found.take(TAG_BYTES_MAX + 1).read_to_string(&mut tag).ok()?;
         (tag.len() as u64 <= TAG_BYTES_MAX).then_some(tag)
     }
@@ -290,7 +290,7 @@ fn notes(data: &DataDir) -> PathBuf {
 
 /// The files that were put in place; a note that is none of ours is an error.
 fn load_notes(data: &DataDir) -> Result<BTreeSet<GenerationFileName>, ReplicaError> {
-    let file = match File::open(notes(data)) {
+    let file = match atomic_file::open_to_read(&notes(data)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         Err(error) => return Err(error.into()),

@@ -4,9 +4,12 @@
 //! every file that has it. The cost is a little more than what stands on the disk, and the same whether a
 //! folder is written or not, so that runs and sweeps end at the same event.
 
+use std::collections::BTreeMap;
+
 use domain::fault::FaultKind;
 use domain::guest_limit::{
     LOG_LINE_COST, NARRATIVE_COST, SIGNAL_COST, SIGNAL_FORMS, TABLE_FORMS, text_cost,
+    text_page_cost,
 };
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{GuestLimit, OrderEvent, OrderEventKind, Origin};
@@ -20,6 +23,8 @@ const ORDER_IDS: usize = 9;
 /// a round trip in the same.
 const FILL_COST: usize = 1_350;
 const FILL_IDS: usize = 10;
+/// A reported parameter: in the manifest, where lists have a space for each value, and in the page.
+const PARAMETER_COPIES: usize = 3;
 /// A change or a cancel: an event.
 const COMMAND_COST: usize = 90;
 
@@ -36,6 +41,12 @@ impl Written {
     /// A budget of `first_day` bytes, and `per_day` more on each later day.
     pub(super) const fn new(first_day: u64, per_day: u64) -> Self {
         Self { bytes: 0, allowed: first_day, per_day, days: 0 }
+    }
+
+    /// Takes what a strategy reports of its parameters: in the manifest, with a space for each value, and in the page.
+    pub(super) fn parameters(&mut self, parameters: &BTreeMap<String, String>) {
+        let texts = parameters.iter().flat_map(|(name, value)| [name, value]);
+        self.take(PARAMETER_COPIES * texts.map(|text| text_page_cost(text)).sum::<usize>());
     }
 
     /// A day begins.

@@ -63,7 +63,14 @@ impl Job<'_> {
             if found.is_empty() { Vec::new() } else { self.oddities(date, known, standard)? };
         let is_new = |odd: &Oddity| !of_known.iter().any(|known| odd.is_no_odder_than(known));
         let odd = match found.into_iter().find(is_new) {
-            None if are_others(rows, known) => self.repeated_anywhere(date, rows)?,
+            None if are_others(rows, known) => {
+                let odd = self.repeated_anywhere(date, rows)?;
+                let of_known = match odd {
+                    Some(_) => self.repeated_anywhere(date, known)?,
+                    None => None,
+                };
+                odd.filter(|odd| of_known.is_none_or(|known| !odd.is_no_odder_than(&known)))
+            }
             odd => odd,
         };
         Ok(odd.filter(|_| !self.accept_odd(date)))

@@ -14,7 +14,7 @@ use duckdb::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use duckdb::arrow::datatypes::Int64Type;
 use duckdb::{Appender, Connection};
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{column, must_be_database, quoted, quoted_path, rows};
+use pricestore::sql::{column, must_be_published, quoted, quoted_path, rows};
 
 use super::durable::{clear, sync_file};
 use super::error::StoreError;
@@ -61,7 +61,7 @@ pub(super) const LATER: &str = "memory.later";
 /// The published combined database, in an instance of its own: what [`EmptyFile::make`] sets must
 /// not hold for the job's own one.
 pub(super) fn open_published(paths: &StorePaths, mother: &Path) -> Result<Connection, StoreError> {
-    must_be_database(mother).map_err(StoreError::io("open", mother))?;
+    must_be_published(mother).map_err(StoreError::io("open", mother))?;
     let connection = connect(paths)?;
     let attach = format!("ATTACH {} AS published (READ_ONLY)", quoted_path(mother));
     connection.execute_batch(&attach).map_err(StoreError::database("open what was published"))?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
-use pricestore::sql::{column, must_be_database, prepare_inserts, quoted_path, view_among};
+use pricestore::sql::{column, must_be_published, prepare_inserts, quoted_path, view_among};
 use pricestore::{DataDir, has_calendar};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
@@ -60,6 +60,10 @@ impl fmt::Display for Opening {
 pub(super) fn open(paths: &StorePaths) -> Result<(Connection, Opening), StoreError> {
     let path = paths.work_database();
     let exists = path.try_exists().map_err(StoreError::io("look for", &path))?;
+    // What is read of them would be what somebody else has changed.
+    for published in [paths.data().mother(), paths.data().listed_info()] {
+        must_be_published(&published).map_err(StoreError::io("open", &published))?;
+    }
     // The engine would wait for a pipe, and write what a link leads to.
     for own in [&path, &log_of(&path)] {
         atomic_file::must_be_own(own).map_err(StoreError::io("open", own))?;
@@ -231,7 +235,7 @@ fn copy_published(connection: &Connection, data: &DataDir) -> Result<bool, Store
     if !mother.try_exists().map_err(StoreError::io("look for", mother))? {
         return Ok(false);
     }
-    must_be_database(mother).map_err(StoreError::io("open", mother))?;
+    must_be_published(mother).map_err(StoreError::io("open", mother))?;
     refuse_damaged(data)?;
     let unusable = |what: String| StoreError::Unusable { path: mother.to_owned(), what };
     // What cannot be read of it is damaged, whoever wrote it.

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use duckdb::Connection;
 use pricestore::Published;
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::must_be_database;
+use pricestore::sql::must_be_published;
 
 use super::combined;
 use super::durable::{clear, put_in_place, sync_folder};
@@ -89,10 +89,10 @@ fn may_replace(
             leads to here, or make one of the folders above it the link";
         return Err(StoreError::Unusable { path, what: what.to_owned() });
     }
+    must_be_published(&path).map_err(StoreError::io("replace", &path))?;
     if !is_there(&path) || is_own(connection, paths)? {
         return Ok(());
     }
-    must_be_database(&path).map_err(StoreError::io("replace", &path))?;
     let noted = noted(connection)?;
     let found = found_in(&open_published(paths, aside)?, &path);
     match found {

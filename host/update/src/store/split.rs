@@ -22,7 +22,7 @@ use super::error::StoreError;
 use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, LATER, open_published};
 use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_READ_ISSUES, SPLIT_THREADS_MAX};
 use super::packed;
-use super::paths::{StorePaths, unfinished};
+use super::paths::{StorePaths, log_of, unfinished};
 use super::publish::is_published;
 use super::schema::digest;
 use super::written;
@@ -89,14 +89,17 @@ pub(super) fn split(
             // Who opens a pipe may wait for ever.
             let is_file =
                 fs::metadata(paths.issue(&issue.code)).map_or(true, |found| found.is_file());
-            let may_replace = is_as_written
-                || is_file
-                    && match found_in(&published, &paths.issue(&issue.code)) {
-                        Found::NothingMore => true,
-                        // What the job wrote was damaged since; what others wrote is theirs.
-                        Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
-                        Found::More => false,
-                    };
+            // The engine would take up what somebody has changed in the old file with the new one.
+            let has_log = is_there(&log_of(&paths.issue(&issue.code)));
+            let may_replace = !has_log
+                && (is_as_written
+                    || is_file
+                        && match found_in(&published, &paths.issue(&issue.code)) {
+                            Found::NothingMore => true,
+                            // What the job wrote was damaged since; what others wrote is theirs.
+                            Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
+                            Found::More => false,
+                        });
             match may_replace {
                 true => wanted.push(issue),
                 false => foreign.push(issue.code.as_str()),
