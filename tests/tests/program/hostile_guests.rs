@@ -250,7 +250,7 @@ fn a_manifest_has_no_more_than_the_reported_parameters_allow() {
     assert!(manifest.len() < 2 << 20, "{} bytes", manifest.len());
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     assert_eq!(manifest["parameters_effective"].as_object().unwrap().len() as u64, count);
-    user.good("replay verify run --quiet");
+    user.good(&format!("replay verify run --quiet --strategy {}", path.display()));
     user.good("replay report run");
 }
 

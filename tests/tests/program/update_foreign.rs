@@ -356,7 +356,7 @@ fn pipes_and_links_in_the_place_of_files_are_errors() {
         fs::write(&log, "changes").unwrap();
         fixture.change(|market| market.more += 1);
         let errors = failing(&fixture, "--as-of 2025-12-17 --days 3 --refetch");
-        let shown = name.file_name().unwrap().to_str().unwrap();
+        let shown = name.file_stem().unwrap().to_str().unwrap();
         assert!(errors.contains(shown), "{shown}: {errors}");
         fs::remove_file(&log).unwrap();
         assert_eq!(fixture.update("--as-of 2025-12-17 --days 3 --refetch").code, 0, "{shown}");
