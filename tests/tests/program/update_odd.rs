@@ -9,7 +9,7 @@ use tests::http;
 use crate::update_days::{Fixture, Market, days, text};
 use crate::update_guards::doubts;
 use crate::update_program::{command, daily_files};
-use crate::update_sources::counts;
+use crate::update_sources::{counts, rows};
 
 /// Monday is published, and Tuesday comes with this change.
 fn tuesday(change: fn(&mut Market)) -> Fixture {
@@ -258,9 +258,8 @@ fn a_day_with_the_rows_of_some_days_before_waits() {
     assert!(run.told.contains("the prices of 2025-12-11"), "{}", run.told);
 }
 
-/// E3: nor only those of the last weeks.
-#[test]
-fn a_day_with_the_rows_of_long_before_waits() {
+/// Eleven days are published, from the 1st on.
+fn eleven_days() -> Fixture {
     let names = [1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 15].map(|day| format!("202512{day:02}"));
     let fixture = Fixture::new(Market {
         days: names.iter().map(|name| (&*name.clone().leak(), 100)).collect(),
@@ -268,16 +267,46 @@ fn a_day_with_the_rows_of_long_before_waits() {
         ..Market::default()
     });
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 11").code, 0);
+    fixture
+}
+
+/// So many issues are on Tuesday as they were on the 1st.
+fn as_on_the_first<const ISSUES: u32>(row: &mut Value) {
+    if is_of_tuesday(row, ISSUES) {
+        for (name, value) in [("O", 101), ("H", 103), ("L", 100), ("C", 101)] {
+            row[name] = json!(value);
+        }
+    }
+}
+
+/// E14 of E3: a better answer for a day that was accepted is taken, and a worse one is not.
+#[test]
+fn an_accepted_day_with_the_rows_of_long_before_becomes_better_and_not_worse() {
+    let fixture = eleven_days();
     fixture.change(|market| {
         market.days.insert("20251216", 100);
-        market.alter = Some(|row| {
-            // Half of the market, as it was on the 1st.
-            if is_of_tuesday(row, 50) {
-                for (name, value) in [("O", 101), ("H", 103), ("L", 100), ("C", 101)] {
-                    row[name] = json!(value);
-                }
-            }
-        });
+        market.alter = Some(as_on_the_first::<60>);
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --accept 2025-12-16").code, 0);
+    let again = "--as-of 2025-12-16 --days 1 --refetch";
+    let stale = "SELECT count(*) FROM daily WHERE date = '2025-12-16' AND close = 101";
+    let cases: [(fn(&mut Value), i32, &str); 2] =
+        [(as_on_the_first::<95>, 3, "60"), (as_on_the_first::<30>, 0, "30")];
+    for (alter, code, left) in cases {
+        fixture.change(|market| market.alter = Some(alter));
+        let run = fixture.update(again);
+        assert_eq!((run.code, rows(&fixture, stale).concat().as_str()), (code, left), "{run:?}");
+    }
+}
+
+/// E3: nor only those of the last weeks.
+#[test]
+fn a_day_with_the_rows_of_long_before_waits() {
+    let fixture = eleven_days();
+    fixture.change(|market| {
+        market.days.insert("20251216", 100);
+        // Half of the market, as it was on the 1st.
+        market.alter = Some(as_on_the_first::<50>);
     });
     let run = fixture.update("--as-of 2025-12-16");
     assert_eq!((run.code, doubts(&run)), (3, vec!["16 odd".to_owned()]), "{run:?}");
