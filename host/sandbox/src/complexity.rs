@@ -426,13 +426,13 @@ mod tests {
     #[test]
     fn what_a_function_gives_costs_on_each_way_to_its_end() {
         let function = |ways: &str| {
-            let results = "i32 ".repeat(30);
-            let given = "i32.const 1 ".repeat(30);
+            let results = "i32 ".repeat(20);
+            let given = "i32.const 1 ".repeat(20);
             costs(&format!("(module (func (param i32) (result {results}) {given} {ways}))"))
         };
         let plain = function("")[0];
-        assert_eq!(function("local.get 0 br_if 0")[0], plain + 2 * I + 30);
-        assert_eq!(function("return")[0], plain + I + 30);
+        assert_eq!(function("local.get 0 br_if 0")[0], plain + 2 * I + 20);
+        assert_eq!(function("return")[0], plain + I + 20);
     }
 
     #[test]
