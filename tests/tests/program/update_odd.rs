@@ -290,9 +290,8 @@ fn an_accepted_day_with_the_rows_of_long_before_becomes_better_and_not_worse() {
     assert_eq!(fixture.update("--as-of 2025-12-16 --accept 2025-12-16").code, 0);
     let again = "--as-of 2025-12-16 --days 1 --refetch";
     let stale = "SELECT count(*) FROM daily WHERE date = '2025-12-16' AND close = 101";
-    let cases: [(fn(&mut Value), i32, &str); 2] =
-        [(as_on_the_first::<95>, 3, "60"), (as_on_the_first::<30>, 0, "30")];
-    for (alter, code, left) in cases {
+    let answers: [fn(&mut Value); 2] = [as_on_the_first::<95>, as_on_the_first::<30>];
+    for (alter, (code, left)) in answers.into_iter().zip([(3, "60"), (0, "30")]) {
         fixture.change(|market| market.alter = Some(alter));
         let run = fixture.update(again);
         assert_eq!((run.code, rows(&fixture, stale).concat().as_str()), (code, left), "{run:?}");
