@@ -253,8 +253,10 @@ impl State {
         }
         // As deep as it stands in the manifest, and a little more: whoever reads that has the same limit.
         let nested = format!("[[[[{value}]]]]");
-        let parsed = serde_json::from_str::<serde_json::Value>(value)
-            .and_then(|_| serde_json::from_str::<serde_json::Value>(&nested));
+        let parsed = serde_json::from_str::<serde_json::Value>(value).and_then(|parsed| {
+            serde_json::from_str::<serde_json::Value>(&nested)?;
+            Ok(parsed)
+        });
         let written = match parsed {
             Ok(parsed) => parsed.to_string(),
             Err(error) => {
