@@ -45,8 +45,9 @@ pub fn must_be_published(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The log that the engine keeps beside a database.
-fn log_of(path: &Path) -> PathBuf {
+/// DuckDB's log of what is not in a database's file yet.
+#[must_use]
+pub fn log_of(path: &Path) -> PathBuf {
     let mut log = path.as_os_str().to_owned();
     log.push(".wal");
     PathBuf::from(log)

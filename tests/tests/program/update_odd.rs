@@ -273,9 +273,14 @@ fn eleven_days() -> Fixture {
 /// So many issues are on Tuesday as they were on the 1st.
 fn as_on_the_first<const ISSUES: u32>(row: &mut Value) {
     if is_of_tuesday(row, ISSUES) {
-        for (name, value) in [("O", 101), ("H", 103), ("L", 100), ("C", 101)] {
-            row[name] = json!(value);
-        }
+        set_prices(row, 101);
+    }
+}
+
+/// A day's prices around its close.
+fn set_prices(row: &mut Value, close: u32) {
+    for (name, value) in [("O", close), ("H", close + 2), ("L", close - 1), ("C", close)] {
+        row[name] = json!(value);
     }
 }
 
@@ -318,9 +323,7 @@ fn a_day_with_the_rows_of_long_before_waits() {
         market.alter = Some(|row| {
             let day = if is_of_tuesday(row, 100) { 101 } else { 117 };
             if ["2025-12-15", "2025-12-16"].contains(&text(&row["Date"]).as_str()) {
-                for (name, value) in [("O", day), ("H", day + 2), ("L", day - 1), ("C", day)] {
-                    row[name] = json!(value);
-                }
+                set_prices(row, day);
             }
         });
         market.days.insert("20251217", 100);

@@ -22,7 +22,7 @@ use crate::grid::{GridWriter, Splits};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX,
 };
-use crate::sql::{insert, must_be_published, prepare_inserts, quoted_path, view_among};
+use crate::sql::{insert, log_of, must_be_published, prepare_inserts, quoted_path, view_among};
 
 /// Batches of rows that wait for the table: those of a block, so that the next one is read while
 /// they are appended.
@@ -169,7 +169,7 @@ fn make(
     let failed = |source| PublishError::Io { path: folder.clone(), source };
     let unfinished = folder.join(format!("rank-{number}.db.new"));
     make_place(&unfinished)?;
-    make_place(&unfinished.with_extension("new.wal"))?;
+    make_place(&log_of(&unfinished))?;
     if let Some(base) = base {
         fs::copy(&base.tables, &unfinished).map_err(failed)?;
     }

@@ -217,26 +217,31 @@ fn f11_an_order_for_a_later_auction_is_for_its_own_day() {
     assert_eq!(told_with(&trades, script, 100_100)[2], "O-3 FILLED 100@1000 t=0");
 }
 
+/// What becomes of 1,800 shares that are bought at 500 yen and sold again, and of 100 more that are to be bought at the
+/// market after a trade; the day's range ends at 600, and at 900 once a trade has left it.
+fn hears_around_500(trades: &Market, (after, life): (u64, TimeInForce), cash: i64) -> Vec<String> {
+    let script = Script::default()
+        .after(1, limit("O-1", Buy, 1_800, "500"))
+        .after(2, market("O-2", Sell, 1_800))
+        .after(after, with(market("O-3", Buy, 100), |order| order.time_in_force = life));
+    let options = changed(|o| {
+        o.cash = Money::from_yen(cash);
+        o.base_prices = vec![Some(domain::Price::from_yen(500))];
+    });
+    told(trades, script, &options)
+}
+
+/// Trades at 500 yen at these times.
+fn at_500(times: &[&str]) -> Market {
+    let trades: Vec<_> = times.iter().map(|time| (*time, "500", 10_000)).collect();
+    Market::default().at_times(6, &trades)
+}
+
 #[test]
 fn f11_holds_when_the_day_s_range_widens() {
-    // Around 500 the range ends at 600, and at 900 once a trade has left it.
-    let trades = Market::default()
-        .at_times(6, &[("09:00:00", "500", 10_000), ("09:01:00", "500", 10_000)])
-        .at_times(6, &[("09:02:00", "500", 10_000), ("09:03:00", "500", 10_000)])
-        .at_times(6, &[("12:30:00", "500", 10_000), ("14:00:00", "650", 10_000)])
-        .at_times(6, &[("15:30:00", "850", 10_000)]);
-    let close = |action| with(action, |order| order.time_in_force = TimeInForce::AtTheClose);
-    let hears = |cash: i64| {
-        let script = Script::default()
-            .after(1, limit("O-1", Buy, 1_800, "500"))
-            .after(2, market("O-2", Sell, 1_800))
-            .after(5, close(market("O-3", Buy, 100)));
-        let options = changed(|o| {
-            o.cash = Money::from_yen(cash);
-            o.base_prices = vec![Some(domain::Price::from_yen(500))];
-        });
-        told(&trades, script, &options)
-    };
+    let trades = at_500(&["09:00:00", "09:01:00", "09:02:00", "09:03:00", "12:30:00"])
+        .at_times(6, &[("14:00:00", "650", 10_000), ("15:30:00", "850", 10_000)]);
+    let hears = |cash| hears_around_500(&trades, (5, TimeInForce::AtTheClose), cash);
     // 900,000 yen are from shares bought today: what is beyond them pays for the order.
     let rejected = hears(989_999);
     is_rejected(&rejected, 2, "the order needs up to 90000 yen, and 89999 yen can pay");
@@ -246,34 +251,16 @@ fn f11_holds_when_the_day_s_range_widens() {
 
 #[test]
 fn f11_holds_when_an_auction_s_own_price_widens_the_range() {
-    let trades = Market::default()
-        .at_times(6, &[("09:00:00", "500", 10_000), ("09:01:00", "500", 10_000)])
-        .at_times(6, &[("09:02:00", "500", 10_000), ("09:03:00", "500", 10_000)])
-        .at_times(6, &[("11:30:00", "500", 10_000)]);
+    let morning = ["09:00:00", "09:01:00", "09:02:00", "09:03:00", "11:30:00"];
+    let afternoon = [&morning[..], &["12:31:00"]].concat();
     // The next price is that of an auction.
-    let cases = [
-        (TimeInForce::AtTheClose, 5, "15:30:00", 23_400),
-        (TimeInForce::AtTheOpen, 5, "12:30:00", 12_600),
-        (TimeInForce::Day, 5, "12:30:00", 12_600),
-    ];
-    for (life, after, time, seconds) in cases {
-        let mut market_of = Market::default();
-        (market_of.ts, market_of.price, market_of.quantity) =
-            (trades.ts.clone(), trades.price.clone(), trades.quantity.clone());
-        let before = if time == "15:30:00" { vec![("12:31:00", "500", 10_000)] } else { vec![] };
-        let market_of = market_of.at_times(6, &before).at_times(6, &[(time, "850", 10_000)]);
-        let after = after + before.len() as u64;
-        let hears = |cash: i64| {
-            let script = Script::default()
-                .after(1, limit("O-1", Buy, 1_800, "500"))
-                .after(2, market("O-2", Sell, 1_800))
-                .after(after, with(market("O-3", Buy, 100), |order| order.time_in_force = life));
-            let options = changed(|o| {
-                o.cash = Money::from_yen(cash);
-                o.base_prices = vec![Some(domain::Price::from_yen(500))];
-            });
-            told(&market_of, script, &options)
-        };
+    for (life, before, time, seconds) in [
+        (TimeInForce::AtTheClose, &afternoon[..], "15:30:00", 23_400),
+        (TimeInForce::AtTheOpen, &morning[..], "12:30:00", 12_600),
+        (TimeInForce::Day, &morning[..], "12:30:00", 12_600),
+    ] {
+        let trades = at_500(before).at_times(6, &[(time, "850", 10_000)]);
+        let hears = |cash| hears_around_500(&trades, (before.len() as u64, life), cash);
         let rejected = hears(965_000);
         is_rejected(&rejected, 2, "the order needs up to 90000 yen, and 65000 yen can pay");
         assert_eq!(hears(990_000)[2], format!("O-3 FILLED 100@850 t={seconds}"), "{life:?}");

@@ -73,14 +73,12 @@ const REWRITTEN: &str = "look at what the vendor says of it; the report of the r
 
 /// Whether a row has another price or volume than the published one of a source of the same rank.
 fn is_rewritten(row: &DailyRow, known: &DailyRow) -> bool {
-    let differs = |known: Option<u64>, new: Option<u64>| {
+    fn differs<T: PartialEq>(known: Option<T>, new: Option<T>) -> bool {
         known.zip(new).is_some_and(|(known, new)| known != new)
-    };
-    let units = |price: Option<Price>| price.map(|price| price.units().unsigned_abs());
+    }
     let mut prices = known.prices().into_iter().zip(row.prices());
     SourceKind::rank(known.source) == SourceKind::rank(row.source)
-        && (differs(known.volume, row.volume)
-            || prices.any(|(known, new)| differs(units(known), units(new))))
+        && (differs(known.volume, row.volume) || prices.any(|(known, new)| differs(known, new)))
 }
 
 impl Job<'_> {
@@ -232,12 +230,13 @@ impl Job<'_> {
         }
         let mut batch = Batch { issues, ..Batch::default() };
         for (date, rows) in rows {
-            if let Some(odd) = self.odd_correction(date, &rows)? {
-                self.refuse(date, &format!("it is odd, {odd}"));
-                continue;
-            }
+            // A few are nothing odd.
             if is_too_much(rows.len(), self.published_before(date).unwrap_or(0)) {
                 let known = self.store.rows_of(date)?;
+                if let Some(odd) = self.odd_correction(date, &rows, &known)? {
+                    self.refuse(date, &format!("it is odd, {odd}"));
+                    continue;
+                }
                 self.note_rewritten(date, &rows, &known);
             }
             self.seen_days.forget(date);
@@ -249,18 +248,14 @@ impl Job<'_> {
         if batch.count > 0 || !batch.issues.is_empty() { self.store_batch(batch) } else { Ok(()) }
     }
 
-    /// What would be odd about a published day with these rows, which came issue by issue; nothing where they are few,
-    /// or the user takes them.
+    /// What would be odd about a published day with these rows instead of the known ones, which came issue by issue;
+    /// nothing where the user takes them.
     fn odd_correction(
         &mut self,
         date: JstDate,
         rows: &[DailyRow],
+        known: &[DailyRow],
     ) -> Result<Option<Oddity>, UpdateError> {
-        let of = self.published_before(date).unwrap_or(0);
-        if !is_too_much(rows.len(), of) {
-            return Ok(None);
-        }
-        let known = self.store.rows_of(date)?;
         let mut merged: BTreeMap<IssueCode, DailyRow> =
             known.iter().map(|row| (row.code, *row)).collect();
         let mut given = Vec::new();
@@ -272,14 +267,14 @@ impl Job<'_> {
                 given.push(*row);
             }
         }
-        let impossible = self.impossible(date, &given, &known)?;
+        let impossible = self.impossible(date, &given, known)?;
         if impossible.is_some() {
             return Ok(if self.accept(date) { None } else { impossible });
         }
         let merged: Vec<DailyRow> = merged.into_values().collect();
         match merged == known {
             true => Ok(None),
-            false => self.oddity_beside_known(date, &merged, &known, None),
+            false => self.oddity_beside_known(date, &merged, known, None),
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use pricestore::sql::log_of;
+
 use super::error::StoreError;
-use super::paths::{UNFINISHED, log_of};
+use super::paths::UNFINISHED;
 use crate::row::IssueCode;
 
 /// Brings a finished file to the disk and gives it its name. Readers that have the old one open

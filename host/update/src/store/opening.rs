@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
-use pricestore::sql::{column, must_be_published, prepare_inserts, quoted_path, view_among};
+use pricestore::sql::{
+    column, log_of, must_be_published, prepare_inserts, quoted_path, view_among,
+};
 use pricestore::{DataDir, has_calendar};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
 use super::error::StoreError;
 use super::limits::ENGINE_MEMORY;
-use super::paths::{StorePaths, log_of, unfinished};
+use super::paths::{StorePaths, unfinished};
 use super::schema::{
     CALENDAR, COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code, names,
 };

@@ -68,24 +68,16 @@ impl StorePaths {
 
 /// The name under which a file is written before it is renamed.
 pub(super) fn unfinished(path: &Path) -> PathBuf {
-    ending(path, UNFINISHED)
-}
-
-/// DuckDB's log of what is not in a database's file yet.
-pub(super) fn log_of(path: &Path) -> PathBuf {
-    ending(path, "wal")
-}
-
-fn ending(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
-    name.push(more);
+    name.push(UNFINISHED);
     PathBuf::from(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pricestore::sql::log_of;
 
     #[test]
     fn files_have_their_names() {

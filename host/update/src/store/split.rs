@@ -14,7 +14,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use domain::JstDate;
 use duckdb::{Connection, params};
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{column, must_be_database, quoted, quoted_path, view_among};
+use pricestore::sql::{column, log_of, must_be_database, quoted, quoted_path, view_among};
 
 use super::combined;
 use super::durable::{give_name, remove, sync_folder};
@@ -22,7 +22,7 @@ use super::error::StoreError;
 use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, LATER, open_published};
 use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_READ_ISSUES, SPLIT_THREADS_MAX};
 use super::packed;
-use super::paths::{StorePaths, log_of, unfinished};
+use super::paths::{StorePaths, unfinished};
 use super::publish::is_published;
 use super::schema::digest;
 use super::written;
@@ -86,20 +86,16 @@ pub(super) fn split(
             // What others wrote is replaced by what has all of its rows, and by nothing else.
             let is_as_written = !is_link
                 && (noted.get(&issue.code).map(|(_, bytes)| *bytes) == length || length.is_none());
-            // Who opens a pipe may wait for ever.
-            let is_file =
-                fs::metadata(paths.issue(&issue.code)).map_or(true, |found| found.is_file());
             // The engine would take up what somebody has changed in the old file with the new one.
             let has_log = is_there(&log_of(&paths.issue(&issue.code)));
             let may_replace = !has_log
                 && (is_as_written
-                    || is_file
-                        && match found_in(&published, &paths.issue(&issue.code)) {
-                            Found::NothingMore => true,
-                            // What the job wrote was damaged since; what others wrote is theirs.
-                            Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
-                            Found::More => false,
-                        });
+                    || match found_in(&published, &paths.issue(&issue.code)) {
+                        Found::NothingMore => true,
+                        // What the job wrote was damaged since; what others wrote is theirs.
+                        Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
+                        Found::More => false,
+                    });
             match may_replace {
                 true => wanted.push(issue),
                 false => foreign.push(issue.code.as_str()),
