@@ -229,6 +229,44 @@ fn what_a_killed_process_left_is_removed_when_it_is_ours() {
     assert!(in_use.unfinished_path().is_dir() && second.unfinished_path().is_dir());
 }
 
+/// Who is killed between making the folder aside and its owner leaves nothing that could tell whose it is.
+#[cfg(unix)]
+#[test]
+fn only_what_is_empty_and_old_is_removed_without_an_owner() {
+    use std::time::Duration;
+
+    let around = tempfile::tempdir().unwrap();
+    let now = around.path().metadata().unwrap().modified().unwrap();
+    let make = |name: &str, inside: Option<&str>, age: u64| {
+        let path = around.path().join(name);
+        fs::create_dir(&path).unwrap();
+        if let Some(inside) = inside {
+            fs::write(path.join(inside), "").unwrap();
+        }
+        File::open(path).unwrap().set_modified(now - Duration::from_secs(age)).unwrap();
+    };
+    let (young, old) = (3_500, 3_700);
+    make(".kumiki-aB3dE5", None, old);
+    let others = [
+        (".kumiki-youngX", None, young),
+        (".kumiki-inUse1", Some("owner"), old),
+        (".kumiki-inUse2", Some("thesis.txt"), old),
+        (".kumiki-my_own", None, old),
+        (".kumiki-longer1", None, old),
+        ("folder", None, old),
+    ];
+    for (name, inside, age) in others {
+        make(name, inside, age);
+    }
+    std::os::unix::fs::symlink("folder", around.path().join(".kumiki-linked")).unwrap();
+    drop(AtomicFolder::create_beside(&around.path().join("a")).unwrap());
+    let mut kept: Vec<&str> = others.iter().map(|(name, ..)| *name).collect();
+    kept.push(".kumiki-linked");
+    kept.sort_unstable();
+    assert_eq!(names(around.path()), kept);
+    assert_eq!(names(&around.path().join(".kumiki-inUse2")), ["thesis.txt"]);
+}
+
 /// A reader never finds the name without a folder.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 #[test]

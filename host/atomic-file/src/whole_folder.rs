@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use tempfile::{Builder, TempDir};
 
@@ -16,6 +17,10 @@ const OWNER: &str = "owner";
 const NEW: &str = "new";
 /// The folder that had the name before.
 const OLD: &str = "old";
+/// Letters and digits of the name of a folder aside, behind [`UNFINISHED_PREFIX`].
+const NAME_LETTERS: usize = 6;
+/// Time after which an empty folder aside is nobody's any more: who makes one puts its owner into it at once.
+const EMPTY_KEPT: Duration = Duration::from_secs(3_600);
 
 /// A folder that is being filled in another one aside, beside the one that it will be. Dropped before
 /// [`Self::commit`], it is removed with everything in it but for the files that are to be kept.
@@ -27,6 +32,7 @@ const OLD: &str = "old";
 /// |---|---|
 /// | a folder `.kumiki-*` beside the name | its `owner` holds the name, nobody has that locked, and besides there is nothing but `new` and `old` |
 /// | the folder in it that had the name before | another one that is not empty has the name; else it gets its name back |
+/// | an empty folder `.kumiki-` with six letters or digits beside the name, also of another one | nothing came into it for an hour (`EMPTY_KEPT`): its maker was killed before it had an owner |
 /// | everything else | never |
 #[derive(Debug)]
 pub struct AtomicFolder {
@@ -82,7 +88,8 @@ impl AtomicFolder {
         // Without what may follow the name, as in `a/.`.
         let path = around.join(name);
         remove_leftovers(around, Some(name), &[])?;
-        let aside = Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(around)?;
+        let aside =
+            Builder::new().prefix(UNFINISHED_PREFIX).rand_bytes(NAME_LETTERS).tempdir_in(around)?;
         let mut owner = File::create_new(aside.path().join(OWNER))?;
         // It is empty until it is locked. Where the system has no locks it stays so, and is nobody's.
         if owner.lock().is_ok() {
@@ -90,6 +97,10 @@ impl AtomicFolder {
         }
         let unfinished = aside.path().join(NEW);
         fs::create_dir(&unfinished)?;
+        // By the clock of the disk, which may be another machine's. What stays is in nobody's way.
+        let _ = fs::metadata(&unfinished)
+            .and_then(|made| made.modified())
+            .and_then(|now| remove_empty(around, now));
         let aside = Aside { folder: aside, kept: (&[], path.clone()), is_complete: false };
         Ok(Self { owner, aside, path, unfinished })
     }
@@ -211,6 +222,28 @@ fn remove_leftovers(around: &Path, only: Option<&OsStr>, kept: &[&str]) -> io::R
         if is_aside && entry.file_type()?.is_dir() {
             // What cannot be read or removed is left: it is in nobody's way.
             let _ = remove_leftover(&entry.path(), around, only, kept);
+        }
+    }
+    Ok(())
+}
+
+/// Removes folders aside that were empty for [`EMPTY_KEPT`] by now, and nothing that there is something in.
+fn remove_empty(around: &Path, now: SystemTime) -> io::Result<()> {
+    for entry in fs::read_dir(around)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let letters = name.as_encoded_bytes().strip_prefix(UNFINISHED_PREFIX.as_bytes());
+        let is_aside = letters.is_some_and(|letters| {
+            letters.len() == NAME_LETTERS && letters.iter().all(u8::is_ascii_alphanumeric)
+        });
+        let is_old = || {
+            let changed = entry.metadata().and_then(|found| found.modified())?;
+            let age = now.duration_since(changed).map_err(io::Error::other)?;
+            io::Result::Ok(age > EMPTY_KEPT)
+        };
+        if is_aside && entry.file_type()?.is_dir() && is_old().unwrap_or_default() {
+            // The system refuses it where there is something in it.
+            let _ = fs::remove_dir(entry.path());
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use domain::{GuestLimit, Instrument, Price, Quantity, TickTable};
 use replay::json_values;
 use replay::request::config_json;
 use replay::strategies::Loading;
+use results::output::json;
 use sandbox::{Limits, StrategyModule};
 use serde_json::{Value, json};
 
@@ -73,24 +74,22 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
         Format::Json => {
             let artefact = module.artefact();
             let measured = cost.as_ref().ok();
-            println!(
-                "{:#}",
-                json!({
-                    "name": artefact.name(),
-                    "sha256": artefact.sha256(),
-                    "imports": artefact.imports(),
-                    "aggressor_side": Aggressor::of(&module).as_str(),
-                    "call_path": module.call_path().as_str(),
-                    "call_path_reason": module.call_path_reason(),
-                    "parameters_effective": json_values(&in_effect),
-                    "parameter_defaults": defaults.as_ref().map(json_values),
-                    "init_fuel": init_fuel,
-                    "init_error": fault_in(&cost, true),
-                    "event_ns": measured.map(|cost| cost.nanoseconds),
-                    "event_fuel": measured.map(|cost| cost.fuel),
-                    "event_error": fault_in(&cost, false),
-                })
-            );
+            let told = json!({
+                "name": artefact.name(),
+                "sha256": artefact.sha256(),
+                "imports": artefact.imports(),
+                "aggressor_side": Aggressor::of(&module).as_str(),
+                "call_path": module.call_path().as_str(),
+                "call_path_reason": module.call_path_reason(),
+                "parameters_effective": json_values(&in_effect),
+                "parameter_defaults": defaults.as_ref().map(json_values),
+                "init_fuel": init_fuel,
+                "init_error": fault_in(&cost, true),
+                "event_ns": measured.map(|cost| cost.nanoseconds),
+                "event_fuel": measured.map(|cost| cost.fuel),
+                "event_error": fault_in(&cost, false),
+            });
+            print!("{}", json::text(&told));
         }
     }
     Ok(if cost.is_ok() { Ending::Done } else { Ending::StrategyFailed })

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use domain::Money;
 use exchange::NOT_MODELLED;
+use results::output::json;
 use serde_json::{Value, json};
 use sweep::verify::Verdict;
 use sweep::{Phase, Plan, Results, Score, Statistic, SweepManifest};
@@ -211,7 +212,7 @@ impl Report<'_> {
             "files": files,
             "timing": { "running_s": self.running_s },
         });
-        println!("{whole:#}");
+        print!("{}", json::text(&whole));
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct OffGrid {
 }
 
 impl OffGrid {
-    fn note(&mut self, market_price: Price, ticks: TickTable) {
+    pub(crate) fn note(&mut self, market_price: Price, ticks: TickTable) {
         if self.ticks.is_none() && !ticks.is_aligned(market_price) {
             self.ticks = Some(ticks);
         }

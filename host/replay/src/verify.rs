@@ -38,7 +38,7 @@ use crate::strategies::Strategies;
 const OUT_OF_FUEL: &str = " used up its fuel of ";
 /// Trades handed over at once: none before its time.
 const WINDOW: u32 = 1;
-/// What may differ: how many trades were handed over at once, and the program that wrote it down.
+/// What may have another value: how many trades were handed over at once, and the program that wrote it down.
 const NOT_COMPARED: [&str; 2] = ["window", "kumiki_version"];
 
 /// Which run is made again, and from what.
@@ -539,12 +539,11 @@ fn differences(was: &Value, is: &Value) -> Vec<Difference> {
         [was, is].into_iter().filter_map(Value::as_object).flat_map(|all| all.keys()).collect();
     names.sort_unstable();
     names.dedup();
-    // A run of before issues had names is none that differs; the table that they come from has its digest.
-    let has_no_names = |name: &str| name == "names" && was.get(name).is_none();
-    let is_compared = |name: &str| !NOT_COMPARED.contains(&name) && !has_no_names(name);
-    for name in names.into_iter().filter(|name| is_compared(name)) {
+    for name in names {
         let (was, is) = (was.get(name), is.get(name));
         let is_same = match (was, is) {
+            // A field that is gone is another matter than one with another value.
+            (Some(_), Some(_)) if NOT_COMPARED.contains(&name.as_str()) => true,
             // What no run reads changes none.
             (Some(Value::Array(was)), Some(Value::Array(is))) if name == "notes" => {
                 let of_run =
@@ -581,6 +580,14 @@ mod tests {
         assert!(differences(&was, &was).is_empty());
         let named = |name: &str| json!({ "names": { "7203.TSE": name } });
         assert_eq!(differences(&named("a"), &named("b")).len(), 1);
-        assert!(differences(&json!({}), &named("b")).is_empty());
+        // A manifest that lacks a field says nothing of what it would be.
+        for all in [&was, &named("a")] {
+            for name in all.as_object().unwrap().keys() {
+                let mut less = all.clone();
+                less.as_object_mut().unwrap().remove(name);
+                let found = differences(&less, all);
+                assert_eq!((found.len(), &found[0].what, &*found[0].was), (1, name, ""));
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFile;
 use marketdata::parquet::ParquetError;
+use results::output::json;
 use thiserror::Error;
 
 use crate::finished::Results;
@@ -103,15 +104,12 @@ impl SweepFolder {
         let failed = |source| SweepFolderError::Parquet { path: parquet.clone(), source };
         let bytes = table::write_parquet(plan, results, Vec::new()).map_err(failed)?;
         self.file(&parquet, |file| file.write_all(&bytes))?;
-        let json = self.path.join(format!("{name}.json"));
-        self.file(&json, |file| {
-            serde_json::to_writer_pretty(&mut *file, manifest)?;
-            file.write_all(b"\n")
-        })?;
+        let json_file = self.path.join(format!("{name}.json"));
+        self.file(&json_file, |file| json::write(file, manifest))?;
         let html = self.path.join(format!("{name}.html"));
         let text = page::render(plan, results, rank_by, manifest);
         self.file(&html, |file| file.write_all(text.as_bytes()))?;
-        written.extend([csv, parquet, json, html]);
+        written.extend([csv, parquet, json_file, html]);
         for ending in ["csv", "parquet", "json", "html"] {
             let old = self.path.join(format!("{other}.{ending}"));
             match fs::remove_file(&old) {

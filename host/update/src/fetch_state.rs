@@ -6,6 +6,10 @@ use domain::JstDate;
 
 use crate::row::IssueCode;
 
+/// What readers are told of a day of which an earlier run refused an answer (rule Z4 of the job).
+pub(crate) const REFUSED_BEFORE: &str =
+    "an earlier run refused an answer for it, and none was taken since";
+
 /// What earlier runs have done. It is stored with the rows, in the same transactions; without it
 /// nothing is lost, and days are fetched again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,11 +26,11 @@ pub struct FetchState {
     /// D10 and C12 of the job).
     pub settled: BTreeSet<JstDate>,
     /// Days that the user has accepted by their date, whatever is strange about them; and days
-    /// without rows that are closed by the user's word (rules D12, E13, S1, S2, Z1 to Z4, Z6 and Z7 of the job).
+    /// without rows that are closed by the user's word (rules D12, E13, S1, S2, Z1 to Z4, Z6 to Z8 of the job).
     pub accepted: BTreeSet<JstDate>,
     /// Published days of the last weeks of which an answer was refused, and none was taken since (rule Z4 of the job).
     pub refused: BTreeSet<JstDate>,
-    /// Complete days of the last weeks of which over a fifth of the issues got other prices or volumes (rule Z7 of the
+    /// Complete days of the last weeks of which over a fifth of the issues got other prices, volumes or turnovers (rule Z7 of the
     /// job).
     pub rewritten: BTreeSet<JstDate>,
     /// Days that are complete; they are published.

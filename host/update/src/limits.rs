@@ -113,8 +113,20 @@ pub const REPEATED_PERCENT_MAX: u64 = 10;
 pub const SAME_CLOSES_PERCENT_MAX: u64 = 40;
 /// Percent of the traded issues whose turnover may not fit to their prices and volume; with more the day is odd.
 pub const TURNOVERS_PERCENT_MAX: u64 = 20;
-/// How many times a turnover may be further away than the lowest and highest price allow.
-pub const TURNOVER_TIMES: f64 = 2.0;
+/// How many times a turnover may be further away than the lowest and highest price allow: it is counted of the same
+/// trades, and some sources round it.
+pub const TURNOVER_TIMES: f64 = 1.25;
+/// Percent of the priced issues whose prices may be on no tick of the exchange; with more the day is odd.
+pub const OFF_TICK_PERCENT_MAX: u64 = 20;
+/// Percent of the traded issues that may have the volume of the day before; with more the day is odd. Issues that
+/// trade a few times a day do it by chance.
+pub const SAME_VOLUMES_PERCENT_MAX: u64 = 40;
+/// The least share of the traded issues whose prices moved, or that have a turnover, in percent of that share on the
+/// complete day before; with less the day is odd.
+pub const TRADED_SHARE_PERCENT_MIN: u64 = 50;
+/// How far the closes of half of all issues may be from those of the day before, in percent, before it is told as a
+/// doubt: in this century the market fell or rose by more on about ten days.
+pub const MARKET_MOVE_PERCENT_MAX: i64 = 8;
 /// Percent of the traded issues that may have the prices and the volume of another one; with more the day is odd.
 /// Issues that trade once or twice a day do it by chance.
 pub const ALIKE_PERCENT_MAX: u64 = 20;
@@ -139,7 +151,7 @@ pub const MASTER_DAYS_MAX: usize = 60;
 pub const ROW_KEYS_MAX: usize = 128;
 /// Bytes of an old report that are read: twice what one with all its corrections has.
 pub const REPORT_BYTES_MAX: u64 = 16 << 20;
-/// Percent of a published day's issues that may get other prices or volumes in one run without a word.
+/// Percent of a published day's issues that may get other prices, volumes or turnovers in one run without a word.
 pub const REWRITTEN_PERCENT_MAX: u64 = 20;
 /// Rows that were left out, and doubts, that a report names; all are counted.
 pub const REPORT_ROWS_MAX: usize = 100;

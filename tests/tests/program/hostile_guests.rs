@@ -144,6 +144,66 @@ fn what_stands_for_too_much_is_not_compiled() {
     }
 }
 
+/// The strategy with further sections of a component's outermost level.
+fn with_sections(text: &str) -> Vec<u8> {
+    const HEADER: usize = 8;
+    let mut bytes = wat::component(&wat::with_functions(0), StringEncoding::UTF8);
+    bytes.extend_from_slice(&wat::binary(&format!("(component {text})"))[HEADER..]);
+    bytes
+}
+
+/// Each part of a type counts as one thing: few types can stand for as much as many.
+#[test]
+fn parts_of_types_count() {
+    let user = UserFolder::with_sample(1, 200);
+    let listed =
+        |count: usize, of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<String>();
+    let allowed = usize::try_from(domain::limits::COMPONENT_ITEMS_MAX).unwrap();
+    // How many parts a type may have differs; the type itself counts too.
+    for (kind, parts, of_one) in [
+        ("enum", 5_000, format!("(type (enum {}))", listed(5_000, &|n| format!("\"e{n}\" ")))),
+        (
+            "variant",
+            5_000,
+            format!("(type (variant {}))", listed(5_000, &|n| format!("(case \"c{n}\")"))),
+        ),
+        ("flags", 32, format!("(type (flags {}))", listed(32, &|n| format!("\"f{n}\" ")))),
+        ("tuple", 5_000, format!("(type (tuple {}))", "u8 ".repeat(5_000))),
+        (
+            "record",
+            5_000,
+            format!("(type (record {}))", listed(5_000, &|n| format!("(field \"r{n}\" u8)"))),
+        ),
+        (
+            "parameters",
+            900,
+            format!("(type (func {}))", listed(900, &|n| format!("(param \"p{n}\" u8)"))),
+        ),
+        ("module", 5_000, format!("(core type (module {}))", "(type (func))".repeat(5_000))),
+    ] {
+        let path = user.path("parts.wasm");
+        let check = format!("strategy check {}", path.display());
+        fs::write(&path, with_sections(&of_one)).unwrap();
+        let said = user.said(&check);
+        assert_eq!(said.code, 0, "{kind}: {said:?}");
+        // What there is to the strategy besides is less than one type of each kind.
+        let most = allowed / (parts + 1) + 1;
+        fs::write(&path, with_sections(&of_one.repeat(most))).unwrap();
+        for command in [check, run_of(&path, "")] {
+            let (code, errors, peak) = watched(&user, &command);
+            let told =
+                " or more functions, types, imports, exports and the like; 65536 are allowed";
+            assert_eq!(code, STRATEGY_FAILED, "{kind}: {errors}");
+            assert!(
+                errors.contains(", in `compile`, ") && errors.contains(told),
+                "{kind}: {errors}"
+            );
+            holds(peak, MEMORY_BYTES_REFUSED_MAX);
+        }
+        assert!(!user.path("run").exists(), "{kind}: nothing was run");
+    }
+}
+
 /// One calculation so long that the compiler keeps every step of it, two instructions each.
 fn chain_of(steps: u64) -> String {
     let steps = "i32.const 3 i32.mul ".repeat(usize::try_from(steps).unwrap());
@@ -224,9 +284,10 @@ fn constants_that_cost_too_much_are_not_compiled() {
     holds(peak, MEMORY_BYTES_REFUSED_MAX);
 }
 
-/// Lists in lists, which would be half a megabyte each with a line for every value.
+/// Lists in lists, which would be half a megabyte each with a line for every value: a document's outer two levels
+/// alone have lines.
 #[test]
-fn a_manifest_has_no_more_than_the_reported_parameters_allow() {
+fn manifests_and_answers_have_no_more_than_the_reported_parameters_allow() {
     let user = UserFolder::with_sample(1, 200);
     let (deep, count) = (110, GuestLimit::Parameters.default_value());
     let value = format!("{}0{}{}", "[".repeat(deep), ",0".repeat(1_900), "]".repeat(deep));
@@ -245,12 +306,34 @@ fn a_manifest_has_no_more_than_the_reported_parameters_allow() {
         .replace("INIT", &reports.replace("COUNT", &count.to_string()).replace('\n', " "))
         .replace("START", "");
     let (path, _) = guest(&user, "reports", &module);
-    user.good(&run_of(&path, ""));
+    let printed = user.good(&run_of(&path, "--format json"));
     let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
-    assert!(manifest.len() < 2 << 20, "{} bytes", manifest.len());
+    let verify = format!("replay verify run --quiet --strategy {}", path.display());
+    let verified = user.good(&format!("{verify} --format json"));
+    let other = user.bad(&format!("{verify} --limit parameters=1 --format json")).0;
+    assert_eq!(other, 4);
+    let shown = user.good(&format!("strategy check {} --format json", path.display()));
+    let sweep = run_of(&path, "--grid a=1,2 --format json");
+    let sweep =
+        user.good(&sweep.replace("replay run", "replay sweep").replace("--out run", "--out sweep"));
+    let swept = fs::read_to_string(user.path("sweep/sweep.json")).unwrap();
+    for (what, text, lines) in [
+        ("manifest", &manifest, 200 + count),
+        ("run", &printed, 200),
+        ("verify", &verified, 40),
+        ("check", &shown, 40 + 2 * count),
+        ("sweep", &sweep, 100),
+        ("sweep.json", &swept, 200),
+    ] {
+        let (bytes, found) = (text.len(), text.lines().count() as u64);
+        // The check tells them twice: as they are, and by default.
+        let most = if what == "check" { 4 << 20 } else { 2 << 20 };
+        assert!(bytes < most && found < lines, "{what}: {bytes} bytes, {found} lines");
+    }
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     assert_eq!(manifest["parameters_effective"].as_object().unwrap().len() as u64, count);
-    user.good(&format!("replay verify run --quiet --strategy {}", path.display()));
+    let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["manifest"], manifest);
     user.good("replay report run");
 }
 
@@ -309,6 +392,59 @@ fn compiling_hears_the_wish_for_an_end() {
     assert_eq!(status.code(), Some(INTERRUPTED), "{errors}");
     assert_eq!(errors, "interrupted while the strategy was compiled; nothing was run\n");
     assert!(!user.path("run").exists());
+}
+
+/// Calls that leave the guest's code for the host's cost more fuel than an instruction, also where they do nothing.
+#[test]
+fn growing_and_operations_on_many_bytes_cost_fuel() {
+    let user = UserFolder::with_sample(1, 20);
+    let nothing = "(i32.const 0) (i32.const 0) (i32.const 0)";
+    let operations = [
+        ("no-operation", String::new()),
+        ("memory-grow", "(drop (memory.grow (i32.const 0)))".to_owned()),
+        ("table-grow", "(drop (table.grow $t (ref.null func) (i32.const 0)))".to_owned()),
+        ("memory-fill", format!("(memory.fill {nothing})")),
+        ("memory-copy", format!("(memory.copy {nothing})")),
+        ("memory-init", format!("(memory.init $d {nothing})")),
+        ("table-fill", "(table.fill $t (i32.const 0) (ref.null func) (i32.const 0))".to_owned()),
+        ("table-copy", format!("(table.copy $t $t {nothing})")),
+        ("table-init", format!("(table.init $t $e {nothing})")),
+    ];
+    for (name, operation) in operations {
+        // Some twelve units a turn without what the operation costs besides.
+        let often = format!(
+            "(table $t 1 funcref) (elem $e funcref (ref.null func)) (data $d \"x\")
+             (func $often (local $turn i32)
+               (loop $more
+                 {operation}
+                 (local.set $turn (i32.add (local.get $turn) (i32.const 1)))
+                 (br_if $more (i32.lt_u (local.get $turn) (i32.const 40000)))))"
+        );
+        let answers = "\n    local.get 9)";
+        let in_start = wat::with_fields(&format!("{often} (start $often)"));
+        let in_event = wat::with_fields(&often);
+        assert!(in_event.contains(answers));
+        let in_event = in_event.replace(answers, &format!("\n    call $often{answers}"));
+        for (module, place, limit) in
+            [(in_start, "instantiation", "lifecycle-fuel"), (in_event, "advance", "fuel")]
+        {
+            let (path, hash) = guest(&user, name, &module);
+            user.good(&run_of(&path, &format!("--limit {limit}=10000000")));
+            let said = user.said(&run_of(&path, &format!("--limit {limit}=1000000")));
+            if operation.is_empty() {
+                assert_eq!(said.code, 0, "{said:?}");
+                continue;
+            }
+            assert_eq!(said.code, STRATEGY_FAILED, "{name}, {place}: {said:?}");
+            for told in [
+                format!("error: strategy `{name}` ({hash}), in `{place}`"),
+                "used up its fuel of 1000000 units".to_owned(),
+                format!("`--limit {limit}=2000000` allows more"),
+            ] {
+                assert!(said.errors.contains(&told), "{name}, {told}: {said:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::fs;
 use domain::GuestLimit;
 use serde_json::{Value, json};
 use tests::user_folder::UserFolder;
+use tests::wat;
+use wit_component::StringEncoding;
 
 const RUN: &str = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
 
@@ -71,6 +73,49 @@ fn a_check_lists_them_with_their_defaults() {
     assert_eq!(refused["parameter_defaults"], defaults);
     let none = user.good("strategy check buy-and-hold --limit parameters=1");
     assert!(none.contains("quantity=100"), "{none}");
+}
+
+/// Fractions whose last digit a reader that is nearly right gets wrong, as given and as a strategy reports them: a
+/// manifest that were read as other numbers than it says would be another one.
+#[test]
+fn fractions_are_read_back_as_they_were_written() {
+    let user = UserFolder::with_sample(1, 200);
+    let fractions = [
+        "51.248178375505404",
+        "-93.31137037688033",
+        "-36.573994842753436",
+        "52.314008204106244",
+        "97.45365320034685",
+        "31.245270191439438",
+        "0.30000000000000004",
+    ];
+    let reported = format!("[{}]", fractions.join(", "));
+    let module = wat::whole("reports")
+        .replace("N_BYTES", "3")
+        .replace("V_BYTES", &reported.len().to_string())
+        .replace("NAME", "own")
+        .replace("VALUE", &reported)
+        .replace("INIT", "call $tell")
+        .replace("START", "");
+    let strategy = user.path("reports.wasm");
+    fs::write(&strategy, wat::component(&module, StringEncoding::UTF8)).unwrap();
+    let given: Vec<String> =
+        fractions.iter().enumerate().map(|(at, text)| format!("--param x{at}={text}")).collect();
+    let run = RUN.replace("sma-cross", &strategy.display().to_string());
+    user.good(&format!("{run} {} --out run", given.join(" ")));
+    let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
+    for (at, text) in fractions.iter().enumerate() {
+        assert!(manifest.contains(&format!("\n    \"x{at}\": {text}")), "{text}: {manifest}");
+    }
+    assert!(manifest.contains(&format!("\n    \"own\": {reported}\n")), "{manifest}");
+    let verify = format!("replay verify run --quiet --strategy {}", strategy.display());
+    let same = user.said(&verify);
+    assert_eq!(same.code, 0, "{same:?}");
+    // The next number is another one.
+    let changed = manifest.replace("[51.248178375505404,", "[51.24817837550541,");
+    assert_ne!(changed, manifest);
+    fs::write(user.path("run/manifest.json"), changed).unwrap();
+    assert_eq!(user.said(&verify).code, 4);
 }
 
 #[test]

@@ -119,6 +119,37 @@ fn a_killed_run_leaves_the_earlier_one_and_nothing_that_looks_like_one() {
     no_reader_takes(&user, &left[0], &READERS);
 }
 
+/// A run that was killed before it could write whose folder aside is leaves that empty, which tells nothing.
+#[cfg(unix)]
+#[test]
+fn the_next_run_removes_what_is_empty_and_old() {
+    use std::time::Duration;
+
+    let user = UserFolder::with_sample(1, 200);
+    let now = user.folder().metadata().unwrap().modified().unwrap();
+    let make = |name: &str, inside: &[&str], minutes: u64| {
+        let path = user.path(name);
+        fs::create_dir(&path).unwrap();
+        for file in inside {
+            fs::write(path.join(file), "years of work").unwrap();
+        }
+        let then = now - Duration::from_secs(minutes * 60);
+        fs::File::open(path).unwrap().set_modified(then).unwrap();
+    };
+    make(".kumiki-aB3dE5", &[], 61);
+    make(".kumiki-young1", &[], 55);
+    make(".kumiki-filled", &["thesis.txt"], 61);
+    make(".kumiki-notes-of-mine", &[], 61);
+    make("empty", &[], 61);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let mut left: Vec<_> =
+        aside(&user).iter().map(|path| path.file_name().unwrap().to_owned()).collect();
+    left.sort();
+    assert_eq!(left, [".kumiki-filled", ".kumiki-notes-of-mine", ".kumiki-young1"]);
+    assert!(user.path("empty").is_dir() && user.path("run/manifest.json").is_file());
+    assert_eq!(fs::read(user.path(".kumiki-filled/thesis.txt")).unwrap(), b"years of work");
+}
+
 /// A copy that stopped half way: whatever is missing or cut off is told, and nothing is made up.
 #[test]
 fn a_folder_that_is_half_there_is_no_run() {

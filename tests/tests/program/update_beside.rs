@@ -2,6 +2,7 @@
 //! list, calendar and subscription say of it. Each rule with the program itself.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use duckdb::Connection;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use tests::http;
 
 use crate::update_days::{Fixture, Market, days, text};
 use crate::update_guards::{REFETCH, business_days, doubts, number, published, refused};
-use crate::update_program::VENDOR_KEY;
+use crate::update_program::{VENDOR_KEY, own_number};
 use crate::update_sources::rows;
 
 const WEDNESDAY: &str = "2025-12-17";
@@ -54,10 +55,15 @@ fn without_prices<const ISSUES: usize>(row: &mut Value) {
 /// What becomes of a row.
 type Alter = fn(&mut Value);
 
-/// E3, E4 and E8 to E11.
+/// What Tuesday's volume was.
+fn tuesdays_volume(row: &Value) -> u32 {
+    11_600 + own_number(row["Code"].as_str().unwrap())
+}
+
+/// E3, E4, E8 to E12 and E17 to E19.
 #[test]
 fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user() {
-    let cases: [(Alter, &str); 11] = [
+    let cases: [(Alter, &str); 15] = [
         (
             tuesday::<30, 0>,
             "repeated: 30 of the 200 issues with a volume have the prices of 2025-12-16",
@@ -99,6 +105,22 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
             "repeated: 81 of the 200 issues with a volume have the closes of 2025-12-16",
         ),
         (|row| priced::<3>(row, 2_000), "far: prices of 3 of 200 issues are over 10 times away"),
+        (
+            |row| set::<81>(row, &[("Vo", json!(tuesdays_volume(row)))]),
+            "repeated: 81 of the 200 issues with a volume have the volumes of 2025-12-16",
+        ),
+        (
+            |row| priced::<101>(row, 117),
+            "flat: 99 of the 200 issues with a volume have more than one price, and on 2025-12-16 200 of 200 had",
+        ),
+        (
+            |row| set::<101>(row, &[("Va", Value::Null)]),
+            "no turnover: 99 of the 200 issues with a volume have a turnover, and on 2025-12-16 200 of 200 had",
+        ),
+        (
+            |row| set::<41>(row, &[("H", json!(120.05))]),
+            "off tick: 41 of 200 issues have prices that are on no tick of the exchange; the first is 1300",
+        ),
     ];
     for (alter, why) in cases {
         let fixture = with_wednesday(alter);
@@ -122,7 +144,7 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
         |row| set::<2>(row, &[("Vo", json!(0))]),
         |row| set::<29>(row, &[("Vo", json!(1))]),
         |row| set::<100>(row, &[("Vo", json!(1_000 + number(row)))]),
-        |row| priced::<200>(row, 166),
+        |row| set::<200>(row, &[("H", json!(166))]),
         without_prices::<10>,
     ];
     for alter in cases {
@@ -187,7 +209,7 @@ fn a_day_after_a_missing_one_is_held_against_the_last_complete_day() {
         assert!(run.told.contains(why), "{why}: {}", run.told);
         assert_eq!(fixture.published(), ["15:200"], "{why}");
         // What may be after two days is taken.
-        fixture.change(|market| market.alter = Some(|row| priced::<200>(row, 315)));
+        fixture.change(|market| market.alter = Some(|row| set::<200>(row, &[("H", json!(315))])));
         assert_eq!(fixture.update("--as-of 2025-12-17").code, 6);
         assert_eq!(fixture.published(), ["15:200", "17:200"], "{why}");
     }
@@ -217,10 +239,14 @@ fn the_day_on_which_the_exchange_failed_is_complete_without_prices() {
     assert_eq!(fixture.published().len(), 4);
 }
 
-/// Z2, Z3 and Z6 of a part of the market.
+/// Z2, Z3 and Z6 of a part of the market, and Z8 of half of it.
 #[test]
 fn a_part_of_the_market_beyond_its_limits_is_told() {
-    let cases: [(Alter, &str); 3] = [
+    let cases: [(Alter, &str); 4] = [
+        (
+            |row| set::<101>(row, &[("H", 129), ("C", 127)].map(|(name, yen)| (name, json!(yen)))),
+            "market: half of the closes are +9.5 % or more away from those of 2025-12-16",
+        ),
         (
             |row| set::<3>(row, &[("Vo", json!(0))]),
             "no volume: 200 issues have a price, and 197 have a volume",
@@ -305,7 +331,10 @@ fn a_right_correction_of_wrong_volumes_is_taken_and_a_wrong_one_is_not_forgotten
     let run = fixture.update(again);
     assert_eq!((run.code, doubts(&run)), (3, vec!["17 refused".to_owned()]), "{run:?}");
     assert!(run.told.contains("impossible: 29 of 200 issues would get prices"), "{}", run.told);
-    for _ in 0..2 {
+    for is_lost in [false, true, true] {
+        if is_lost {
+            fs::remove_dir_all(fixture.path().join("work")).unwrap();
+        }
         let run = fixture.update("--as-of 2025-12-17");
         assert_eq!((run.code, doubts(&run)), (0, vec!["17 strange".to_owned()]), "{run:?}");
         let what = "an earlier run refused an answer for it, and none was taken since";
@@ -335,8 +364,18 @@ fn a_published_day_that_is_rewritten_is_told_until_the_user_accepts_it() {
             row["Va"] = json!(row["Va"].as_f64().unwrap() / 2.0);
         }
     }
-    let cases: [(Alter, u32); 4] =
-        [(dearer::<40>, 0), (dearer::<41>, 41), (quieter::<40>, 0), (quieter::<200>, 200)];
+    fn richer(row: &mut Value) {
+        if row["Date"] == "2025-12-16" {
+            row["Va"] = json!(row["Va"].as_f64().unwrap() * 1.1);
+        }
+    }
+    let cases: [(Alter, u32); 5] = [
+        (dearer::<40>, 0),
+        (dearer::<41>, 41),
+        (quieter::<40>, 0),
+        (quieter::<200>, 200),
+        (richer, 200),
+    ];
     for (alter, issues) in cases {
         let fixture = published();
         fixture.change(|market| market.alter = Some(alter));
@@ -347,13 +386,17 @@ fn a_published_day_that_is_rewritten_is_told_until_the_user_accepts_it() {
         }
         let rewritten = vec!["16 rewritten".to_owned()];
         assert_eq!((run.code, doubts(&run)), (0, rewritten.clone()), "{run:?}");
-        let what = format!("other prices or volumes were taken for {issues} of its 200 issues");
+        let what =
+            format!("other prices, volumes or turnovers were taken for {issues} of its 200 issues");
         assert_eq!(run.report["doubts"][0]["what"], what);
         let before = run.report["corrections"].as_array().unwrap().len();
         assert!(before as u32 >= issues, "the values before are named: {before}");
+        // Also where the job's own database is lost: readers have been told.
+        fs::remove_dir_all(fixture.path().join("work")).unwrap();
         let run = fixture.update("--as-of 2025-12-16");
         assert_eq!((run.code, doubts(&run)), (0, rewritten), "{run:?}");
-        let what = "an earlier run took other prices or volumes for over 20 % of its issues";
+        let what =
+            "an earlier run took other prices, volumes or turnovers for over 20 % of its issues";
         assert_eq!(run.report["doubts"][0]["what"], what);
         let run = fixture.update("--as-of 2025-12-16 --accept 2025-12-16");
         assert_eq!(doubts(&run), Vec::<String>::new(), "{run:?}");
@@ -460,10 +503,10 @@ fn an_answer_that_is_as_odd_as_the_published_day_is_taken() {
     let run = fixture.update("--as-of 2025-12-18 --recheck 3");
     assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
     assert!(run.asked.contains(&"17".to_owned()), "{run:?}");
-    // A right one is taken as well.
+    // A right one is taken as well; readers have seen other turnovers (Z7).
     fixture.change(|market| market.alter = None);
     let run = fixture.update("--as-of 2025-12-18 --recheck 3");
-    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["17 rewritten".to_owned()]), "{run:?}");
     let turnover = "SELECT min(turnover) FROM daily WHERE date = '2025-12-17'";
     assert_eq!(rows(&fixture, turnover), ["1368900.5"]);
 }
@@ -608,7 +651,7 @@ fn a_key_in_a_name_is_not_published() {
     });
     assert_eq!(fixture.update("--as-of 2025-12-16 --days 1").code, 0);
     for file in ["jp/listed_info.db", "work/mother.db"] {
-        let bytes = std::fs::read(fixture.path().join(file)).unwrap();
+        let bytes = fs::read(fixture.path().join(file)).unwrap();
         let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
         assert!(!has(VENDOR_KEY) && has("Name *** Holdings"), "{file}");
     }

@@ -126,10 +126,16 @@ impl Market {
         let rows = self.days.range(first..=last).flat_map(|(day, count)| {
             let codes = (0..*count).map(issue);
             let codes = codes.filter(|found| code.is_none_or(|code| code == found));
-            let close = 100 + self.more + day[6..].parse::<u32>().unwrap();
+            // A yen more each day after one day, and each day before it: no market falls by a fifth in a day.
+            let date: JstDate = dashed(day).parse().unwrap();
+            let since =
+                date.to_epoch_days() - CHEAPEST_DAY.parse::<JstDate>().unwrap().to_epoch_days();
+            let close = 101 + self.more + since.unsigned_abs();
             let alter = self.alter.unwrap_or(|_| ());
             codes.map(move |code| {
                 let mut row = vendor_row(&dashed(day), &code, close);
+                // No day has the prices of another.
+                row["H"] = (close + if since > 0 { 2 } else { 3 }).into();
                 alter(&mut row);
                 row
             })
@@ -442,6 +448,9 @@ fn a_slow_sinking_is_published_and_told() {
     let expected = json!({ "date": "2025-12-22", "kind": "sunk", "what": what });
     assert!(told.contains(&expected), "{health}");
 }
+
+/// The day before which prices fall and after which they rise.
+const CHEAPEST_DAY: &str = "2025-12-01";
 
 /// A text that lives as long as the test's process.
 pub(crate) fn leaked(text: String) -> &'static str {

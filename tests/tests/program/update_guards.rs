@@ -146,7 +146,13 @@ fn a_correction_with_impossible_prices_is_refused() {
     fixture.change(|market| market.alter = Some(cheap::<2, 600>));
     let run = fixture.update(REFETCH);
     assert_eq!((run.code, counts(&run, "vendor", ["changed"])), (0, [2]), "{run:?}");
-    fixture.change(|market| market.alter = Some(cheap::<200, 70>));
+    let seventy: fn(&mut Value) = |row| {
+        cheap::<200, 70>(row);
+        if row["Date"] == "2025-12-16" {
+            (row["H"], row["Va"]) = (json!(71), json!(70 * row["Vo"].as_u64().unwrap()));
+        }
+    };
+    fixture.change(|market| market.alter = Some(seventy));
     let run = fixture.update(REFETCH);
     assert_eq!((run.code, counts(&run, "vendor", ["changed"])), (0, [200]), "{run:?}");
     // What was wrong is mended by what fits to the day before.

@@ -388,8 +388,8 @@ fn a_business_day_that_the_vendor_s_calendar_alone_closes_is_a_doubt() {
 fn a_file_with_the_same_day_twice_gives_it_once() {
     let files = tempfile::tempdir().unwrap();
     let rows = |day: u32, close: u32| -> String {
-        let row = |number| {
-            let (code, volume) = (13_000 + 10 * number, 100 + number);
+        let row = |number: u32| {
+            let (code, volume) = (13_000 + 10 * number, 109 + number - close);
             format!("2025-12-{day},{code},9,9,9,{close},0,0,{volume},{},1.0\n", 9 * volume)
         };
         (0..40).map(row).collect()

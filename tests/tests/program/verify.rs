@@ -1,10 +1,12 @@
 //! `kumiki replay verify` as its users meet it: runs that come out the same, one that read ahead,
 //! and folders, data and strategies that were changed.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use domain::limits::VERIFY_OTHERS_MAX;
-use serde_json::{Value, json};
+use results::output::json;
+use serde_json::{Map, Value, json};
 use tests::user_folder::{Said, UserFolder};
 use tests::{built, sample};
 
@@ -130,6 +132,55 @@ fn what_changed_is_named() {
     let said = user.said("replay verify run --quiet");
     assert_eq!(said.code, 4, "{said:?}");
     assert!(said.out.contains(&format!("event_log_digest: was {}", "0".repeat(32))), "{said:?}");
+}
+
+/// The file of a day is not read where that of its whole month is: what it says, and whether it is there, changes
+/// nothing.
+#[test]
+fn data_files_that_no_run_reads_are_left_out() {
+    let user = UserFolder::with_sample(1, 500);
+    let (month, day) = ("equities_trades_202501.csv.gz", "equities_trades_20250106.csv.gz");
+    let notes = |folder: &str| {
+        let manifest = fs::read(user.path(folder).join("manifest.json")).unwrap();
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        manifest["notes"].to_string()
+    };
+    let note = format!("not read, because a file of its whole month is there: {day}");
+    let day = user.path("data").join(day);
+    user.good(&format!("{RUN} {SMALL} --out without"));
+    for text in ["no archive", "none either"] {
+        fs::write(&day, text).unwrap();
+        let (said, value) = verified(&user, "without");
+        assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{text}: {said:?}");
+    }
+    user.good(&format!("{RUN} {SMALL} --out with"));
+    assert!(!notes("without").contains(&note) && notes("with").contains(&note));
+    fs::write(&day, "changed").unwrap();
+    for is_there in [true, false] {
+        if !is_there {
+            fs::remove_file(&day).unwrap();
+        }
+        let (said, value) = verified(&user, "with");
+        assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{said:?}");
+    }
+    // What is read counts, and what is read once the whole month is gone.
+    sample::write(&user.path("other"), "72030", 1, 500, 8);
+    fs::copy(user.path("other").join(month), user.path("data").join(month)).unwrap();
+    let changed = |what: &str| {
+        for folder in ["without", "with"] {
+            let (said, value) = verified(&user, folder);
+            assert_eq!(
+                (said.code, value["verdict"].as_str()),
+                (5, Some("inputs changed")),
+                "{said:?}"
+            );
+            let changed = value["found"]["inputs_changed"].to_string();
+            assert!(changed.contains(&format!("the data file {what}\"")), "{changed}");
+        }
+    };
+    changed(month);
+    fs::rename(user.path("data").join(month), &day).unwrap();
+    changed("equities_trades_20250106.csv.gz");
 }
 
 #[test]
@@ -343,6 +394,58 @@ fn a_manifest_whose_words_were_forged_is_different() {
         let told = value["found"]["runs"][0]["differences"].to_string();
         assert!(told.contains(&format!("\"what\":\"{differs}\"")), "{field}: {told}");
     }
+}
+
+/// What a manifest does not say was not found to be the same. What the run is made from is missed before anything
+/// runs, by its name; the rest is different.
+#[test]
+fn a_manifest_without_a_field_is_not_the_same() {
+    let user = UserFolder::with_sample(1, 500);
+    let table = "code,name,market,lot,ticks,from,to\n7203,T,0111,100,topix500,,\n";
+    fs::write(user.path("data/instruments.csv"), table).unwrap();
+    user.good(&format!("{RUN} {SMALL} --granularity minute --out run"));
+    let path = user.path("run/manifest.json");
+    let whole: Map<String, Value> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let write = |is_there: &dyn Fn(&str) -> bool| {
+        let fields = whole.iter().filter(|(name, _)| is_there(name));
+        let fields: Map<String, Value> =
+            fields.map(|(name, value)| (name.clone(), value.clone())).collect();
+        fs::write(&path, json::text(&Value::Object(fields))).unwrap();
+    };
+    let mut needed = BTreeSet::new();
+    let found = loop {
+        write(&|name| needed.contains(name));
+        let (said, value) = verified(&user, "run");
+        if said.code == 4 {
+            break value;
+        }
+        let missed =
+            said.errors.split_once("missing field `").and_then(|(_, more)| more.split_once('`'));
+        let Some((name, _)) = missed.filter(|_| said.code == 1) else { panic!("{said:?}") };
+        assert!(needed.insert(name.to_owned()), "{said:?}");
+    };
+    let differences = found["found"]["runs"][0]["differences"].as_array().unwrap();
+    let told: BTreeSet<&str> = differences
+        .iter()
+        .filter(|one| one["was"] == "")
+        .map(|one| one["what"].as_str().unwrap())
+        .collect();
+    for name in whole.keys() {
+        assert_ne!(needed.contains(name), told.contains(name.as_str()), "{name}: {differences:?}");
+    }
+    for (name, is) in [
+        ("names", r#"{"7203.TSE":"T"}"#),
+        ("bars_from", "trades"),
+        ("kumiki_version", env!("CARGO_PKG_VERSION")),
+        ("manifest_version", "4"),
+    ] {
+        write(&|other| other != name);
+        let said = user.said("replay verify run --quiet");
+        let told = format!("NOT THE SAME\n  {name}: was none, is {is}\nagain");
+        assert!(said.code == 4 && said.out.contains(&told), "{told}: {said:?}");
+    }
+    write(&|_| true);
+    assert_eq!(user.said("replay verify run --quiet").code, 0);
 }
 
 /// A reader of the text may take the first of two fields, the program the last.

@@ -1,16 +1,19 @@
 //! The rules for bars (F10), each with tests that carry its name.
 
-use crate::common::{SECOND, limit, lives, market, options, stop, stop_limit, with, words};
+use crate::common::{
+    SECOND, changed, limit, lives, market, options, stop, stop_limit, with, words,
+};
 use domain::Origin;
 use domain::market::{Bar, BarGranularity};
 use domain::session::TradingHours;
 use domain::strategy::Action;
 use domain::{
     Instrument, InstrumentIx, JstDate, Money, OrderEventKind, OrderSide, Price, Quantity,
-    TimeInForce, TsNanos,
+    TickTable, TimeInForce, TsNanos,
 };
 use exchange::Exchange;
 use exchange::ExecutionModel;
+use replay::ReplayOptions;
 
 use BarGranularity::{Day, Minute};
 use OrderSide::{Buy, Sell};
@@ -32,6 +35,10 @@ impl Bench {
     fn new(change: impl FnOnce(&mut ExecutionModel)) -> Self {
         let mut options = options();
         change(&mut options.model);
+        Self::with(options)
+    }
+
+    fn with(options: ReplayOptions) -> Self {
         let other =
             Instrument { id: "6758.TSE".parse().unwrap(), ..options.instruments[0].clone() };
         let instruments = [options.instruments[0].clone(), other];
@@ -362,6 +369,32 @@ fn f10_a_bar_outside_the_day_s_range_widens_it() {
             "O-1 FILLED 100@1000 t=3660",
             "O-3 FILLED 100@1000 t=3720",
         ]);
+}
+
+/// A bar tells its own prices where an order fills at its limit, which is always one of the tick table.
+#[test]
+fn f2_bars_off_the_tick_table_are_told_where_limits_fill_too() {
+    let thirds = |order: fn() -> Action, prices: [i64; 4]| {
+        let ticks = TickTable::Fixed(Price::from_yen(3));
+        let bench = Bench::with(changed(|options| options.instruments[0].ticks = ticks));
+        let bench = bench.minute("10:00", [999, 999, 999, 999], 1_000).send(order());
+        bench.minute("10:01", prices, 1_000).exchange.tick_warnings()
+    };
+    let resting: fn() -> Action = || limit("O-1", Buy, 100, "990");
+    let triggered: fn() -> Action = || stop_limit("O-1", Buy, 100, "1002", "1005");
+    for (order, prices, is_told) in [
+        (resting, [999, 999, 988, 999], true),
+        (resting, [999, 999, 987, 999], false),
+        // The bar's other prices filled nothing.
+        (resting, [1_000, 1_000, 987, 1_000], false),
+        (resting, [999, 999, 991, 999], false),
+        (triggered, [1_008, 1_008, 1_001, 1_008], true),
+        (triggered, [1_008, 1_008, 1_002, 1_008], false),
+    ] {
+        let told = thirds(order, prices);
+        assert_eq!(told.len(), usize::from(is_told), "{prices:?}: {told:?}");
+        assert!(told.iter().all(|line| line.starts_with("TICKS: 7203.TSE: ")), "{told:?}");
+    }
 }
 
 #[test]

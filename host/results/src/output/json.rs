@@ -12,7 +12,7 @@ const LEVELS: usize = 2;
 ///
 /// # Errors
 /// What the writer returns.
-pub(crate) fn write(mut writer: impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+pub fn write(mut writer: impl Write, value: &impl serde::Serialize) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut writer, Lines::default());
     value.serialize(&mut serializer)?;
     writer.write_all(b"\n")?;

@@ -1,5 +1,5 @@
 //! Corrections of days that readers see: prices that no exchange allows are no correction (rule E6), and rows that
-//! come issue by issue are held against the same rules as a whole answer (E2 to E6, E8 to E12 and E16), once all of them are there.
+//! come issue by issue are held against the same rules as a whole answer (E2 to E6, E8 to E12 and E16 to E19), once all of them are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,18 +71,20 @@ const REWRITTEN: &str = "look at what the vendor says of it; the report of the r
                          while it is kept. The vendor is asked again by each run, and --accept with the date says that \
                          the values are right";
 
-/// Whether a row has another price or volume than the published one of a source of the same rank.
+/// Whether a row has another price, volume or turnover than the published one of a source of the same rank.
 fn is_rewritten(row: &DailyRow, known: &DailyRow) -> bool {
     fn differs<T: PartialEq>(known: Option<T>, new: Option<T>) -> bool {
         known.zip(new).is_some_and(|(known, new)| known != new)
     }
     let mut prices = known.prices().into_iter().zip(row.prices());
     SourceKind::rank(known.source) == SourceKind::rank(row.source)
-        && (differs(known.volume, row.volume) || prices.any(|(known, new)| differs(known, new)))
+        && (differs(known.volume, row.volume)
+            || differs(known.turnover, row.turnover)
+            || prices.any(|(known, new)| differs(known, new)))
 }
 
 impl Job<'_> {
-    /// Notes a published day that is taken with other prices or volumes of many of its issues (rule Z7).
+    /// Notes a published day that is taken with other prices, volumes or turnovers of many of its issues (rule Z7).
     pub(super) fn note_rewritten(&mut self, date: JstDate, rows: &[DailyRow], known: &[DailyRow]) {
         let by_code: BTreeMap<IssueCode, &DailyRow> =
             known.iter().map(|row| (row.code, row)).collect();
@@ -103,10 +105,13 @@ impl Job<'_> {
         for date in &days {
             let what = match self.rewritten.get(date) {
                 Some((issues, of)) => {
-                    format!("other prices or volumes were taken for {issues} of its {of} issues")
+                    format!(
+                        "other prices, volumes or turnovers were taken for {issues} of its {of} issues"
+                    )
                 }
                 None => format!(
-                    "an earlier run took other prices or volumes for over {REWRITTEN_PERCENT_MAX} % of its issues"
+                    "an earlier run took other prices, volumes or turnovers for over {REWRITTEN_PERCENT_MAX} % of its \
+                     issues"
                 ),
             };
             self.note(format!("{date} is published, and {what}"));

@@ -1,6 +1,6 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E5, E8 to E12 and E16 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1 to
-//! Z3 and Z6).
+//! to E5, E8 to E12 and E16 to E19 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1
+//! to Z3, Z6 and Z8).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::JstDate;
 
 use super::oddity::{
-    Jump, Oddity, Range, alike, are_others, foreign, is_beside, jump, odd_rows, odd_volumes,
-    priceless, repeated, same_closes, turnovers, unlisted, volumes, without_volume,
+    Jump, Oddity, Range, Usual, Value, alike, are_others, fewer, foreign, is_beside, jump,
+    market_move, odd_rows, odd_volumes, off_tick, priceless, repeated, same, turnovers, unlisted,
+    volumes, without_volume,
 };
 use super::plan::last_weekdays;
 use super::refusal::is_too_much;
@@ -160,8 +161,13 @@ impl Job<'_> {
         // Whole rows of another day have its closes too, and what is wrong with prices or volumes makes turnovers
         // wrong: that is told first.
         let beside = last.and_then(|day| Some((day, self.seen_days.get(day)?)));
-        odd.extend(beside.and_then(|beside| same_closes(&found, beside)));
-        odd.extend(turnovers(rows).into_iter().chain(alike(rows)));
+        if let Some(beside) = beside {
+            odd.extend(same(Value::Close, &found, beside));
+            odd.extend(same(Value::Volume, &found, beside));
+            odd.extend(fewer(Usual::Moves, &found, beside));
+            odd.extend(fewer(Usual::Turnover, &found, beside));
+        }
+        odd.extend(turnovers(rows).into_iter().chain(alike(rows)).chain(off_tick(rows)));
         Ok(odd)
     }
 
@@ -183,7 +189,7 @@ impl Job<'_> {
         priceless.into_iter().chain(jump.map(Oddity::Jump)).chain(volumes).collect()
     }
 
-    /// Tells what is strange about a day with these rows that is complete (rules Z1 to Z3 and Z6), beside the complete
+    /// Tells what is strange about a day with these rows that is complete (rules Z1 to Z3, Z6 and Z8), beside the complete
     /// day before it. `stored` has rows of days that were looked up together.
     pub(super) fn tell_strange(
         &mut self,
@@ -217,7 +223,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What is strange about a day beside the complete day before it (rules Z1 to Z3 and Z6).
+    /// What is strange about a day beside the complete day before it (rules Z1 to Z3, Z6 and Z8).
     fn strange(
         &self,
         date: JstDate,
@@ -237,6 +243,9 @@ impl Job<'_> {
             let beyond = || jump(Range::Daily { times: 1 }).filter(Jump::is_strange);
             if let Some(jump) = jump(Range::Any).or_else(beyond) {
                 return Some(jump.to_string());
+            }
+            if let Some(market) = market_move(found, beside, self.is_young(date)) {
+                return Some(market);
             }
         }
         let volumes = volumes(found, beside, VOLUME_TIMES, STRANGE_VOLUMES_PERCENT_MAX);

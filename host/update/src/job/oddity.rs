@@ -1,9 +1,9 @@
 //! What is odd or strange about a whole day: what is counted of its rows and of those of a day beside it, and from how
-//! much on it is too much (rules E1 to E5, E8 to E12, E16, Z1 to Z3 and Z6 of the job).
+//! much on it is too much (rules E1 to E5, E8 to E12, E16 to E19, Z1 to Z3, Z6 and Z8 of the job).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::instrument::DailyLimits;
+use domain::instrument::{DailyLimits, TickTable};
 use domain::{JstDate, Price};
 
 use super::refusal::is_too_much;
@@ -11,9 +11,11 @@ use super::rules::days_between;
 use super::seen::{Seen, SeenDay, far_volumes};
 use crate::limits::{
     ALIKE_PERCENT_MAX, BESIDE_DAYS_MAX, BEYOND_PERCENT_MAX, FAR_TIMES, FAR_VOLUMES_PERCENT_MAX,
-    JUMP_WIDTH_PERCENT, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, MARKET_VOLUME_TIMES,
-    ODD_DAY_ISSUES_MIN, REPEATED_PERCENT_MAX, SAME_CLOSES_PERCENT_MAX, SPLITS_PERCENT_MAX,
-    TURNOVER_TIMES, TURNOVERS_PERCENT_MAX, UNLISTED_PERCENT_MAX, VOLUME_PERCENT_MIN, VOLUME_TIMES,
+    JUMP_WIDTH_PERCENT, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, MARKET_MOVE_PERCENT_MAX,
+    MARKET_VOLUME_TIMES, ODD_DAY_ISSUES_MIN, OFF_TICK_PERCENT_MAX, REPEATED_PERCENT_MAX,
+    SAME_CLOSES_PERCENT_MAX, SAME_VOLUMES_PERCENT_MAX, SPLITS_PERCENT_MAX,
+    TRADED_SHARE_PERCENT_MIN, TURNOVER_TIMES, TURNOVERS_PERCENT_MAX, UNLISTED_PERCENT_MAX,
+    VOLUME_PERCENT_MIN, VOLUME_TIMES,
 };
 use crate::row::{DailyRow, IssueCode};
 
@@ -28,8 +30,8 @@ pub(super) enum Oddity {
     OneYen { issues: u64, of: u64 },
     /// E3.
     Repeated { issues: u64, of: u64, day: JstDate },
-    /// E3, of closes.
-    SameCloses { issues: u64, of: u64, day: JstDate },
+    /// E3, of closes or of volumes.
+    Same { value: Value, issues: u64, of: u64, day: JstDate },
     /// E4.
     NoVolume { issues: u64, with: u64 },
     /// E5.
@@ -48,6 +50,51 @@ pub(super) enum Oddity {
     Turnovers { issues: u64, of: u64 },
     /// E16.
     Alike { issues: u64, of: u64 },
+    /// E17.
+    OffTick { issues: u64, of: u64, first: IssueCode },
+    /// E18 and E19.
+    Fewer(Fewer),
+}
+
+/// What of an issue is held against the day before (rule E3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    Close,
+    Volume,
+}
+
+/// What most issues that are traded have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Usual {
+    /// More than one price (rule E18).
+    Moves,
+    /// A turnover (rule E19).
+    Turnover,
+}
+
+/// So many of the traded issues have what most have, and so many had it on another day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fewer {
+    what: Usual,
+    issues: u64,
+    of: u64,
+    day: JstDate,
+    issues_then: u64,
+    of_then: u64,
+}
+
+impl std::fmt::Display for Fewer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { what, issues, of, day, issues_then, of_then } = self;
+        let (word, have) = match what {
+            Usual::Moves => ("flat", "have more than one price"),
+            Usual::Turnover => ("no turnover", "have a turnover"),
+        };
+        write!(
+            f,
+            "{word}: {issues} of the {of} issues with a volume {have}, and on {day} {issues_then} of {of_then} had"
+        )
+    }
 }
 
 impl Oddity {
@@ -57,16 +104,18 @@ impl Oddity {
             Self::Unlisted { rows, .. } | Self::Foreign { rows, .. } => *rows,
             Self::OneYen { issues, .. }
             | Self::Repeated { issues, .. }
-            | Self::SameCloses { issues, .. }
+            | Self::Same { issues, .. }
             | Self::Splits { issues, .. }
             | Self::Impossible { issues, .. }
             | Self::Far { issues, .. }
             | Self::Turnovers { issues, .. }
-            | Self::Alike { issues, .. } => *issues,
+            | Self::Alike { issues, .. }
+            | Self::OffTick { issues, .. } => *issues,
             Self::NoVolume { issues, with } => issues.saturating_sub(*with),
             Self::Priceless(found) => found.of.saturating_sub(found.priced),
             Self::Jump(found) => found.issues,
             Self::Volumes(found) => found.issues,
+            Self::Fewer(found) => found.of.saturating_sub(found.issues),
         }
     }
 
@@ -75,13 +124,14 @@ impl Oddity {
     pub(super) fn is_no_odder_than(&self, known: &Self) -> bool {
         let is_same_rule = match (self, known) {
             (
-                Self::Repeated { .. } | Self::SameCloses { .. },
-                Self::Repeated { .. } | Self::SameCloses { .. },
+                Self::Repeated { .. } | Self::Same { .. },
+                Self::Repeated { .. } | Self::Same { .. },
             )
             | (
                 Self::Unlisted { .. } | Self::Foreign { .. },
                 Self::Unlisted { .. } | Self::Foreign { .. },
             ) => true,
+            (Self::Fewer(found), Self::Fewer(known)) => found.what == known.what,
             _ => std::mem::discriminant(self) == std::mem::discriminant(known),
         };
         is_same_rule && self.issues() <= known.issues()
@@ -198,10 +248,22 @@ impl std::fmt::Display for Oddity {
                 f,
                 "repeated: {issues} of the {of} issues with a volume have the prices of {day}"
             ),
-            Self::SameCloses { issues, of, day } => write!(
+            Self::Same { value, issues, of, day } => {
+                let values = match value {
+                    Value::Close => "closes",
+                    Value::Volume => "volumes",
+                };
+                write!(
+                    f,
+                    "repeated: {issues} of the {of} issues with a volume have the {values} of {day}"
+                )
+            }
+            Self::OffTick { issues, of, first } => write!(
                 f,
-                "repeated: {issues} of the {of} issues with a volume have the closes of {day}"
+                "off tick: {issues} of {of} issues have prices that are on no tick of the exchange; the first is \
+                 {first}"
             ),
+            Self::Fewer(found) => found.fmt(f),
             Self::Turnovers { issues, of } => write!(
                 f,
                 "turnovers: those of {issues} of {of} issues do not fit to their prices and volumes"
@@ -257,16 +319,90 @@ pub(super) fn turnovers(rows: &[DailyRow]) -> Option<Oddity> {
     is_odd.then_some(Oddity::Turnovers { issues, of })
 }
 
-/// Whether too many closes are those of the day before (rule E3).
-pub(super) fn same_closes(found: &SeenDay, (day, others): (JstDate, &SeenDay)) -> Option<Oddity> {
+/// Whether too many closes, or volumes, are those of the day before (rule E3).
+pub(super) fn same(
+    value: Value,
+    found: &SeenDay,
+    (day, others): (JstDate, &SeenDay),
+) -> Option<Oddity> {
+    let percent = match value {
+        Value::Close => SAME_CLOSES_PERCENT_MAX,
+        Value::Volume => SAME_VOLUMES_PERCENT_MAX,
+    };
     let (mut issues, mut of) = (0, 0);
     for (code, seen) in found.iter().filter(|(_, seen)| seen.is_traded()) {
-        let Some(close) = others.get(code).and_then(Seen::close) else { continue };
-        of += 1;
-        issues += u64::from(seen.close() == Some(close));
+        let Some(other) = others.get(code) else { continue };
+        let (is_there, is_same) = match value {
+            Value::Close => (other.close().is_some(), seen.close() == other.close()),
+            Value::Volume => (other.is_traded(), seen.volume() == other.volume()),
+        };
+        of += u64::from(is_there);
+        issues += u64::from(is_there && is_same);
     }
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * SAME_CLOSES_PERCENT_MAX;
-    is_odd.then_some(Oddity::SameCloses { issues, of, day })
+    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * percent;
+    is_odd.then_some(Oddity::Same { value, issues, of, day })
+}
+
+/// Traded issues that have what most have, and all that tell it.
+fn usual(what: Usual, day: &SeenDay) -> (u64, u64) {
+    let traded = day.values().filter(|seen| seen.is_traded());
+    let told = traded.filter_map(|seen| match what {
+        Usual::Moves => seen.has_moved(),
+        Usual::Turnover => seen.has_turnover(),
+    });
+    told.fold((0, 0), |(issues, of), has| (issues + u64::from(has), of + 1))
+}
+
+/// Whether far fewer of the traded issues have what most had on the day before (rules E18 and E19).
+pub(super) fn fewer(
+    what: Usual,
+    found: &SeenDay,
+    (day, others): (JstDate, &SeenDay),
+) -> Option<Oddity> {
+    let ((issues, of), (issues_then, of_then)) = (usual(what, found), usual(what, others));
+    // With the share of the other day so many have it.
+    let expected = issues_then * of / of_then.max(1);
+    let is_odd = expected.saturating_sub(issues) >= ODD_DAY_ISSUES_MIN
+        && issues * 100 < expected * TRADED_SHARE_PERCENT_MIN;
+    is_odd.then_some(Oddity::Fewer(Fewer { what, issues, of, day, issues_then, of_then }))
+}
+
+/// Whether too many issues have prices that are on no tick, by the exchange's finest table for shares (rule E17).
+pub(super) fn off_tick(rows: &[DailyRow]) -> Option<Oddity> {
+    let (mut issues, mut of, mut first) = (0, 0, None);
+    for row in rows.iter().filter(|row| !row.source.is_adjusted()) {
+        let mut prices = row.prices().into_iter().flatten().peekable();
+        of += u64::from(prices.peek().is_some());
+        if prices.any(|price| !TickTable::Topix500.is_aligned(price)) {
+            issues += 1;
+            first.get_or_insert(row.code);
+        }
+    }
+    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * OFF_TICK_PERCENT_MAX;
+    first.filter(|_| is_odd).map(|first| Oddity::OffTick { issues, of, first })
+}
+
+/// How far the closes of half of all issues are from those of an earlier day, where that is further than markets
+/// move (rule Z8).
+pub(super) fn market_move(
+    found: &SeenDay,
+    (day, others): (JstDate, &SeenDay),
+    is_young: bool,
+) -> Option<String> {
+    let moves = found.iter().filter_map(|(code, seen)| {
+        let base = base_of(others.get(code)?, seen, is_young)?.units();
+        let move_ = (seen.close()?.units() - base) as f64 * 100.0 / base as f64;
+        (base > 0).then_some(move_)
+    });
+    let mut moves: Vec<f64> = moves.collect();
+    let half = moves.len() / 2;
+    if (moves.len() as u64) < ODD_DAY_ISSUES_MIN {
+        return None;
+    }
+    let (_, median, _) = moves.select_nth_unstable_by(half, f64::total_cmp);
+    (median.abs() > MARKET_MOVE_PERCENT_MAX as f64).then(|| {
+        format!("market: half of the closes are {median:+.1} % or more away from those of {day}")
+    })
 }
 
 /// Whether too many issues have the prices and the volume of another one (rule E16).
@@ -550,8 +686,9 @@ mod tests {
         };
         let odd = Some(Oddity::Turnovers { issues: 41, of: 200 });
         assert_eq!((of(40, 1), of(41, 1), of(41, 100_000_000)), (None, odd, odd), "E12");
-        // Half and twice of what 100 shares at 100 to 140 yen are worth.
-        assert_eq!((of(41, 7_000), of(41, 20_000)), (None, None));
+        // A fifth less and a quarter more than what 100 shares at 100 to 140 yen are worth.
+        assert_eq!((of(41, 11_200), of(41, 12_500)), (None, None));
+        assert_eq!((of(41, 7_900), of(41, 17_600)), (odd, odd));
         let untold = rows(200, |row, _| row.turnover = None);
         assert_eq!(turnovers(&untold), None);
     }
@@ -560,16 +697,91 @@ mod tests {
     fn closes_are_not_those_of_the_day_before() {
         let day = date("2026-01-08");
         let before = seen(&rows(200, |_, _| {}));
-        let same = |count: u32| {
+        let check = |count: u32| {
             let found = seen(&rows(200, |row, number| {
                 if number >= count {
                     row.close = Some(Price::from_yen(1_000));
                 }
             }));
-            same_closes(&found, (day, &before))
+            same(Value::Close, &found, (day, &before))
         };
-        let odd = Some(Oddity::SameCloses { issues: 81, of: 200, day });
-        assert_eq!((same(80), same(81)), (None, odd), "E3");
+        let odd = Some(Oddity::Same { value: Value::Close, issues: 81, of: 200, day });
+        assert_eq!((check(80), check(81)), (None, odd), "E3");
+        let volumes = |count: u32| {
+            let found = seen(&rows(200, |row, number| {
+                row.close = Some(Price::from_yen(1_000));
+                row.volume = Some(if number < count { 100 } else { 101 });
+            }));
+            same(Value::Volume, &found, (day, &before))
+        };
+        let odd = Some(Oddity::Same { value: Value::Volume, issues: 81, of: 200, day });
+        assert_eq!((volumes(80), volumes(81)), (None, odd), "E3");
+    }
+
+    #[test]
+    fn as_many_traded_issues_move_and_have_a_turnover_as_the_day_before() {
+        let day = date("2026-01-08");
+        let moved = |count: u32, moving: u32| {
+            seen(&rows(count, |row, number| {
+                if number < moving {
+                    row.high = Some(Price::from_yen(1_000));
+                }
+            }))
+        };
+        let check = |moving| fewer(Usual::Moves, &moved(200, moving), (day, &moved(100, 80)));
+        let odd = |what, issues, issues_then, of_then| {
+            Some(Oddity::Fewer(Fewer { what, issues, of: 200, day, issues_then, of_then }))
+        };
+        assert_eq!((check(80), check(79)), (None, odd(Usual::Moves, 79, 80, 100)), "E18");
+        let told = |source: SourceKind, with: u32| {
+            seen(&rows(200, |row, number| {
+                (row.source, row.turnover) = (source, row.turnover.filter(|_| number < with));
+            }))
+        };
+        let check = |source, with| {
+            fewer(Usual::Turnover, &told(source, with), (day, &told(SourceKind::Vendor, 200)))
+        };
+        let found = [100, 99].map(|with| check(SourceKind::Vendor, with));
+        assert_eq!(found, [None, odd(Usual::Turnover, 99, 200, 200)], "E19");
+        // The public source never tells one.
+        assert_eq!(check(SourceKind::Public, 0), None);
+        let few = |moving| fewer(Usual::Moves, &moved(40, moving), (day, &moved(40, 40)));
+        assert_eq!((few(11), few(10).is_some()), (None, true), "thirty are a market");
+    }
+
+    #[test]
+    fn prices_are_on_ticks() {
+        let of = |few: u32, source| {
+            off_tick(&rows(200, |row, number| {
+                let price = if number < few { "1000.1" } else { "1000.5" };
+                (row.low, row.source) = (Some(price.parse().unwrap()), source);
+            }))
+        };
+        let first = "1300".parse().unwrap();
+        let odd = Some(Oddity::OffTick { issues: 41, of: 200, first });
+        let found = [40, 41].map(|few| of(few, SourceKind::Files));
+        assert_eq!(found, [None, odd], "E17");
+        assert_eq!(of(200, SourceKind::Public), None, "adjusted");
+    }
+
+    #[test]
+    fn a_market_moves_by_less_than_a_twelfth() {
+        let day = date("2026-01-08");
+        let before = seen(&rows(200, |row, _| row.close = Some(Price::from_yen(1_000))));
+        let check = |few: u32, close: i64, factor: f64| {
+            let found = seen(&rows(200, |row, number| {
+                row.close = Some(Price::from_yen(if number < few { close } else { 1_000 }));
+                row.adjustment_factor = Some(if number < few { factor } else { 1.0 });
+            }));
+            market_move(&found, (day, &before), true)
+        };
+        assert_eq!(
+            (check(200, 1_080, 1.0), check(100, 1_081, 1.0)),
+            (None, check(101, 1_081, 1.0))
+        );
+        assert!(check(200, 919, 1.0).is_some_and(|told| told.contains("-8.1 %")), "Z8");
+        assert_eq!(check(200, 500, 0.5), None, "splits counted in");
+        assert_eq!(market_move(&seen(&rows(29, |_, _| {})), (day, &before), true), None);
     }
 
     #[test]

@@ -9,14 +9,12 @@ use super::report::{DayOutcome, DoubtKind, DoubtReport};
 use super::rules::{Standard, common, is_enough};
 use super::slots::Slots;
 use super::{Batch, Job, UpdateError};
+use crate::fetch_state::REFUSED_BEFORE;
 use crate::limits::{LOST_ISSUES_MIN, REPORT_ROWS_MAX, TAKEN_BACK_PERCENT_MAX};
 use crate::row::{DailyRow, IssueCode};
 
 const ADVICE: &str = "the day stays as it was; look at what the vendor says of it, and ask again with \
                       --refetch, or take what it says with --accept and the date";
-
-/// Of a day of which an earlier run refused an answer.
-const REFUSED_BEFORE: &str = "an earlier run refused an answer for it, and none was taken since";
 
 const WITHDRAWN_ADVICE: &str = "the day stays as it was; look at what the vendor says of it. It is told while \
                                 the day is one of the last that are asked for again, until --accept names it: \

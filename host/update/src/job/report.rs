@@ -293,7 +293,7 @@ pub enum DoubtKind {
     /// It is published, and has far fewer prices than the day before it, prices that no price limit allows, or volumes
     /// far from those; or an earlier run refused an answer for it.
     Strange,
-    /// It is complete, and over a fifth of its issues got other prices or volumes than readers had seen.
+    /// It is complete, and over a fifth of its issues got other prices, volumes or turnovers than readers had seen.
     Rewritten,
     /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open; or the other
     /// way round; or the whole calendar is not used.

@@ -21,6 +21,8 @@ pub(super) struct Seen {
     pub(super) prices: [Option<Price>; 4],
     /// Shares; 0 where none is told.
     volume: u64,
+    /// Whether there is a turnover; nothing where the source never tells one.
+    has_turnover: Option<bool>,
     factor: Option<f64>,
     is_adjusted: bool,
 }
@@ -30,6 +32,7 @@ impl From<&DailyRow> for Seen {
         Self {
             prices: row.prices(),
             volume: row.volume.unwrap_or(0),
+            has_turnover: row.source.tells_turnover().then_some(row.turnover.is_some()),
             factor: row.adjustment_factor,
             is_adjusted: row.source.is_adjusted(),
         }
@@ -46,6 +49,22 @@ impl Seen {
     pub(super) fn is_as(&self, other: &Self) -> bool {
         let [_, high, low, _] = self.prices;
         self.prices == other.prices && (self.volume == other.volume || high != low)
+    }
+
+    /// Shares; 0 where none is told.
+    pub(super) const fn volume(&self) -> u64 {
+        self.volume
+    }
+
+    /// Whether there is a turnover; nothing where the source never tells one.
+    pub(super) const fn has_turnover(&self) -> Option<bool> {
+        self.has_turnover
+    }
+
+    /// Whether it had more than one price; nothing where a price is not told.
+    pub(super) fn has_moved(&self) -> Option<bool> {
+        let [_, high, low, _] = self.prices;
+        Some(high? != low?)
     }
 
     pub(super) const fn close(&self) -> Option<Price> {

@@ -9,11 +9,12 @@ use duckdb::arrow::array::{ArrayRef, BooleanArray, Date32Array, StringArray, UIn
 use duckdb::types::Value;
 use duckdb::{Connection, params};
 use pricestore::sql::{column, insert, rows};
-use pricestore::{DataDir, DatasetStatus, IncompleteDay};
+use pricestore::{DataDir, DatasetStatus};
 
 use super::error::StoreError;
 use super::old_state;
-use crate::fetch_state::{FetchState, IssuePass};
+use crate::DoubtKind;
+use crate::fetch_state::{FetchState, IssuePass, REFUSED_BEFORE};
 
 /// `fetched_day` has a row for each day that is done, with trading or without; `pass_date` and
 /// `pass_code` say what was fetched issue by issue; `fetch_state` has one row.
@@ -76,11 +77,11 @@ pub(super) fn prepare(
         let transaction = connection.unchecked_transaction().map_err(failed)?;
         transaction.execute_batch(DAYS).map_err(failed)?;
         match DatasetStatus::load(data) {
-            Ok(told) => {
-                take_over(&transaction, &told.unwrap_or_default().incomplete).map_err(failed)?;
-            }
+            Ok(told) => take_over(&transaction, &told.unwrap_or_default()).map_err(failed)?,
             Err(error) => {
-                note = Some(format!("which days were not complete is not known: {error}"))
+                note = Some(format!(
+                    "which days were not complete, refused or rewritten is not known: {error}"
+                ));
             }
         }
         transaction.commit().map_err(failed)?;
@@ -97,8 +98,9 @@ pub(super) fn prepare(
         let transaction = connection.unchecked_transaction().map_err(failed)?;
         transaction.execute_batch(TABLES).map_err(failed)?;
         let days = read(&transaction).map_err(failed)?;
-        let FetchState { complete, forced, incomplete, .. } = days;
-        let state = FetchState { complete, forced, incomplete, ..state.unwrap_or_default() };
+        let FetchState { complete, forced, incomplete, refused, rewritten, .. } = days;
+        let old = state.unwrap_or_default();
+        let state = FetchState { complete, forced, incomplete, refused, rewritten, ..old };
         write(&transaction, &state).map_err(failed)?;
         transaction.commit().map_err(failed)?;
     } else if old_file.exists() {
@@ -113,9 +115,21 @@ pub(super) fn prepare(
     Ok(note)
 }
 
-/// Takes over what readers were told of days that are not complete.
-fn take_over(connection: &Connection, incomplete: &[IncompleteDay]) -> duckdb::Result<()> {
-    for day in incomplete {
+/// Takes over what readers were told: days that are not complete, those of which an answer was refused, and those that
+/// were rewritten.
+fn take_over(connection: &Connection, told: &DatasetStatus) -> duckdb::Result<()> {
+    for doubt in &told.doubts {
+        let Ok(date) = doubt.date.parse::<JstDate>() else { continue };
+        let table = match doubt.kind.as_str() {
+            kind if kind == DoubtKind::Refused.as_str() => "refused_day",
+            kind if kind == DoubtKind::Rewritten.as_str() => "rewritten_day",
+            _ if doubt.what == REFUSED_BEFORE => "refused_day",
+            _ => continue,
+        };
+        let known = format!("INSERT INTO work.{table} VALUES (?)");
+        connection.execute(&known, params![Value::Date32(date.to_epoch_days())])?;
+    }
+    for day in &told.incomplete {
         let Ok(date) = day.date.parse::<JstDate>() else { continue };
         let date = Value::Date32(date.to_epoch_days());
         let unfinished = "UPDATE work.published_day SET is_complete = false WHERE date = ?";

@@ -320,12 +320,25 @@ fn write_all(
         // Files that wait for their names do not keep others from being written: replacing a few hundred takes
         // half a second of waiting for the disk.
         let (sender, receiver) = sync_channel(SPLIT_NOTE_EVERY);
+        let (mut done, mut fault, mut batch) = (0, None, Vec::new());
+        let mut started = 0;
         for writer in writers {
             let sender = sender.clone();
-            scope.spawn(move || work(&writer, shared, &sender));
+            let thread = std::thread::Builder::new();
+            match thread.spawn_scoped(scope, move || work(&writer, shared, &sender)) {
+                Ok(_) => started += 1,
+                // Those that run write all, only later.
+                Err(_) if started > 0 => break,
+                Err(error) => {
+                    fault = Some(StoreError::io(
+                        "start a thread that writes",
+                        paths.daily_folder(),
+                    )(error));
+                    break;
+                }
+            }
         }
         drop(sender);
-        let (mut done, mut fault, mut batch) = (0, None, Vec::new());
         // All answers are taken, so that no thread waits when one has failed.
         for outcome in receiver {
             match outcome {
