@@ -1,6 +1,7 @@
 //! `kumiki rank`: a ranking, shown or written to a file.
 
 mod formulas;
+mod open_files;
 mod serve;
 mod show;
 

@@ -30,6 +30,7 @@ pub mod session;
 pub mod strategy;
 pub mod tags;
 pub mod text;
+pub mod threads;
 pub mod time;
 
 pub use calendar::{ExchangeCalendar, TradingCalendar};

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::JstDate;
 use domain::formula::Column;
+use domain::threads::in_parallel;
 use mmap_guard::{FileData, map_file};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -131,19 +132,15 @@ impl Grid {
 
     /// Holds every stripe against its digest, with so many threads.
     pub fn check_all(&self, threads: usize) -> Result<(), GridFault> {
-        let part = self.days.len().div_ceil(threads.max(1)).max(1);
-        std::thread::scope(|scope| {
-            let parts: Vec<_> = (0..self.days.len())
-                .step_by(part)
-                .map(|start| {
-                    let days = start..(start + part).min(self.days.len());
-                    scope.spawn(move || self.check_days(days))
-                })
-                .collect();
-            parts.into_iter().try_for_each(|part| match part.join() {
-                Ok(outcome) => outcome,
-                Err(_) => Err(GridFault::Damaged("checking it failed".to_owned())),
-            })
+        let days = self.days.len();
+        let part = days.div_ceil(threads.max(1)).max(1);
+        let parts = (0..days).step_by(part).map(|start| {
+            let days = start..(start + part).min(days);
+            move || self.check_days(days)
+        });
+        in_parallel(parts).into_iter().try_for_each(|part| match part {
+            Ok(outcome) => outcome,
+            Err(_) => Err(GridFault::Damaged("checking it failed".to_owned())),
         })
     }
 

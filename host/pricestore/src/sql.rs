@@ -1,5 +1,6 @@
 //! What all statements need: quoting, single columns, and rows that come as columns.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,6 +11,32 @@ use duckdb::{Connection, Error, Result, params_from_iter};
 
 /// The function with which the engine reads rows of ours.
 const FUNCTION: &str = "arrow";
+
+/// The statement of [`objects`].
+const OBJECTS: &str = "
+    SELECT DISTINCT lower(concat(kind, ' ', schema_name, '.', name)) FROM (
+      SELECT 'schema' AS kind, schema_name, '' AS name
+        FROM duckdb_schemas() WHERE database_name = $1 AND NOT internal
+      UNION ALL SELECT 'table', schema_name, table_name
+        FROM duckdb_tables() WHERE database_name = $1 AND NOT internal
+      UNION ALL SELECT 'view', schema_name, view_name
+        FROM duckdb_views() WHERE database_name = $1 AND NOT internal
+      UNION ALL SELECT 'macro', schema_name, function_name
+        FROM duckdb_functions() WHERE database_name = $1 AND NOT internal
+      UNION ALL SELECT 'sequence', schema_name, sequence_name
+        FROM duckdb_sequences() WHERE database_name = $1
+      UNION ALL SELECT 'type', schema_name, type_name
+        FROM duckdb_types() WHERE database_name = $1 AND NOT internal
+      UNION ALL SELECT 'index', schema_name, index_name
+        FROM duckdb_indexes() WHERE database_name = $1
+      UNION ALL SELECT 'trigger', schema_name, trigger_name
+        FROM duckdb_triggers() WHERE database_name = $1
+      UNION ALL SELECT 'comment', schema_name, table_name
+        FROM duckdb_tables() WHERE database_name = $1 AND comment IS NOT NULL
+      UNION ALL SELECT 'comment', schema_name, view_name
+        FROM duckdb_views() WHERE database_name = $1 AND comment IS NOT NULL
+      UNION ALL SELECT 'comment', schema_name, concat(table_name, '.', column_name)
+        FROM duckdb_columns() WHERE database_name = $1 AND comment IS NOT NULL)";
 
 /// Quotes a text as an SQL string.
 #[must_use]
@@ -66,16 +93,27 @@ pub fn quoted_path(path: &Path) -> String {
     }
 }
 
-/// A view in place of the tables `daily` and `calendar` of an attached database, where there is one. A view
-/// of somebody else's may read any file of this machine.
+/// A view in place of the tables `daily` and `calendar` of an attached database, where there is one; views in
+/// schemas of somebody's own are read by nobody. A view of somebody else's may read any file of this machine.
 ///
 /// # Errors
 /// What DuckDB says.
 pub fn view_among(connection: &Connection, database: &str) -> Result<Option<String>> {
     let views = "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND NOT internal
-        AND lower(view_name) IN ('daily', 'calendar') ORDER BY 1 LIMIT 1";
+        AND schema_name = 'main' AND lower(view_name) IN ('daily', 'calendar') ORDER BY 1 LIMIT 1";
     let mut views = connection.prepare(views)?;
     views.query_map([database], |row| row.get(0))?.next().transpose()
+}
+
+/// What somebody has made in an attached database, like `table main.daily`: each schema but the engine's own,
+/// each table, view, macro, sequence, type, index and trigger, and each comment. In lower case, because the engine
+/// does not tell names by their case.
+///
+/// # Errors
+/// What DuckDB says.
+pub fn objects(connection: &Connection, database: &str) -> Result<BTreeSet<String>> {
+    let mut objects = connection.prepare(OBJECTS)?;
+    objects.query_map([database], |row| row.get(0))?.collect()
 }
 
 /// The first column of what a statement finds.
@@ -126,6 +164,39 @@ pub fn insert(connection: &Connection, table: &str, batches: &[RecordBatch]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_that_somebody_has_made_is_listed() {
+        let connection = Connection::open_in_memory().unwrap();
+        assert_eq!(objects(&connection, "memory").unwrap(), BTreeSet::new());
+        connection
+            .execute_batch(
+                "CREATE TABLE Daily (code VARCHAR PRIMARY KEY, close DOUBLE); CREATE SCHEMA mine;
+                 CREATE TABLE mine.daily AS SELECT 1 AS one; CREATE VIEW mine.tops AS FROM mine.daily;
+                 CREATE MACRO twice(x) AS x * 2; CREATE MACRO ones() AS TABLE SELECT 1 AS one;
+                 CREATE SEQUENCE mine.numbers; CREATE TYPE mood AS ENUM ('a'); CREATE INDEX by_close ON daily (close);
+                 COMMENT ON TABLE mine.daily IS 'notes'; COMMENT ON COLUMN mine.daily.one IS 'notes';
+                 COMMENT ON VIEW mine.tops IS 'notes'",
+            )
+            .unwrap();
+        let expected = [
+            "comment mine.daily",
+            "comment mine.daily.one",
+            "comment mine.tops",
+            "index main.by_close",
+            "macro main.ones",
+            "macro main.twice",
+            "schema mine.",
+            "sequence mine.numbers",
+            "table main.daily",
+            "table mine.daily",
+            "type main.mood",
+            "view mine.tops",
+        ];
+        let found = objects(&connection, "memory").unwrap();
+        assert_eq!(found.iter().collect::<Vec<_>>(), expected);
+        assert_eq!(objects(&connection, "temp").unwrap(), BTreeSet::new());
+    }
 
     #[test]
     fn paths_mean_files_below_this_folder() {

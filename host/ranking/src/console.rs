@@ -113,6 +113,9 @@ pub enum ConsoleError {
          left(text, 1000)"
     )]
     RowTooLarge(usize, usize),
+    /// The system has no thread left for who would end the statement.
+    #[error("the statement cannot be run: no thread can be started that watches it: {0}")]
+    Thread(io::Error),
     /// The answer cannot be handed on.
     #[error("the answer cannot be written: {0}")]
     Write(#[from] io::Error),
@@ -357,7 +360,7 @@ impl Console {
         let done = AtomicBool::new(false);
         let handle = self.connection.interrupt_handle();
         let outcome = std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let watcher = std::thread::Builder::new().spawn_scoped(scope, || {
                 while !done.load(Ordering::Acquire) {
                     if cancel.is_cancelled() {
                         handle.interrupt();
@@ -365,6 +368,7 @@ impl Console {
                     std::thread::sleep(WATCH_INTERVAL);
                 }
             });
+            watcher.map_err(ConsoleError::Thread)?;
             let outcome = work();
             done.store(true, Ordering::Release);
             outcome

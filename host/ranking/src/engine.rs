@@ -184,6 +184,13 @@ impl RankEngine {
         self.follower.lost_dataset(self.follower.current().as_deref())
     }
 
+    /// Whether the update job tells how complete data are, but not those of the present snapshot.
+    #[must_use]
+    pub fn is_dataset_of_another(&self) -> bool {
+        let current = self.follower.current();
+        current.is_some_and(|snapshot| self.follower.is_dataset_of_another(&snapshot))
+    }
+
     /// The business days from `first` to `last`, both included, without any price: of those there are no
     /// rows. None where there is no snapshot.
     #[must_use]

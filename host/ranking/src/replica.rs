@@ -44,6 +44,8 @@ pub const REREAD_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
 /// Pause before a generation that was refused is fetched again, while the primary has no other: what it needs to
 /// be opened may have been missing here.
 pub const REFUSED_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// How long an attempt may be busy with files of the copy, all of which it may have to read, without a word.
+pub const QUIET_MAX: Duration = Duration::from_secs(30 * 60);
 /// Files of a damaged copy that `/health` names; more are counted.
 pub const DAMAGED_SHOWN_MAX: usize = 10;
 
@@ -61,7 +63,7 @@ pub const DAMAGED_SHOWN_MAX: usize = 10;
 /// | R8 | copies nothing from itself, directly or through others that follow it |
 /// | R9 | copies nothing that would take more of the disk than `disk_bytes`, what it has included |
 /// | R10 | looks every `interval` whether its files are there with the size and time that it noted, and reads all of them when it starts and every [`REREAD_INTERVAL`]; what is gone or another is named in `/health` (status `damaged`) and copied again; a file that only has another time is noted anew |
-/// | R11 | says in `/health` (status `stale`) and `/metrics` since when and why nothing could be copied, once every attempt has failed for `stale_after`; it serves what it has |
+/// | R11 | says in `/health` (status `stale`) and `/metrics` since when and why nothing could be copied, once every attempt has failed for `stale_after`, or nothing at all was heard of an attempt for that time, [`QUIET_MAX`] and a pause; it serves what it has |
 /// | R12 | gives up a download that brings fewer than [`PATIENCE_BYTES_MIN`] within `patience` before its end, keeps what came, and asks again as R6 says |
 /// | R13 | tries a generation before any file of it gets its place: every byte of every file by its digest, those that are in place already too, and that each opens as what it is; one that fails is thrown away and told in `/health` (status `refused`), the one before is served, and it is not fetched again before the primary has another one or [`REFUSED_INTERVAL`] is over |
 /// | R14 | takes a generation whose data end earlier than those it had, as where the primary was made anew from an older folder, and says so: `went_back_from` in `/health`, until the data reach as far again |
@@ -151,6 +153,9 @@ pub enum ReplicaError {
     /// The folder is no replica's.
     #[error("{0}")]
     Folder(&'static str),
+    /// An attempt broke down.
+    #[error("an attempt broke down and is made again: {0}")]
+    BrokenDown(String),
     /// A file of the copy cannot be read or written.
     #[error("the copy cannot be written: {0}")]
     Io(#[from] io::Error),
@@ -171,7 +176,7 @@ impl PreparedReplica {
     /// When it is not a replica's, another one has it, or it cannot be used.
     pub fn take(options: ReplicaOptions) -> Result<Self, ReplicaError> {
         let folder = ReplicaFolder::take(&options.data)?;
-        let status = ReplicaStatus::new(&options.data, options.stale_after, options.issues);
+        let status = ReplicaStatus::new(&options);
         Ok(Self { options, folder, status })
     }
 

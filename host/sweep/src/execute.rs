@@ -3,6 +3,7 @@
 //! Each thread takes the next run that nobody has taken, so two threads are busy to the end whatever
 //! the single runs take. One more thread, the caller's, writes the journal and tells the progress.
 
+use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -39,6 +40,11 @@ pub enum SweepError {
         /// The failure beneath.
         reason: String,
     },
+    /// The system has no thread left, not even one.
+    #[error(
+        "no thread can be started for the runs: {0}; the finished runs are kept, run the same again"
+    )]
+    Thread(io::Error),
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -204,10 +210,17 @@ impl Sweep<'_> {
         let threads = self.jobs.min(jobs.len());
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel::<Told>(WAITING_PER_JOB * self.jobs);
+            let mut started = 0;
             for _ in 0..threads {
                 let (sender, next, broken) = (sender.clone(), &next, &broken);
                 let todo = Todo { jobs: &jobs, sampled: &sampled, next, broken };
-                scope.spawn(move || self.work(&todo, &sender));
+                let thread = std::thread::Builder::new();
+                match thread.spawn_scoped(scope, move || self.work(&todo, &sender)) {
+                    Ok(_) => started += 1,
+                    // Those that run make all, only later.
+                    Err(_) if started > 0 => break,
+                    Err(error) => return Err(SweepError::Thread(error)),
+                }
             }
             drop(sender);
             let mut ended = Ok(());

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::adjustment::ExRights;
 use domain::strategy::StrategyRuntime;
+use domain::threads::panic_text;
 use domain::{Instrument, InstrumentIx, Price};
 
 use crate::score::{Score, cut, score};
@@ -196,7 +197,10 @@ impl ReplayRunner<'_> {
         let result = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(result) => result.map_err(|error| error.to_string())?,
             Err(panic) => {
-                return Ok(Outcome::Failed(cut(format!("the engine stopped: {}", words(&*panic)))));
+                return Ok(Outcome::Failed(cut(format!(
+                    "the engine stopped: {}",
+                    panic_text(&*panic)
+                ))));
             }
         };
         Ok(match &result.status {
@@ -205,11 +209,6 @@ impl ReplayRunner<'_> {
             RunStatus::Failed(fault) => Outcome::Failed(cut(fault.to_string())),
         })
     }
-}
-
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -223,11 +222,5 @@ mod tests {
         assert_eq!(cut("組".repeat(SWEEP_ERROR_TEXT_MAX)).chars().count(), SWEEP_ERROR_TEXT_MAX);
         let long = cut("組".repeat(SWEEP_ERROR_TEXT_MAX + 1));
         assert_eq!(long.chars().count(), SWEEP_ERROR_TEXT_MAX + 4);
-    }
-
-    #[test]
-    fn the_words_of_a_panic_are_found() {
-        let panic = catch_unwind(|| panic!("number {}", 7)).unwrap_err();
-        assert_eq!(words(&*panic), "number 7");
     }
 }

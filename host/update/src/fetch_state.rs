@@ -26,13 +26,18 @@ pub struct FetchState {
     /// D10 and C12 of the job).
     pub settled: BTreeSet<JstDate>,
     /// Days that the user has accepted by their date, whatever is strange about them; and days
-    /// without rows that are closed by the user's word (rules D12, E13, S1, S2, Z1 to Z4, Z6 to Z8 of the job).
+    /// without rows that are closed by the user's word (rules D12, E13, S1, S2, Z1 to Z4, Z6 to Z9 of the job).
     pub accepted: BTreeSet<JstDate>,
+    /// Published days that are odd and were accepted so; others are not held against them (rule E13 of the job).
+    pub odd: BTreeSet<JstDate>,
     /// Published days of the last weeks of which an answer was refused, and none was taken since (rule Z4 of the job).
     pub refused: BTreeSet<JstDate>,
     /// Complete days of the last weeks of which over a fifth of the issues got other prices, volumes or turnovers (rule Z7 of the
     /// job).
     pub rewritten: BTreeSet<JstDate>,
+    /// How many issues of days of the last weeks got other prices, volumes or turnovers, all runs together (rule Z7 of the
+    /// job).
+    pub rewritten_issues: BTreeMap<JstDate, u64>,
     /// Days that are complete; they are published.
     pub complete: BTreeSet<JstDate>,
     /// Days that are published though they are not complete, because the user said so.

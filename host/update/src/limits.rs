@@ -97,8 +97,12 @@ pub const FAR_VOLUMES_PERCENT_MAX: u64 = 20;
 pub const STRANGE_VOLUMES_PERCENT_MAX: u64 = 5;
 /// How many times a volume may be another one, of half of all traded issues.
 pub const MARKET_VOLUME_TIMES: u64 = 10;
-/// Calendar days to the complete day before, up to which closes and prices are held against it.
-pub const BESIDE_DAYS_MAX: u64 = 14;
+/// Calendar days to the complete day before, up to which closes and prices are held against it. A vendor that is wrong
+/// for weeks does not become right by waiting.
+pub const BESIDE_DAYS_MAX: u64 = 92;
+/// Days in a row that were odd and that the user has accepted, from which on the market is so: later days are held
+/// against them.
+pub const ACCEPTED_ODD_DAYS: usize = 5;
 /// Complete days before a day whose prices and volume it is held against.
 pub const REPEATED_DAYS: usize = 10;
 /// Issues of a day whose four prices are looked for in all days that are stored,
@@ -124,9 +128,18 @@ pub const SAME_VOLUMES_PERCENT_MAX: u64 = 40;
 /// The least share of the traded issues whose prices moved, or that have a turnover, in percent of that share on the
 /// complete day before; with less the day is odd.
 pub const TRADED_SHARE_PERCENT_MIN: u64 = 50;
+/// Percent of the issues of the day before that may have no row; with more the day is odd,
+pub const REPLACED_PERCENT_MAX: u64 = 10;
+/// and with more than these it is told as a doubt: hundreds of issues are never delisted at once.
+pub const GONE_PERCENT_MAX: u64 = 2;
+/// Percent of the issues whose prices moved that may close at their open, high or low; with more, and twice the share
+/// of the day before, the day is odd.
+pub const EQUAL_PRICES_PERCENT_MAX: u64 = 60;
 /// How far the closes of half of all issues may be from those of the day before, in percent, before it is told as a
 /// doubt: in this century the market fell or rose by more on about ten days.
-pub const MARKET_MOVE_PERCENT_MAX: i64 = 8;
+pub const MARKET_MOVE_PERCENT_MAX: u64 = 8;
+/// The same beside a day that is further away.
+pub const FAR_MARKET_MOVE_PERCENT_MAX: u64 = 20;
 /// Percent of the traded issues that may have the prices and the volume of another one; with more the day is odd.
 /// Issues that trade once or twice a day do it by chance.
 pub const ALIKE_PERCENT_MAX: u64 = 20;
@@ -151,7 +164,7 @@ pub const MASTER_DAYS_MAX: usize = 60;
 pub const ROW_KEYS_MAX: usize = 128;
 /// Bytes of an old report that are read: twice what one with all its corrections has.
 pub const REPORT_BYTES_MAX: u64 = 16 << 20;
-/// Percent of a published day's issues that may get other prices, volumes or turnovers in one run without a word.
+/// Percent of a published day's issues that may get other prices, volumes or turnovers in 20 weekdays without a word.
 pub const REWRITTEN_PERCENT_MAX: u64 = 20;
 /// Rows that were left out, and doubts, that a report names; all are counted.
 pub const REPORT_ROWS_MAX: usize = 100;

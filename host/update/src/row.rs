@@ -63,7 +63,7 @@ impl fmt::Display for IssueCode {
 /// | R6 | a whole day of the vendor, no row of it odd, with 99 % of the issues that it lists for the date, without issues that have a row of the vendor or its files and are not listed, at most 1 % of these rows or two of them, or of a day that is not published however many | it took those rows back: they are removed, and the report names their values |
 /// | R7 | as R6, but the issues are listed, or there is no list of the date, or they are more | it proves nothing: the rows stay, which is told |
 /// | R8 | of a published day, rows without a price, the volume or the turnover that is stored (0 is none), of over 1 % of its issues and at least three in a run | they take nothing away: an answer of the whole day is refused, of what came otherwise these rows; the day stays as it was, which the report says as a doubt, and the run ends as incomplete |
-/// | R9 | a whole answer for a day that the user accepts by its date | R6 to R8 and C12 of the job do not hold, nor E1 to E19 of the job: what it takes away is taken away and named in the report |
+/// | R9 | a whole answer for a day that the user accepts by its date | R6 to R8 and C12 of the job do not hold, nor E1 to E21 of the job: what it takes away is taken away and named in the report |
 /// | A1 | a row of the public source, whose prices it has adjusted itself | published with `adjusted` true, all others with false |
 /// | A2 | such a row in the view `adjusted` | it gives no factor, and nobody knows for which splits it was adjusted: where rows follow, its prices and all before it are null; where none does, it stays as it is |
 /// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK | of the day of a split its factor, pSPUO / pSPUC; where they are not set, 1 |

@@ -10,6 +10,8 @@ use tests::built;
 use tests::http::{self, Reply};
 use tests::serving::Serving;
 
+use crate::daily_market::{GrowingVendor, served};
+
 /// Makes daily prices in a folder.
 fn sample(folder: &Path, days: u32, seed: u32) {
     let mut command = Command::new(built::kumiki());
@@ -244,4 +246,133 @@ fn a_document_of_unused_fragments_is_refused() {
         let reply = http::graphql(serving.address, &json!({ "query": query }).to_string());
         assert!(reply.text().contains(expected), "{} {}", reply.status, reply.text());
     }
+}
+
+/// A job that is killed right after its snapshot leaves words on the one before.
+#[test]
+fn words_on_other_data_say_nothing_of_those_that_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let vendor = GrowingVendor::start();
+    vendor.set(5);
+    vendor.update(&data, 5);
+    let dataset = data.join("update").join("dataset.json");
+    let before = fs::read(&dataset).unwrap();
+    vendor.set(6);
+    vendor.update(&data, 2);
+    fs::write(&dataset, before).unwrap();
+    let serving = Serving::start(&data, &[]);
+    let (reply, told) = health(&serving);
+    assert_eq!((reply.status, &told["status"]), (200, &json!("unknown")), "{told}");
+    assert_eq!((&told["incomplete"], &told["days_behind"]), (&Value::Null, &Value::Null));
+    let message = told["message"].as_str().unwrap();
+    assert!(message.contains("is of other data than those that are served"), "{message}");
+    assert_eq!(served(serving.address).unwrap().0, 6);
+    // The next run says how complete they are, and a service that runs takes it up.
+    vendor.update(&data, 2);
+    for _ in 0..6_000 {
+        if health(&serving).1["status"] != "unknown" {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (_, told) = health(&serving);
+    assert_ne!(told["status"], "unknown", "{told}");
+    assert_eq!((&told["incomplete"], told.get("message")), (&json!([]), None), "{told}");
+    // Of what no job has made nobody waits for words.
+    fs::remove_file(&dataset).unwrap();
+    assert_eq!(health(&Serving::start(&data, &[])).1["status"], "ok");
+}
+
+/// The same command, with this said to the shell before.
+#[cfg(target_os = "linux")]
+fn after(limit: &str, serve: &Command, errors: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{limit} && exec \"$@\"")).arg("sh");
+    command.arg(serve.get_program()).args(serve.get_args());
+    for (name, value) in serve.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.stdin(std::process::Stdio::null()).stderr(fs::File::create(errors).unwrap());
+    command
+}
+
+/// The files of a process that are sockets.
+#[cfg(target_os = "linux")]
+fn sockets(process: u32) -> usize {
+    let files = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let targets = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    targets.filter(|target| target.to_string_lossy().starts_with("socket:")).count()
+}
+
+/// Waits until something holds.
+#[cfg(target_os = "linux")]
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..6_000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it never came: {what}");
+}
+
+/// Clients that say nothing hold the files of a service that may have few, but not those that it needs.
+#[cfg(target_os = "linux")]
+#[test]
+fn silent_clients_leave_the_service_its_files() {
+    use std::io::Write;
+    use std::net::TcpStream;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (data, errors) = (folder.path().join("data"), folder.path().join("errors"));
+    let vendor = GrowingVendor::start();
+    vendor.set(5);
+    vendor.update(&data, 5);
+    let command = after("ulimit -n 64", &Serving::command(&data, &[]), &errors);
+    let mut serving = Serving::of(command);
+    let tells = |text: &str| fs::read_to_string(&errors).unwrap().contains(text);
+    wait_until("fewer connections", || {
+        tells("at most 8 connections are open at a time, not the 1024 of --max-connections")
+    });
+    assert_eq!(served(serving.address).unwrap().0, 5);
+    let (process, idle) = (serving.child.id(), 1);
+    wait_until("no connection", || sockets(process) == idle);
+    let silent = || {
+        let mut client = TcpStream::connect(serving.address).unwrap();
+        client.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n").unwrap();
+        client
+    };
+    let clients: Vec<TcpStream> = (0..100).map(|_| silent()).collect();
+    wait_until("all connections", || sockets(process) == idle + 8);
+    // Databases are opened for it.
+    vendor.set(6);
+    vendor.update(&data, 2);
+    wait_until("the newer snapshot", || tells("a newer snapshot is used"));
+    assert_eq!(serving.child.try_wait().unwrap(), None);
+    drop(clients);
+    assert_eq!(served(serving.address).unwrap().0, 6);
+    assert!(!tells("panicked"), "{}", fs::read_to_string(&errors).unwrap());
+}
+
+/// A service takes as many files as it may, up to what its connections need.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_limit_of_open_files_is_raised() {
+    let folder = tempfile::tempdir().unwrap();
+    let errors = folder.path().join("errors");
+    let command = Serving::command(&folder.path().join("data"), &["--max-connections", "100"]);
+    let serving = Serving::of(after("ulimit -S -n 64", &command, &errors));
+    let limits = fs::read_to_string(format!("/proc/{}/limits", serving.child.id())).unwrap();
+    let limits = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let limits: Vec<u64> = limits.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    // A connection may be a download too.
+    let wanted = 100 + 100 + ranking::service::FILES_RESERVED;
+    let most = limits.get(1).copied().unwrap_or(wanted);
+    assert_eq!(limits.first(), Some(&wanted.min(most)));
+    let told = fs::read_to_string(&errors).unwrap();
+    assert!(!told.contains("--max-connections"), "{told}");
 }

@@ -63,7 +63,7 @@ fn tuesdays_volume(row: &Value) -> u32 {
 /// E3, E4, E8 to E12 and E17 to E19.
 #[test]
 fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user() {
-    let cases: [(Alter, &str); 15] = [
+    let cases: [(Alter, &str); 16] = [
         (
             tuesday::<30, 0>,
             "repeated: 30 of the 200 issues with a volume have the prices of 2025-12-16",
@@ -121,6 +121,10 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
             |row| set::<41>(row, &[("H", json!(120.05))]),
             "off tick: 41 of 200 issues have prices that are on no tick of the exchange; the first is 1300",
         ),
+        (
+            |row| set::<121>(row, &[("C", json!(119))]),
+            "columns: 121 of the 200 issues that moved closed at their high, far more than on 2025-12-16",
+        ),
     ];
     for (alter, why) in cases {
         let fixture = with_wednesday(alter);
@@ -153,6 +157,65 @@ fn a_day_that_cannot_follow_the_day_before_waits_for_another_answer_or_the_user(
     }
 }
 
+/// E13: a fault is not right because the user has once taken it. After five days the market is so.
+#[test]
+fn a_day_as_odd_as_one_that_was_accepted_waits_too() {
+    let fixture = published();
+    fixture.change(|market| {
+        let later = business_days("2025-12-17", "2025-12-25");
+        market.days.extend(later.into_iter().map(|day| (day, 200)));
+        market.alter = Some(|row| {
+            if row["Date"].as_str().unwrap() >= WEDNESDAY {
+                row["Va"] = Value::Null;
+            }
+        });
+    });
+    for day in ["17", "18", "19", "22", "23"] {
+        let run = fixture.update(&format!("--as-of 2025-12-{day}"));
+        assert_eq!((run.code, doubts(&run)), (3, vec![format!("{day} odd")]), "{run:?}");
+        let run = fixture.update(&format!("--as-of 2025-12-{day} --accept 2025-12-{day}"));
+        assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    }
+    let run = fixture.update("--as-of 2025-12-24");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    // With turnovers again nothing is odd.
+    fixture.change(|market| market.alter = None);
+    let run = fixture.update("--as-of 2025-12-25");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+}
+
+/// E20 and Z9: the issues of a market do not change from one day to the next, also where the list says so.
+#[test]
+fn a_market_of_other_issues_waits_or_is_told() {
+    fn others<const ISSUES: usize>(row: &mut Value) {
+        if row["Date"] != WEDNESDAY && number(row) < ISSUES {
+            row["Code"] = json!(format!("9{}", &row["Code"].as_str().unwrap()[1..]));
+        }
+    }
+    let what = "of the 200 issues of 2025-12-16 have no row, and others have";
+    for (alter, code, told) in
+        [(others::<30> as Alter, 3, "17 odd"), (others::<5>, 0, "17 strange"), (others::<4>, 0, "")]
+    {
+        let fixture = Fixture::new(Market {
+            days: days([("20251215", 200), ("20251216", 200)]),
+            alter: Some(alter),
+            ..Market::default()
+        });
+        assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+        fixture.change(|market| {
+            market.days.insert("20251217", 200);
+            market.lists = days([("20251217", 200)]);
+        });
+        let run = fixture.update("--as-of 2025-12-17");
+        let told: Vec<&str> = told.split_terminator('|').collect();
+        assert_eq!(
+            (run.code, doubts(&run)),
+            (code, told.iter().map(|text| (*text).to_owned()).collect())
+        );
+        assert_eq!(run.told.contains(what), !told.is_empty(), "{}", run.told);
+    }
+}
+
 /// Q5.
 #[test]
 fn a_row_with_an_impossible_price_is_left_out_until_the_user_takes_it() {
@@ -168,8 +231,10 @@ fn a_row_with_an_impossible_price_is_left_out_until_the_user_takes_it() {
     let reason = "a price of 100000000 yen, over 10 times away from the last close of 116 yen";
     assert!(odd["reason"].as_str().unwrap().starts_with(reason), "{odd}");
     assert_eq!(fixture.published(), ["15:200", "16:200", "17:198"]);
-    // Z5.
+    // Z5, also where the job's own database is lost.
     assert_eq!(doubts(&run), ["17 left_out"]);
+    fs::remove_dir_all(fixture.path().join("work")).unwrap();
+    assert_eq!(doubts(&fixture.update("--as-of 2025-12-17")), ["17 left_out"]);
     // The day after is held against the last row that there is; and the vendor is asked again (B2).
     fixture.change(|market| _ = market.days.insert("20251218", 200));
     let run = fixture.update("--as-of 2025-12-18");
@@ -192,7 +257,7 @@ fn a_row_with_an_impossible_price_is_left_out_until_the_user_takes_it() {
 #[test]
 fn a_day_after_a_missing_one_is_held_against_the_last_complete_day() {
     let cases: [(Alter, &str); 3] = [
-        (|row| priced::<200>(row, 350), "jump: the prices of 200 of 200 issues are beyond"),
+        (|row| priced::<200>(row, 230), "jump: the prices of 200 of 200 issues are beyond"),
         (|row| set::<200>(row, &[("Vo", json!(1))]), "volumes: those of 200 of 200 issues"),
         (without_prices::<150>, "priceless: 50 of its 200 rows have a price, and on 2025-12-15"),
     ];
@@ -209,7 +274,7 @@ fn a_day_after_a_missing_one_is_held_against_the_last_complete_day() {
         assert!(run.told.contains(why), "{why}: {}", run.told);
         assert_eq!(fixture.published(), ["15:200"], "{why}");
         // What may be after two days is taken.
-        fixture.change(|market| market.alter = Some(|row| set::<200>(row, &[("H", json!(315))])));
+        fixture.change(|market| market.alter = Some(|row| set::<200>(row, &[("H", json!(215))])));
         assert_eq!(fixture.update("--as-of 2025-12-17").code, 6);
         assert_eq!(fixture.published(), ["15:200", "17:200"], "{why}");
     }
@@ -401,6 +466,12 @@ fn a_published_day_that_is_rewritten_is_told_until_the_user_accepts_it() {
         let run = fixture.update("--as-of 2025-12-16 --accept 2025-12-16");
         assert_eq!(doubts(&run), Vec::<String>::new(), "{run:?}");
         assert_eq!(doubts(&fixture.update("--as-of 2025-12-16")), Vec::<String>::new());
+    }
+    // Piece by piece it comes to the same.
+    let fixture = published();
+    for (alter, told) in [(dearer::<40> as Alter, ""), (dearer::<80>, "16 rewritten")] {
+        fixture.change(|market| market.alter = Some(alter));
+        assert_eq!(doubts(&fixture.update(REFETCH)).join(" "), told);
     }
     // Who says that the stored values are right says nothing of an answer that nobody has seen.
     let fixture = published();
@@ -822,7 +893,7 @@ fn codes_that_change_on_published_days_wait_for_the_user() {
         market.alter_list = Some(with_new_codes);
     });
     let run = fixture.update("--as-of 2025-12-17 --recheck 3");
-    let told = ["15 refused", "16 refused"].map(str::to_owned).to_vec();
+    let told = ["17 strange", "15 refused", "16 refused"].map(str::to_owned).to_vec();
     assert_eq!((run.code, doubts(&run)), (3, told), "{run:?}");
     assert!(
         run.told.contains("and none of 10 that are: their codes may have changed"),

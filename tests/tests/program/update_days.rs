@@ -135,7 +135,7 @@ impl Market {
             codes.map(move |code| {
                 let mut row = vendor_row(&dashed(day), &code, close);
                 // No day has the prices of another.
-                row["H"] = (close + if since > 0 { 2 } else { 3 }).into();
+                row["H"] = (close + if since >= 0 { 2 } else { 3 }).into();
                 alter(&mut row);
                 row
             })

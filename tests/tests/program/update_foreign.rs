@@ -2,7 +2,7 @@
 //! makes again: with the program itself against a vendor on this machine.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use duckdb::Connection;
@@ -148,6 +148,114 @@ fn a_file_of_others_with_other_values_is_left() {
         assert_eq!(output.status.success(), is_replaced, "{close}: {errors}");
         let refused = errors.contains("mother.db was not written by this job");
         assert_eq!(refused, !is_replaced, "{close}: {errors}");
+    }
+}
+
+/// What somebody makes in a published database that has this table, and this table or view.
+fn made(table: &str, relation: &str) -> [String; 13] {
+    [
+        "CREATE SCHEMA mine".to_owned(),
+        format!("CREATE SCHEMA mine; CREATE TABLE mine.{relation} AS FROM main.{relation}"),
+        "CREATE SCHEMA mine; CREATE TABLE mine.calendar (date DATE, is_open BOOLEAN)".to_owned(),
+        format!("CREATE SCHEMA mine; CREATE VIEW mine.{relation} AS FROM main.{relation}"),
+        "CREATE TABLE notes (text VARCHAR)".to_owned(),
+        format!("CREATE VIEW tops AS SELECT code FROM {relation}"),
+        "CREATE MACRO twice(x) AS x * 2".to_owned(),
+        "CREATE MACRO ones() AS TABLE SELECT 1 AS one".to_owned(),
+        "CREATE SEQUENCE numbers START 42".to_owned(),
+        "CREATE TYPE mood AS ENUM ('a', 'b')".to_owned(),
+        format!("CREATE INDEX by_code ON {table} (code)"),
+        format!("COMMENT ON TABLE {table} IS 'notes'"),
+        format!("COMMENT ON COLUMN {table}.code IS 'notes'"),
+    ]
+}
+
+/// Whether the job leaves a file in which somebody has made something, and names it.
+fn is_left(path: fn(&DataDir) -> PathBuf, table: &str, relation: &str, words: &str) {
+    let fixture = published(Market { listed: Some(20), ..market() });
+    let path = path(&DataDir::new(fixture.path()));
+    let ours = fs::read(&path).unwrap();
+    for made in made(table, relation) {
+        execute(&path, &made);
+        let theirs = fs::read(&path).unwrap();
+        let errors = failing(&fixture, "--as-of 2025-12-16");
+        assert!(errors.contains(words), "{made}: {errors}");
+        assert!(fs::read(&path).unwrap() == theirs, "{made}");
+        fs::write(&path, &ours).unwrap();
+    }
+    assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+}
+
+#[test]
+fn what_others_made_in_the_combined_database_is_left() {
+    is_left(DataDir::mother, "daily", "daily", "mother.db was not written by this job");
+}
+
+#[test]
+fn what_others_made_in_the_database_of_an_issue_is_left() {
+    let path = |data: &DataDir| data.mother().with_file_name("1300.db");
+    is_left(path, "packed_daily", "daily", "not written by this job: 1300;");
+}
+
+#[test]
+fn what_others_made_in_the_lists_of_issues_is_left() {
+    let words = "listed_info.db was not written by this job";
+    is_left(DataDir::listed_info, "listed_issue", "listed_issue", words);
+}
+
+/// Rows that are taken over are the lowest source's (rule R2), and what else is in the file stays.
+#[test]
+fn corrections_of_rows_that_were_taken_over_are_published() {
+    let others = published(market());
+    let fixture = Fixture::new(market());
+    let mother = DataDir::new(fixture.path()).mother();
+    fs::create_dir_all(mother.parent().unwrap()).unwrap();
+    let rows = format!(
+        "ATTACH '{}' AS whole (READ_ONLY);
+         CREATE TABLE daily AS SELECT date, code, open, low, close, volume,
+             high + (code = '1301' AND date = DATE '2025-12-15')::INTEGER AS high FROM whole.daily",
+        DataDir::new(others.path()).mother().display()
+    );
+    execute(&mother, &rows);
+    let theirs = fs::read(&mother).unwrap();
+    let run = fixture.update("--as-of 2025-12-16 --days 2 --refetch");
+    assert_eq!(run.code, 0, "{run:?}");
+    let corrections = run.report["corrections"].as_array().unwrap();
+    let highs = corrections.iter().flat_map(|row| {
+        let values = row["values"].as_array().unwrap().iter();
+        let highs = values.filter(|value| value["column"] == "high");
+        highs.map(move |value| {
+            let [old, new] = ["old", "new"].map(|name| value[name].as_f64().unwrap());
+            (row["date"].clone(), row["code"].clone(), old - new)
+        })
+    });
+    assert_eq!(highs.collect::<Vec<_>>(), [(json!("2025-12-15"), json!("1301"), 1.0)]);
+    assert_eq!(fixture.published(), ["15:20", "16:20"]);
+
+    // The same file once more is somebody's.
+    fs::write(&mother, &theirs).unwrap();
+    fixture.change(|market| _ = market.days.insert("20251217", 20));
+    for _ in 0..2 {
+        let errors = failing(&fixture, "--as-of 2025-12-17");
+        assert!(errors.contains("mother.db was not written by this job"), "{errors}");
+        assert!(fs::read(&mother).unwrap() == theirs);
+    }
+    // What the error says helps, but not where there is more than rows.
+    let again = "--as-of 2025-12-17 --days 3 --refetch";
+    let work = fixture.path().join("work");
+    fs::remove_dir_all(&work).unwrap();
+    execute(&mother, "CREATE SCHEMA mine; CREATE TABLE mine.daily AS FROM main.daily");
+    let more = fs::read(&mother).unwrap();
+    for _ in 0..2 {
+        let errors = failing(&fixture, again);
+        assert!(errors.contains("mother.db was not written by this job"), "{errors}");
+        assert!(fs::read(&mother).unwrap() == more);
+    }
+    fs::write(&mother, &theirs).unwrap();
+    fs::remove_dir_all(&work).unwrap();
+    for _ in 0..2 {
+        assert_eq!(fixture.update(again).code, 0);
+        assert_eq!(fixture.published(), ["15:20", "16:20", "17:20"]);
     }
 }
 

@@ -149,7 +149,8 @@ fn a_correction_with_impossible_prices_is_refused() {
     let seventy: fn(&mut Value) = |row| {
         cheap::<200, 70>(row);
         if row["Date"] == "2025-12-16" {
-            (row["H"], row["Va"]) = (json!(71), json!(70 * row["Vo"].as_u64().unwrap()));
+            (row["H"], row["L"]) = (json!(71), json!(69));
+            row["Va"] = json!(70 * row["Vo"].as_u64().unwrap());
         }
     };
     fixture.change(|market| market.alter = Some(seventy));

@@ -30,13 +30,19 @@ fn volume(code: &str) -> u32 {
     7_000 + own_number(&code[..4])
 }
 
+/// No day has the volumes of another.
+fn day_number(day: &str) -> u32 {
+    day[6..].parse().unwrap()
+}
+
 /// The public source, at 999 yen.
 fn public(path: &str) -> String {
     let volume = volume(query(path, "s").unwrap());
     let asked = query(path, "d1").unwrap()..=query(path, "d2").unwrap();
     let rows = DAYS.iter().filter(|day| asked.contains(*day));
-    let rows: String =
-        rows.map(|day| format!("{},999,999,999,999,{volume}\n", dashed(day))).collect();
+    let rows: String = rows
+        .map(|day| format!("{},999,1001,998,999,{}\n", dashed(day), volume + day_number(day)))
+        .collect();
     format!("Date,Open,High,Low,Close,Volume\n{rows}")
 }
 
@@ -65,9 +71,14 @@ fn broker(path: &str) -> String {
         return answer;
     }
     let code = path.split("%22sIssueCode%22%3A%22").nth(1).unwrap().split("%22").next().unwrap();
-    let volume = volume(code).to_string();
     let row = |date: &str, price: &str, split: [&str; 3]| {
-        json!({ "sDate": date, "pDOP": price, "pDHP": price, "pDLP": price, "pDPP": price, "pDV": volume,
+        let volume = (volume(code) + day_number(date)).to_string();
+        let [high, low] = if price.starts_with('9') {
+            ["1001.0000", "998.0000"]
+        } else {
+            ["501.0000", "499.0000"]
+        };
+        json!({ "sDate": date, "pDOP": price, "pDHP": high, "pDLP": low, "pDPP": price, "pDV": volume,
                 "pSPUO": split[0], "pSPUC": split[1], "pSPUK": split[2] })
     };
     let rows = [

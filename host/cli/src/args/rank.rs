@@ -368,7 +368,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 512)]
     pub(crate) queue: usize,
 
-    /// Open connections.
+    /// Open connections; fewer where the system lets the service have too few files open.
     #[arg(long, value_name = "N", default_value_t = 1_024)]
     pub(crate) max_connections: usize,
 

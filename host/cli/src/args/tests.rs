@@ -88,6 +88,22 @@ fn parameters_keep_their_kind() {
     assert_eq!(value("name=x y"), "\"x y\"");
     assert_eq!(value("list=[1]"), "\"[1]\"");
     assert!(parse_param("fast").is_err() && parse_param("=1").is_err());
+    assert_eq!(value("most=18446744073709551615"), "18446744073709551615");
+    assert_eq!(value("least=-9223372036854775808"), "-9223372036854775808");
+    assert_eq!(value("none=0.0e-400"), "0.0");
+    assert_eq!(value("small=5e-324"), "5e-324");
+    assert_eq!(value("id=1e400x"), "\"1e400x\"");
+    for (text, expected) in [
+        ("x=18446744073709551616", "an integer beyond 64 bits"),
+        ("x=-9223372036854775809", "an integer beyond 64 bits"),
+        ("x=1e-400", "nearer to 0"),
+        ("x=-0.1e-999", "nearer to 0"),
+        ("x=1e400", "beyond the largest fraction"),
+        ("x=-1e400", "beyond the largest fraction"),
+    ] {
+        let error = parse_param(text).unwrap_err();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::args::ServeArgs;
 use crate::interrupt::Interrupt;
 use crate::{Ending, wrong_arguments};
 
-use super::snapshot_line;
+use super::{open_files, snapshot_line};
 
 /// Where a token may come from, besides a file.
 const TOKEN_VARIABLE: &str = "KUMIKI_RANK_TOKEN";
@@ -28,7 +28,7 @@ pub(crate) fn service_sdl() -> String {
 }
 
 pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
-    let limits = service_limits(args)?;
+    let limits = open_files::within(service_limits(args)?);
     let token = token(args)?;
     if token.is_none() && !args.listen.ip().is_loopback() {
         tracing::warn!(

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use domain::threads::in_parallel;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::making::GenerationError;
@@ -43,24 +44,19 @@ fn with_each<T: Send>(
 ) -> io::Result<Vec<T>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = names.len().div_ceil(threads.min(DIGEST_THREADS_MAX)).max(DIGEST_FILES_MIN);
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = names
-            .chunks(part)
-            .map(|names| scope.spawn(move || names.iter().map(one).collect::<Vec<T>>()))
-            .collect();
-        let mut all = Vec::with_capacity(names.len());
-        for part in parts {
-            all.extend(part.join().map_err(|_| io::Error::other("a digest failed"))?);
-        }
-        Ok(all)
-    })
+    let parts = names.chunks(part).map(|names| move || names.iter().map(one).collect::<Vec<T>>());
+    let mut all = Vec::with_capacity(names.len());
+    for part in in_parallel(parts) {
+        all.extend(part.map_err(|_| io::Error::other("a digest failed"))?);
+    }
+    Ok(all)
 }
 
 /// Every file as it is on disk, in the order of the names; what the system says where one cannot be read.
 /// Every byte is read.
 ///
 /// # Errors
-/// When the system has no threads left.
+/// When a digest cannot be made, whatever the system says of the file.
 pub fn read_files(
     data: &DataDir,
     names: &[GenerationFileName],

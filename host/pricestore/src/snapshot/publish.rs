@@ -3,9 +3,12 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
 
 use domain::JstDate;
+use duckdb::arrow::array::RecordBatch;
 use duckdb::{Config, Connection};
 
 use super::base::{self, Base, Found, first_lines};
@@ -244,8 +247,56 @@ fn check_sides(connection: &Connection) -> Result<(), PublishError> {
     Ok(())
 }
 
+/// What the grid's file is written from.
+struct GridFile<'a> {
+    writer: GridWriter,
+    /// Its place, once it is whole.
+    path: &'a Path,
+    source: Connection,
+    sides: Sides,
+    block_cells: usize,
+    /// What it begins with.
+    base: Option<&'a Base>,
+}
+
+impl GridFile<'_> {
+    /// Reads and writes all days; of those that are new, rows of the table are given to `put` once they are
+    /// many. Ends early when that says that it takes no more: the table has failed, which is told in its place.
+    fn write(mut self, mut put: impl FnMut(RecordBatch) -> bool) -> Result<(), PublishError> {
+        let path = self.path;
+        let failed = |error| failed(path, error);
+        let mut rows = GridRows::new(self.sides.codes.len());
+        let known = self.base.map_or(0, Base::days);
+        if let Some(base) = self.base {
+            (0..known).try_for_each(|day| self.writer.day(base.day(day))).map_err(failed)?;
+        }
+        for days in self.sides.blocks(known, self.block_cells) {
+            let block = Block::read(&self.source, &self.sides, days)?;
+            for (number, day) in block.days() {
+                self.writer.day(day).map_err(failed)?;
+                if rows.day(number, day)?.is_some_and(|rows| !put(rows)) {
+                    return Ok(());
+                }
+            }
+        }
+        // Nobody waits for what the table has failed to take.
+        let _ = put(rows.rest()?);
+        // The table may end while the file does.
+        drop(put);
+        self.writer.finish(path).map_err(failed)
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> PublishError {
+    match source.kind() {
+        io::ErrorKind::InvalidInput => PublishError::Source(source.to_string()),
+        _ => PublishError::Io { path: path.to_owned(), source },
+    }
+}
+
 /// Fills the grid's file and its table, a block of days after the other. A thread reads and writes
-/// the file while the engine packs the table's rows.
+/// the file while the engine packs the table's rows; where the system has no thread, one comes after the
+/// other.
 fn write_grid(
     connection: &Connection,
     data: &DataDir,
@@ -260,46 +311,46 @@ fn write_grid(
     };
     let (days, codes) = (sides.days.len(), sides.codes.len());
     let path = &data.rank_grid(number);
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::InvalidInput => PublishError::Source(source.to_string()),
-        _ => PublishError::Io { path: path.clone(), source },
-    };
     let folder = data.rank_folder();
     let writer = GridWriter::new(&folder, number, sides.days.clone(), sides.codes.clone());
-    let mut writer = writer.map_err(failed)?.with_splits(splits);
+    let writer = writer.map_err(|error| failed(path, error))?.with_splits(splits);
     let known = base.map_or(0, Base::days);
     let source = connection.try_clone()?;
+    let file = Mutex::new(Some(GridFile { writer, path, source, sides, block_cells, base }));
+    // Whoever comes first writes it.
+    let take = || file.lock().unwrap_or_else(PoisonError::into_inner).take();
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction()?;
-    std::thread::scope(|scope| {
-        let (sender, batches) = sync_channel(BATCHES_WAITING);
-        let file = scope.spawn(move || {
-            let mut rows = GridRows::new(codes);
-            if let Some(base) = base {
-                (0..known).try_for_each(|day| writer.day(base.day(day))).map_err(failed)?;
-            }
-            for days in sides.blocks(known, block_cells) {
-                let block = Block::read(&source, &sides, days)?;
-                for (number, day) in block.days() {
-                    writer.day(day).map_err(failed)?;
-                    if rows.day(number, day)?.is_some_and(|rows| sender.send(rows).is_err()) {
-                        // The table has failed, which is told in its place.
-                        return Ok(());
-                    }
-                }
-            }
-            // Nobody waits for what the table has failed to take.
-            let _ = sender.send(rows.rest()?);
-            drop(sender);
-            writer.finish(path).map_err(failed)
-        });
-        let appended =
-            batches.into_iter().try_for_each(|rows| insert(connection, "snapshot.g", &[rows]));
+    let append = |rows: RecordBatch| insert(connection, "snapshot.g", &[rows]);
+    let store = |appended: duckdb::Result<()>| {
         let stored = appended.and_then(|()| transaction.commit());
-        let stored = stored.and_then(|()| connection.execute_batch("CHECKPOINT snapshot"));
-        file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        stored.map_err(PublishError::from)
+        stored.and_then(|()| connection.execute_batch("CHECKPOINT snapshot"))
+    };
+    let stored = std::thread::scope(|scope| {
+        let (sender, batches) = sync_channel(BATCHES_WAITING);
+        let write = move || {
+            let put = move |rows: RecordBatch| sender.send(rows).is_ok();
+            take().map_or(Ok(()), |file| file.write(put))
+        };
+        match std::thread::Builder::new().spawn_scoped(scope, write) {
+            Ok(file) => {
+                let stored = store(batches.into_iter().try_for_each(append));
+                file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                Ok(stored)
+            }
+            // The system has no thread left.
+            Err(_) => {
+                let mut appended = Ok(());
+                let put = |rows: RecordBatch| {
+                    appended = append(rows);
+                    appended.is_ok()
+                };
+                take().map_or(Ok(()), |file| file.write(put))?;
+                Ok::<_, PublishError>(store(appended))
+            }
+        }
     })?;
+    stored?;
     let range = (first, last);
     let (new_days, files) = (days - known, Vec::new());
     Ok(Published { number, days, new_days, codes, range, base_fault: None, files })

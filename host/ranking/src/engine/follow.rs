@@ -3,11 +3,13 @@
 
 use std::error::Error;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use domain::threads::panic_text;
 use pricestore::generation::{CurrentGeneration, GenerationReader};
 use pricestore::{DataDir, DatasetStatus};
 
@@ -40,8 +42,19 @@ struct Shared {
 struct Told {
     /// What could be read last.
     dataset: Option<DatasetStatus>,
+    /// What it told of another snapshot before: that one is in use until the next one is taken up.
+    before: Option<DatasetStatus>,
     /// Why it cannot be read any more.
     lost: Option<Lost>,
+}
+
+impl Told {
+    /// What it has told last of a snapshot.
+    fn of(&self, snapshot: Option<&Snapshot>) -> Option<&DatasetStatus> {
+        let is_of =
+            |told: &&DatasetStatus| snapshot.is_none_or(|snapshot| told.is_of(snapshot.content));
+        [&self.dataset, &self.before].into_iter().flatten().find(is_of)
+    }
 }
 
 /// Why what the update job has told cannot be read any more.
@@ -161,22 +174,22 @@ impl SnapshotFollower {
 
     /// How complete the data of a snapshot is; none where that is not known.
     pub(super) fn dataset_of(&self, snapshot: Option<&Snapshot>) -> Option<DatasetStatus> {
-        let content = snapshot.map(|snapshot| snapshot.content);
-        let dataset = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
-        let told = dataset.dataset.clone();
-        told.filter(|told| content.is_none_or(|content| told.is_of(content)))
+        self.shared.told().of(snapshot).cloned()
+    }
+
+    /// Whether the update job tells how complete data are, but not those of a snapshot: it was ended in
+    /// between, or another program has published since.
+    pub(super) fn is_dataset_of_another(&self, snapshot: &Snapshot) -> bool {
+        let told = self.shared.told();
+        told.dataset.is_some() && told.lost.is_none() && told.of(Some(snapshot)).is_none()
     }
 
     /// Why what [`Self::dataset_of`] gives is old: the file with it is gone or cannot be read. With its file a
     /// snapshot that the job has not made has lost nothing.
     pub(super) fn lost_dataset(&self, snapshot: Option<&Snapshot>) -> Option<String> {
-        let told = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
-        let is_of = |dataset: &DatasetStatus| {
-            snapshot.is_none_or(|snapshot| dataset.is_of(snapshot.content))
-        };
+        let told = self.shared.told();
         let lost = told.lost.as_ref();
-        let counts =
-            |lost: &&Lost| **lost != Lost::Gone || told.dataset.as_ref().is_some_and(is_of);
+        let counts = |lost: &&Lost| **lost != Lost::Gone || told.of(snapshot).is_some();
         lost.filter(counts).map(ToString::to_string)
     }
 
@@ -207,14 +220,34 @@ impl Shared {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn told(&self) -> RwLockReadGuard<'_, Told> {
+        self.dataset.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Polls until the other end of `stopped` is dropped.
     fn follow(&self, stopped: &Receiver<()>) {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            let generation = self.generation_with_its_files();
-            self.poll();
-            self.name_current(generation.as_ref());
+            self.attempt(|| {
+                let generation = self.generation_with_its_files();
+                self.poll();
+                self.name_current(generation.as_ref());
+            });
         }
+    }
+
+    /// Looks once. A panic is told as the reason why what is published is not used, until a look ends well.
+    fn attempt(&self, look: impl FnOnce()) {
+        let Err(panic) = catch_unwind(AssertUnwindSafe(look)) else { return };
+        let why = format!(
+            "looking for published data broke down and is tried again: {}",
+            redacted(&panic_text(&*panic))
+        );
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.as_ref().is_none_or(|(_, known)| *known != why) {
+            tracing::error!("{why}");
+        }
+        *refused = Some((Published::Unknown, why));
     }
 
     /// The published generation; then what is published before it is read anew, so that whoever finds the
@@ -248,7 +281,11 @@ impl Shared {
             tracing::error!(%cause, "what the update job has told cannot be read");
         }
         if let Ok(Some(dataset)) = read {
-            told.dataset = Some(dataset);
+            let snapshot = dataset.snapshot.clone();
+            let known = told.dataset.replace(dataset);
+            if known.as_ref().is_some_and(|known| known.snapshot != snapshot) {
+                told.before = known;
+            }
         }
         told.lost = lost;
     }
@@ -386,5 +423,31 @@ fn open_current(
             _ => Err(error),
         },
         opened => opened,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_breaks_down_is_told_and_not_the_last_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::new(folder.path());
+        let shared = &Shared {
+            data: data.clone(),
+            options: EngineOptions::default(),
+            current: RwLock::default(),
+            refused: Mutex::default(),
+            listed: ListedFile::new(&data),
+            generation: GenerationReader::new(data),
+            dataset: RwLock::default(),
+        };
+        let refused = || shared.refused.lock().unwrap().as_ref().map(|(_, why)| why.clone());
+        shared.attempt(|| panic!("no room for a thread at /data/rank"));
+        let why = refused().unwrap();
+        assert!(why.ends_with("tried again: no room for a thread at <path>"), "{why}");
+        shared.attempt(|| shared.poll());
+        assert_eq!(refused(), None);
     }
 }

@@ -1,9 +1,12 @@
 //! Looks for another generation of the primary, copies it, and waits.
 
+use std::any::Any;
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
+use domain::threads::panic_text;
 use http_client::{
     CancellationToken, HeaderMap, HeaderName, HttpClient, HttpError, HttpStream, Network,
     RequestPolicy, secret_header,
@@ -20,6 +23,7 @@ use super::{
     BACK_OFF_MAX, REFUSED_INTERVAL, REREAD_INTERVAL, ReplicaError, ReplicaOptions, SERVERS_HEADER,
     checked_servers,
 };
+use crate::text::redacted;
 
 /// Requests a minute; the pauses between looks are what spares a primary.
 const RATE: u32 = 60_000;
@@ -103,7 +107,7 @@ impl Follower {
     pub(super) fn run(mut self) {
         let (mut fruitless, mut best) = (0_u32, self.reached.clone());
         loop {
-            let pause = match self.round() {
+            let pause = match attempt(|| self.round()) {
                 Ok(()) => {
                     self.status.good();
                     fruitless = 0;
@@ -314,6 +318,13 @@ impl Follower {
     }
 }
 
+/// Makes an attempt. One that panics has failed, and is not the last.
+fn attempt(round: impl FnOnce() -> Result<(), ReplicaError>) -> Result<(), ReplicaError> {
+    let broken_down =
+        |panic: Box<dyn Any + Send>| Err(ReplicaError::BrokenDown(redacted(&panic_text(&*panic))));
+    catch_unwind(AssertUnwindSafe(round)).unwrap_or_else(broken_down)
+}
+
 /// The pause after so many failures in a row that brought nothing.
 fn back_off(interval: Duration, failures: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
@@ -323,6 +334,14 @@ fn back_off(interval: Duration, failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_attempt_that_breaks_down_has_failed() {
+        let error = attempt(|| panic!("no room for a thread at /data/rank")).unwrap_err();
+        let text = "an attempt broke down and is made again: no room for a thread at <path>";
+        assert_eq!(error.to_string(), text);
+        attempt(|| Ok(())).unwrap();
+    }
 
     #[test]
     fn pauses_grow_to_a_minute() {

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use domain::TsNanos;
 use domain::clock::{Stopwatch, wall_now};
-use pricestore::DataDir;
 use pricestore::generation::Generation;
 use serde_json::{Value, json};
 
-use super::{DAMAGED_SHOWN_MAX, ReplicaError};
+use super::{BACK_OFF_MAX, DAMAGED_SHOWN_MAX, QUIET_MAX, ReplicaError, ReplicaOptions};
 
 /// How a replica stands to its primary; shared by who copies and who tells.
 #[derive(Debug, Clone)]
@@ -27,6 +26,10 @@ struct State {
     /// Since when the primary has another generation.
     behind: Option<Stopwatch>,
     contact: Option<Stopwatch>,
+    /// When an attempt was heard of last: it ended, or something came from the primary.
+    heard: Option<(Stopwatch, TsNanos)>,
+    /// For how long that may be before the copy is stale, whatever the attempt is about.
+    quiet_max: Duration,
     error: Option<String>,
     /// Since when every attempt has failed.
     failing: Option<(Stopwatch, TsNanos)>,
@@ -46,6 +49,10 @@ struct State {
 }
 
 impl State {
+    fn hear(&mut self) {
+        self.heard = Some((Stopwatch::start(), wall_now()));
+    }
+
     /// The first files that are gone or damaged.
     fn shown_damage(&self) -> Vec<&str> {
         self.damaged.iter().take(DAMAGED_SHOWN_MAX).map(String::as_str).collect()
@@ -80,11 +87,16 @@ pub(crate) struct Trouble {
 
 impl ReplicaStatus {
     /// Of a folder that may hold a copy already.
-    pub(super) fn new(data: &DataDir, stale_after: Duration, copies_issues: bool) -> Self {
-        let found = Generation::load(data).ok().flatten();
+    pub(super) fn new(options: &ReplicaOptions) -> Self {
+        let found = Generation::load(&options.data).ok().flatten();
         let (generation, last_date) =
             found.map(|found| (found.generation, found.last_date)).unzip();
-        let state = State { generation, last_date, stale_after, copies_issues, ..State::default() };
+        let (stale_after, copies_issues) = (options.stale_after, options.issues);
+        let pause = options.interval.max(BACK_OFF_MAX);
+        let quiet_max = stale_after.saturating_add(QUIET_MAX).saturating_add(pause);
+        let known = State { generation, last_date, ..State::default() };
+        let mut state = State { stale_after, quiet_max, copies_issues, ..known };
+        state.hear();
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -94,7 +106,9 @@ impl ReplicaStatus {
 
     /// The primary has answered.
     pub(super) fn answered(&self) {
-        self.state().contact = Some(Stopwatch::start());
+        let mut state = self.state();
+        state.contact = Some(Stopwatch::start());
+        state.hear();
     }
 
     /// The primary has this generation, of which so many bytes are missing here.
@@ -111,6 +125,7 @@ impl ReplicaStatus {
     pub(super) fn copied(&self, bytes: u64) {
         let mut state = self.state();
         state.numbers.copied_bytes += bytes;
+        state.hear();
         if let Some((done, _)) = &mut state.copying {
             *done += bytes;
         }
@@ -162,6 +177,7 @@ impl ReplicaStatus {
     pub(super) fn good(&self) {
         let mut state = self.state();
         (state.error, state.numbers.failures, state.failing) = (None, 0, None);
+        state.hear();
     }
 
     /// An attempt failed, with the generation of the primary that is refused by this failure; tells how many
@@ -178,6 +194,7 @@ impl ReplicaStatus {
         }
         state.error = Some(text);
         state.failing.get_or_insert_with(|| (Stopwatch::start(), wall_now()));
+        state.hear();
         (state.numbers.failures, is_new)
     }
 
@@ -224,11 +241,17 @@ impl State {
             let message = format!("the primary's generation {generation} is not taken: {why}");
             return Some(Trouble { status: "refused", message });
         }
-        let (since, when) = self.failing.as_ref()?;
-        (since.elapsed() >= self.stale_after).then(|| Trouble {
-            status: "stale",
-            message: format!("nothing could be copied since {when}: {why}"),
-        })
+        let is_over = |since: &Option<(Stopwatch, TsNanos)>, most: Duration| {
+            since.as_ref().filter(|(since, _)| since.elapsed() >= most).map(|(_, when)| *when)
+        };
+        let stale = |message| Trouble { status: "stale", message };
+        if let Some(when) = is_over(&self.failing, self.stale_after) {
+            return Some(stale(format!("nothing could be copied since {when}: {why}")));
+        }
+        let when = is_over(&self.heard, self.quiet_max)?;
+        Some(stale(format!(
+            "the last attempt to copy was heard of at {when}; start the service again"
+        )))
     }
 
     fn told(&self) -> Value {
@@ -252,5 +275,46 @@ impl State {
             "copying_bytes": self.copying.map(|(_, all)| all),
             "copied_bytes": self.copying.map(|(done, _)| done),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pricestore::DataDir;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_is_stale_after_failures_and_after_silence() {
+        let folder = tempfile::tempdir().unwrap();
+        let hour = Duration::from_secs(3_600);
+        let options = ReplicaOptions {
+            data: DataDir::new(folder.path()),
+            primary: http_client::Url::parse("http://127.0.0.1:8080").unwrap(),
+            token: None,
+            interval: hour,
+            disk_bytes: 1,
+            issues: false,
+            stale_after: hour,
+            patience: hour,
+        };
+        let status = ReplicaStatus::new(&options);
+        assert_eq!(status.state().quiet_max, 2 * hour + QUIET_MAX);
+        let told = || status.health().0.map(|trouble| (trouble.status, trouble.message));
+        status.answered();
+        assert_eq!(told(), None);
+        // Nobody has to say that an attempt has failed.
+        status.state().quiet_max = Duration::ZERO;
+        let (word, message) = told().unwrap();
+        assert_eq!(word, "stale");
+        assert!(message.starts_with("the last attempt to copy was heard of at "), "{message}");
+        status.state().quiet_max = hour;
+        status.failed(&ReplicaError::BrokenDown("no thread".to_owned()), None);
+        assert_eq!(told(), None);
+        status.state().stale_after = Duration::ZERO;
+        let (word, message) = told().unwrap();
+        assert!(word == "stale" && message.ends_with("made again: no thread"), "{message}");
+        status.good();
+        assert_eq!(told(), None);
     }
 }

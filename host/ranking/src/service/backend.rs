@@ -41,6 +41,11 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// Whether the update job tells how complete data are, but not those of the present snapshot.
+    fn is_dataset_of_another(&self) -> bool {
+        false
+    }
+
     /// What is known of the issues; nothing where there are no lists.
     fn listed(&self) -> Arc<ListedInfo> {
         Arc::default()
@@ -74,6 +79,10 @@ impl Backend for RankEngine {
 
     fn lost_dataset(&self) -> Option<String> {
         Self::lost_dataset(self)
+    }
+
+    fn is_dataset_of_another(&self) -> bool {
+        Self::is_dataset_of_another(self)
     }
 
     fn dataset(&self) -> Option<DatasetStatus> {

@@ -316,6 +316,8 @@ async fn page_asset(Path(name): Path<String>, method: Method) -> Response {
 /// | `damaged` | files of a replica's copy are gone or damaged (`replica.damaged`) |
 /// | `refused` | or a replica has tried its primary's generation and thrown it away (`replica.refused_generation`, `replica.last_error`) |
 /// | `stale` | a replica could not copy for long (`replica.failing_since`, `replica.last_error`) |
+/// | `lost` | what the update job has told of the data is gone or cannot be read (`message` says why); what was read last is shown |
+/// | `unknown` | the update job has told nothing of the data that are served, only of others: it was ended in between, or another program has published since |
 /// | `gap` | a business day is missing in the data |
 /// | `incomplete` | a day that was due is not complete (`incomplete` says which) |
 /// | `behind` | more business days are over after the last one than the service was told to expect (`days_behind`), so no update has run |
@@ -337,11 +339,13 @@ async fn health(State(state): Shared) -> Response {
     let (trouble, replica) = state.replica.as_ref().map(ReplicaStatus::health).unzip();
     let trouble = trouble.flatten();
     let lost = state.endpoint.context.backend.lost_dataset();
+    let is_unknown = dataset.is_none() && state.endpoint.context.backend.is_dataset_of_another();
     let word = match (&snapshot.refused, ready, &trouble, has_gap) {
         (Some(_), ..) => "refused",
         (None, false, ..) => "no data",
         (None, true, Some(trouble), _) => trouble.status,
         (None, true, None, _) if lost.is_some() => "lost",
+        (None, true, None, _) if is_unknown => "unknown",
         (None, true, None, true) => "gap",
         (None, true, None, false) if is_short => "incomplete",
         (None, true, None, false) if is_behind => "behind",
@@ -373,6 +377,10 @@ async fn health(State(state): Shared) -> Response {
             "what the update job has told of these data cannot be read: {lost}; what was read last is shown"
         )
         .into();
+    } else if is_unknown {
+        let text = "what the update job has told is of other data than those that are served, so nobody knows \
+                    how complete these are; its next run says so";
+        told["message"] = text.into();
     }
     if let Some(replica) = replica {
         told["replica"] = replica;

@@ -58,6 +58,33 @@ pub struct ServiceLimits {
     pub shutdown_timeout: Duration,
 }
 
+impl ServiceLimits {
+    /// Files that the service may have open: one for each connection and each download, which has a connection
+    /// too, and [`FILES_RESERVED`].
+    #[must_use]
+    pub fn open_files(&self) -> u64 {
+        let connections = self.connections as u64;
+        connections
+            .saturating_add(connections.min(self.download_places()))
+            .saturating_add(FILES_RESERVED)
+    }
+
+    /// The most connections, up to [`Self::connections`] and at least one, that leave the service its own files
+    /// where it may have so many open.
+    #[must_use]
+    pub fn connections_within(&self, files: u64) -> usize {
+        let left = files.saturating_sub(FILES_RESERVED);
+        // While there are places for downloads, each connection may be one.
+        let most = left.saturating_sub(self.download_places()).max(left / 2);
+        usize::try_from(most).unwrap_or(usize::MAX).min(self.connections).max(1)
+    }
+
+    /// Downloads of large files and of small ones.
+    const fn download_places(&self) -> u64 {
+        (self.downloads as u64).saturating_mul(2)
+    }
+}
+
 impl Default for ServiceLimits {
     fn default() -> Self {
         Self {
@@ -86,6 +113,11 @@ impl Default for ServiceLimits {
     }
 }
 
+/// Open files that the service keeps for itself, beside those of connections and downloads: what it listens with
+/// and writes to, the snapshots that queries use, what is opened while a publication is taken up, and a
+/// replica's connections and parts. A service has a dozen open while nothing happens; the database engine ends
+/// the process where it can open no more.
+pub const FILES_RESERVED: u64 = 48;
 /// Brackets inside brackets in a request's text, before it is parsed. The parser calls itself for
 /// each, so this bounds its stack.
 pub(super) const TEXT_NESTING: usize = 64;
@@ -103,3 +135,22 @@ pub(super) const LIBRARY_TEXT_BYTES: u64 = 200;
 pub(super) const MESSAGE_CHARACTERS: usize = 400;
 /// Errors of one answer.
 pub(super) const ERRORS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_the_service_its_own_files() {
+        let limits = ServiceLimits::default();
+        assert_eq!(limits.open_files(), 1_024 + 128 + FILES_RESERVED);
+        let connections = |files| limits.connections_within(files);
+        assert_eq!([0, 48, 50, 64].map(connections), [1, 1, 1, 8]);
+        assert_eq!([256, 1_024, 1_199].map(connections), [104, 848, 1_023]);
+        assert_eq!([1_200, 524_288, u64::MAX].map(connections), [1_024; 3]);
+        for files in 50..1_300 {
+            let fitting = ServiceLimits { connections: connections(files), ..limits.clone() };
+            assert!(fitting.open_files() <= files, "{files}: {fitting:?}");
+        }
+    }
+}

@@ -44,7 +44,7 @@ mod stated;
 mod token;
 
 pub use backend::Backend;
-pub use limits::ServiceLimits;
+pub use limits::{FILES_RESERVED, ServiceLimits};
 pub use schema::{SCHEMA_VERSION, sdl};
 pub use server::{Service, ServiceError, ServiceOptions, ServiceStop};
 pub use token::{BearerToken, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, TokenError};

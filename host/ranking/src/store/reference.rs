@@ -109,7 +109,7 @@ impl Reference {
         let done = AtomicBool::new(false);
         let interrupt = self.connection.interrupt_handle();
         let outcome = std::thread::scope(|scope| {
-            let watcher = scope.spawn(|| {
+            let watcher = std::thread::Builder::new().spawn_scoped(scope, || {
                 while !done.load(Ordering::Acquire) {
                     if cancel.is_cancelled() || watch.elapsed() >= timeout {
                         interrupt.interrupt();
@@ -117,11 +117,13 @@ impl Reference {
                     std::thread::park_timeout(WATCH_INTERVAL);
                 }
             });
+            let starting = |error| RankError::internal("starting to watch the statement", error);
+            let watcher = watcher.map_err(starting)?;
             let outcome = work(&self.connection);
             done.store(true, Ordering::Release);
             watcher.thread().unpark();
-            outcome
-        });
+            Ok::<_, RankError>(outcome)
+        })?;
         outcome.map_err(|error| {
             if cancel.is_cancelled() {
                 RankError::Cancelled

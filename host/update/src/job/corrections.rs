@@ -1,5 +1,5 @@
 //! Corrections of days that readers see: prices that no exchange allows are no correction (rule E6), and rows that
-//! come issue by issue are held against the same rules as a whole answer (E2 to E6, E8 to E12 and E16 to E19), once all of them are there.
+//! come issue by issue are held against the same rules as a whole answer (E2 to E6, E8 to E12 and E16 to E21), once all of them are there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +91,13 @@ impl Job<'_> {
         let is_other =
             |row: &&DailyRow| by_code.get(&row.code).is_some_and(|known| is_rewritten(row, known));
         let (issues, of) = (rows.iter().filter(is_other).count() as u64, known.len() as u64);
-        if issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * REWRITTEN_PERCENT_MAX {
+        if issues == 0 {
+            return;
+        }
+        // What earlier runs took counts too: a day is not rewritten piece by piece without a word.
+        let all = self.state.rewritten_issues.entry(date).or_default();
+        *all += issues;
+        if *all >= ODD_DAY_ISSUES_MIN && *all * 100 > of * REWRITTEN_PERCENT_MAX {
             self.rewritten.insert(date, (issues, of));
             self.state.rewritten.insert(date);
         }
@@ -101,7 +107,14 @@ impl Job<'_> {
     pub(super) fn tell_rewritten_days(&mut self) {
         let back = self.last_weeks_begin();
         let mut days = std::mem::take(&mut self.state.rewritten);
-        days.retain(|date| self.state.complete.contains(date) && !self.accept_for_good(*date));
+        days.retain(|date| {
+            let is_told = self.state.complete.contains(date) && !self.accept_for_good(*date);
+            if !is_told {
+                self.state.rewritten_issues.remove(date);
+            }
+            is_told
+        });
+        self.state.rewritten_issues.retain(|date, _| *date >= back);
         for date in &days {
             let what = match self.rewritten.get(date) {
                 Some((issues, of)) => {

@@ -26,9 +26,9 @@ pub(super) enum Verdict {
     Complete,
     /// It is not.
     Short,
-    /// It stays as it was, and why (rules C12, E1 to E12, E15 to E19 and R8).
+    /// It stays as it was, and why (rules C12, E1 to E12, E15 to E21 and R8).
     Refused(String),
-    /// It is not taken (rules E1 to E5, E8 to E12 and E16 to E19).
+    /// It is not taken (rules E1 to E5, E8 to E12 and E16 to E21).
     Odd(Oddity),
 }
 

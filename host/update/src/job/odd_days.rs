@@ -1,6 +1,6 @@
 //! Whole days that no market ever had: they are not taken unless the user accepts them by their date (rules E1
-//! to E5, E8 to E12 and E16 to E19 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1
-//! to Z3, Z6 and Z8).
+//! to E5, E8 to E12 and E16 to E21 of the job; E6 and E7 are about corrections). Strange ones are taken and told (rules Z1
+//! to Z3, Z6, Z8 and Z9).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::JstDate;
 
 use super::oddity::{
-    Jump, Oddity, Range, Usual, Value, alike, are_others, fewer, foreign, is_beside, jump,
-    market_move, odd_rows, odd_volumes, off_tick, priceless, repeated, same, turnovers, unlisted,
-    volumes, without_volume,
+    Equal, Jump, Oddity, Range, Usual, Value, alike, are_others, columns, fewer, foreign,
+    greatest_share, is_beside, jump, market_move, odd_rows, odd_volumes, off_tick, priced,
+    priceless, repeated, replaced, same, turnovers, unlisted, volumes, without_volume,
 };
 use super::plan::last_weekdays;
 use super::refusal::is_too_much;
@@ -19,8 +19,10 @@ use super::rules::{Standard, days_between, is_day_without_trading};
 use super::seen::{SeenDay, seen};
 use super::{Job, UpdateError};
 use crate::limits::{
-    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, LOOKED_FOR_FOUND_MIN, LOOKED_FOR_ISSUES, MASTER_DAYS_MAX,
-    NAMED_ISSUES_MAX, ODD_PRICED_PERCENT_MIN, PRICED_PERCENT_MIN, REPORT_ROWS_MAX,
+    BESIDE_DAYS_MAX, BETTER_DAYS_MAX, FAR_MARKET_MOVE_PERCENT_MAX, GONE_PERCENT_MAX,
+    LOOKED_FOR_FOUND_MIN, LOOKED_FOR_ISSUES, LOST_ISSUES_MIN, MARKET_MOVE_PERCENT_MAX,
+    MASTER_DAYS_MAX, NAMED_ISSUES_MAX, ODD_DAY_ISSUES_MIN, ODD_PRICED_PERCENT_MIN,
+    PRICED_PERCENT_MIN, REPEATED_DAYS, REPLACED_PERCENT_MAX, REPORT_ROWS_MAX,
     STRANGE_VOLUMES_PERCENT_MAX, VOLUME_TIMES,
 };
 use crate::row::{DailyRow, IssueCode};
@@ -60,6 +62,9 @@ impl Job<'_> {
         standard: Option<&Standard>,
     ) -> Result<Option<Oddity>, UpdateError> {
         let found = self.oddities(date, rows, standard)?;
+        if found.is_empty() {
+            self.state.odd.remove(&date);
+        }
         let of_known =
             if found.is_empty() { Vec::new() } else { self.oddities(date, known, standard)? };
         let is_new = |odd: &Oddity| !of_known.iter().any(|known| odd.is_no_odder_than(known));
@@ -79,7 +84,11 @@ impl Job<'_> {
 
     /// Whether this run's user accepts what is odd about a day; then nothing strange is told of it either.
     fn accept_odd(&mut self, date: JstDate) -> bool {
-        self.accept(date) && self.accept_for_good(date)
+        let is_accepted = self.accept(date) && self.accept_for_good(date);
+        if is_accepted {
+            self.state.odd.insert(date);
+        }
+        is_accepted
     }
 
     /// Whether a day has what was traded on any other complete day, also one that is on its way to the store (rule E3).
@@ -154,7 +163,7 @@ impl Job<'_> {
         );
         let after = self.complete_rows.range(date..).map(|(day, _)| *day).find(|day| *day != date);
         self.look_up(after.as_slice())?;
-        for day in before.into_iter().chain(after) {
+        for day in before.iter().copied().chain(after) {
             let others = self.seen_days.get(day);
             odd.extend(others.and_then(|others| repeated(&found, (day, others))));
         }
@@ -164,14 +173,17 @@ impl Job<'_> {
         if let Some(beside) = beside {
             odd.extend(same(Value::Close, &found, beside));
             odd.extend(same(Value::Volume, &found, beside));
-            odd.extend(fewer(Usual::Moves, &found, beside));
-            odd.extend(fewer(Usual::Turnover, &found, beside));
+            let near = before.iter().filter(|day| is_beside(**day, date));
+            let near = near.filter_map(|day| Some((*day, self.seen_days.get(*day)?)));
+            odd.extend(fewer(Usual::Moves, &found, near.clone()));
+            odd.extend(fewer(Usual::Turnover, &found, near));
+            odd.extend(Equal::ALL.iter().filter_map(|what| columns(*what, &found, beside)));
         }
         odd.extend(turnovers(rows).into_iter().chain(alike(rows)).chain(off_tick(rows)));
         Ok(odd)
     }
 
-    /// What is odd about a day beside the complete day before it (rules E8 to E10).
+    /// What is odd about a day beside the complete day before it (rules E8 to E10 and E20).
     fn odd_beside(
         &self,
         date: JstDate,
@@ -179,17 +191,20 @@ impl Job<'_> {
         beside: (JstDate, &SeenDay),
     ) -> Vec<Oddity> {
         // Nothing was traded then (rule C8).
-        let priceless = priceless(found, beside, ODD_PRICED_PERCENT_MIN).map(Oddity::Priceless);
+        let then = (beside.0, priced(beside.1));
+        let priceless = priceless(found, then, ODD_PRICED_PERCENT_MIN).map(Oddity::Priceless);
         let priceless = priceless.filter(|_| !is_day_without_trading(date));
-        // After a missing day limits are around closes that nobody knows, and each may be wider.
+        // After missing days limits are around closes that nobody knows; but no market moves further in a quarter.
         let days = self.business_days(beside.0, date);
-        let range = Range::Daily { times: if days > 1 { 2 * days } else { 1 } };
+        let range = Range::Daily { times: if days > 1 { 2 } else { 1 } };
         let jump = jump(found, beside, range, self.is_young(date)).filter(Jump::is_odd);
         let volumes = odd_volumes(found, beside).map(Oddity::Volumes);
-        priceless.into_iter().chain(jump.map(Oddity::Jump)).chain(volumes).collect()
+        let replaced = replaced(found, beside, REPLACED_PERCENT_MAX, ODD_DAY_ISSUES_MIN);
+        let odd = priceless.into_iter().chain(jump.map(Oddity::Jump)).chain(volumes);
+        odd.chain(replaced.map(Oddity::Replaced)).collect()
     }
 
-    /// Tells what is strange about a day with these rows that is complete (rules Z1 to Z3, Z6 and Z8), beside the complete
+    /// Tells what is strange about a day with these rows that is complete (rules Z1 to Z3, Z6, Z8 and Z9), beside the complete
     /// day before it. `stored` has rows of days that were looked up together.
     pub(super) fn tell_strange(
         &mut self,
@@ -197,7 +212,7 @@ impl Job<'_> {
         rows: &[DailyRow],
         stored: &BTreeMap<JstDate, Vec<DailyRow>>,
     ) -> Result<(), UpdateError> {
-        let before = self.complete_rows.range(..date).next_back().map(|(day, _)| *day);
+        let before = self.complete_before(date).next();
         let Some(day) = before.filter(|day| is_beside(*day, date)) else {
             return Ok(());
         };
@@ -213,7 +228,8 @@ impl Job<'_> {
             _ => Cow::Owned(seen(&self.rows_of(day)?)),
         };
         let (found, beside) = (seen(rows), (day, &*others));
-        let Some(what) = self.strange(date, &found, beside) else { return Ok(()) };
+        let most = self.most_priced(date, stored).unwrap_or((day, priced(&others)));
+        let Some(what) = self.strange(date, &found, beside, most) else { return Ok(()) };
         if self.accept_for_good(date) {
             return Ok(());
         }
@@ -223,14 +239,39 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What is strange about a day beside the complete day before it (rules Z1 to Z3, Z6 and Z8).
+    /// Of the ten complete days before a day, as far as their rows are at hand, the one on which the
+    /// greatest share had a price: the rows with one, and all (rule Z1).
+    fn most_priced(
+        &self,
+        date: JstDate,
+        stored: &BTreeMap<JstDate, Vec<DailyRow>>,
+    ) -> Option<(JstDate, (u64, u64))> {
+        let before = self.complete_before(date).take(REPEATED_DAYS);
+        let before = before.filter(|day| is_beside(*day, date));
+        greatest_share(before.filter_map(|day| {
+            let of_rows = |rows: &Vec<DailyRow>| {
+                let count = rows.iter().filter(|row| row.close.is_some()).count();
+                (count as u64, rows.len() as u64)
+            };
+            let share = match (self.seen_days.get(day), stored.get(&day)) {
+                (Some(known), _) => priced(known),
+                (None, Some(rows)) if !self.is_on_its_way(day) => of_rows(rows),
+                _ => return None,
+            };
+            Some((day, share))
+        }))
+    }
+
+    /// What is strange about a day beside the complete day before it (rules Z2, Z3, Z6, Z8 and Z9), and beside the one
+    /// with the most prices (rule Z1).
     fn strange(
         &self,
         date: JstDate,
         found: &SeenDay,
         beside: (JstDate, &SeenDay),
+        most: (JstDate, (u64, u64)),
     ) -> Option<String> {
-        let priceless = priceless(found, beside, PRICED_PERCENT_MIN);
+        let priceless = priceless(found, most, PRICED_PERCENT_MIN);
         if let Some(priceless) = priceless.filter(|_| !is_day_without_trading(date)) {
             return Some(priceless.to_string());
         }
@@ -238,18 +279,24 @@ impl Job<'_> {
             return Some(quiet.to_string());
         }
         // A split on a missing day is told by nobody.
-        if self.is_next_business_day(beside.0, date) {
+        let is_next = self.is_next_business_day(beside.0, date);
+        if is_next {
             let jump = |range| jump(found, beside, range, self.is_young(date));
             let beyond = || jump(Range::Daily { times: 1 }).filter(Jump::is_strange);
             if let Some(jump) = jump(Range::Any).or_else(beyond) {
                 return Some(jump.to_string());
             }
-            if let Some(market) = market_move(found, beside, self.is_young(date)) {
-                return Some(market);
-            }
+        }
+        let percent = if is_next { MARKET_MOVE_PERCENT_MAX } else { FAR_MARKET_MOVE_PERCENT_MAX };
+        if let Some(market) = market_move(found, beside, percent, self.is_young(date)) {
+            return Some(market);
         }
         let volumes = volumes(found, beside, VOLUME_TIMES, STRANGE_VOLUMES_PERCENT_MAX);
-        volumes.map(|volumes| volumes.to_string())
+        if let Some(volumes) = volumes {
+            return Some(volumes.to_string());
+        }
+        let gone = replaced(found, beside, GONE_PERCENT_MAX, LOST_ISSUES_MIN as u64);
+        gone.map(|gone| gone.to_string())
     }
 
     /// The same of all complete days of the last weeks, so that each run tells of them.

@@ -1,5 +1,5 @@
 //! What is odd or strange about a whole day: what is counted of its rows and of those of a day beside it, and from how
-//! much on it is too much (rules E1 to E5, E8 to E12, E16 to E19, Z1 to Z3, Z6 and Z8 of the job).
+//! much on it is too much (rules E1 to E5, E8 to E12, E16 to E21, Z1 to Z3, Z6, Z8 and Z9 of the job).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use super::refusal::is_too_much;
 use super::rules::days_between;
 use super::seen::{Seen, SeenDay, far_volumes};
 use crate::limits::{
-    ALIKE_PERCENT_MAX, BESIDE_DAYS_MAX, BEYOND_PERCENT_MAX, FAR_TIMES, FAR_VOLUMES_PERCENT_MAX,
-    JUMP_WIDTH_PERCENT, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN, MARKET_MOVE_PERCENT_MAX,
+    ALIKE_PERCENT_MAX, BESIDE_DAYS_MAX, BEYOND_PERCENT_MAX, EQUAL_PRICES_PERCENT_MAX, FAR_TIMES,
+    FAR_VOLUMES_PERCENT_MAX, JUMP_WIDTH_PERCENT, JUMPS_PERCENT_MAX, LOST_ISSUES_MIN,
     MARKET_VOLUME_TIMES, ODD_DAY_ISSUES_MIN, OFF_TICK_PERCENT_MAX, REPEATED_PERCENT_MAX,
     SAME_CLOSES_PERCENT_MAX, SAME_VOLUMES_PERCENT_MAX, SPLITS_PERCENT_MAX,
     TRADED_SHARE_PERCENT_MIN, TURNOVER_TIMES, TURNOVERS_PERCENT_MAX, UNLISTED_PERCENT_MAX,
@@ -54,6 +54,46 @@ pub(super) enum Oddity {
     OffTick { issues: u64, of: u64, first: IssueCode },
     /// E18 and E19.
     Fewer(Fewer),
+    /// E20.
+    Replaced(Replaced),
+    /// E21.
+    Columns { what: Equal, issues: u64, of: u64, day: JstDate },
+}
+
+/// So many issues of another day have no row, and others have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Replaced {
+    issues: u64,
+    of: u64,
+    day: JstDate,
+}
+
+impl std::fmt::Display for Replaced {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { issues, of, day } = self;
+        write!(f, "replaced: {issues} of the {of} issues of {day} have no row, and others have")
+    }
+}
+
+/// Two prices of a day that are the same for few issues (rule E21).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Equal {
+    OpenAndClose,
+    HighAndClose,
+    LowAndClose,
+}
+
+impl Equal {
+    pub(super) const ALL: [Self; 3] = [Self::OpenAndClose, Self::HighAndClose, Self::LowAndClose];
+
+    /// The other price beside the close: its place, and its name.
+    const fn other(self) -> (usize, &'static str) {
+        match self {
+            Self::OpenAndClose => (0, "open"),
+            Self::HighAndClose => (1, "high"),
+            Self::LowAndClose => (2, "low"),
+        }
+    }
 }
 
 /// What of an issue is held against the day before (rule E3).
@@ -116,6 +156,8 @@ impl Oddity {
             Self::Jump(found) => found.issues,
             Self::Volumes(found) => found.issues,
             Self::Fewer(found) => found.of.saturating_sub(found.issues),
+            Self::Replaced(found) => found.issues,
+            Self::Columns { issues, .. } => *issues,
         }
     }
 
@@ -132,6 +174,9 @@ impl Oddity {
                 Self::Unlisted { .. } | Self::Foreign { .. },
             ) => true,
             (Self::Fewer(found), Self::Fewer(known)) => found.what == known.what,
+            (Self::Columns { what: found, .. }, Self::Columns { what: known, .. }) => {
+                found == known
+            }
             _ => std::mem::discriminant(self) == std::mem::discriminant(known),
         };
         is_same_rule && self.issues() <= known.issues()
@@ -264,6 +309,12 @@ impl std::fmt::Display for Oddity {
                  {first}"
             ),
             Self::Fewer(found) => found.fmt(f),
+            Self::Replaced(found) => found.fmt(f),
+            Self::Columns { what, issues, of, day } => write!(
+                f,
+                "columns: {issues} of the {of} issues that moved closed at their {}, far more than on {day}",
+                what.other().1
+            ),
             Self::Turnovers { issues, of } => write!(
                 f,
                 "turnovers: those of {issues} of {of} issues do not fit to their prices and volumes"
@@ -353,13 +404,28 @@ fn usual(what: Usual, day: &SeenDay) -> (u64, u64) {
     told.fold((0, 0), |(issues, of), has| (issues + u64::from(has), of + 1))
 }
 
-/// Whether far fewer of the traded issues have what most had on the day before (rules E18 and E19).
-pub(super) fn fewer(
+/// The day with the greatest share of some among all.
+pub(super) fn greatest_share(
+    days: impl Iterator<Item = (JstDate, (u64, u64))>,
+) -> Option<(JstDate, (u64, u64))> {
+    let days = days.filter(|(_, (_, of))| *of > 0);
+    // The first of those that have as many.
+    days.reduce(|most, next| {
+        let ((_, (some, of)), (_, (others, of_others))) = (most, next);
+        if others * of > some * of_others { next } else { most }
+    })
+}
+
+/// Whether far fewer of the traded issues have what most had on the one of the days before on which most had it
+/// (rules E18 and E19).
+pub(super) fn fewer<'a>(
     what: Usual,
     found: &SeenDay,
-    (day, others): (JstDate, &SeenDay),
+    before: impl Iterator<Item = (JstDate, &'a SeenDay)>,
 ) -> Option<Oddity> {
-    let ((issues, of), (issues_then, of_then)) = (usual(what, found), usual(what, others));
+    let (day, (issues_then, of_then)) =
+        greatest_share(before.map(|(day, others)| (day, usual(what, others))))?;
+    let (issues, of) = usual(what, found);
     // With the share of the other day so many have it.
     let expected = issues_then * of / of_then.max(1);
     let is_odd = expected.saturating_sub(issues) >= ODD_DAY_ISSUES_MIN
@@ -382,11 +448,48 @@ pub(super) fn off_tick(rows: &[DailyRow]) -> Option<Oddity> {
     first.filter(|_| is_odd).map(|first| Oddity::OffTick { issues, of, first })
 }
 
+/// Whether issues of another day have no row and as many others have, more than so many percent and at least so many
+/// (rules E20 and Z9). A market that only shrinks or grows is told by lists and counts.
+pub(super) fn replaced(
+    found: &SeenDay,
+    (day, others): (JstDate, &SeenDay),
+    percent: u64,
+    least: u64,
+) -> Option<Replaced> {
+    let gone = others.keys().filter(|code| !found.contains_key(*code)).count() as u64;
+    let new = found.keys().filter(|code| !others.contains_key(*code)).count() as u64;
+    let (issues, of) = (gone.min(new), others.len() as u64);
+    (issues >= least && issues * 100 > of * percent).then_some(Replaced { issues, of, day })
+}
+
+/// Of the issues that moved, those of which two prices are the same, and all.
+fn equal(what: Equal, day: &SeenDay) -> (u64, u64) {
+    let moved = day.values().filter(|seen| seen.is_traded() && seen.has_moved() == Some(true));
+    moved.fold((0, 0), |(issues, of), seen| {
+        let is_equal = seen.close().is_some() && seen.prices[what.other().0] == seen.close();
+        (issues + u64::from(is_equal), of + 1)
+    })
+}
+
+/// Whether two columns are the same for most issues, and were for far fewer on the day before (rule E21).
+pub(super) fn columns(
+    what: Equal,
+    found: &SeenDay,
+    (day, others): (JstDate, &SeenDay),
+) -> Option<Oddity> {
+    let ((issues, of), (issues_then, of_then)) = (equal(what, found), equal(what, others));
+    let is_odd = issues >= ODD_DAY_ISSUES_MIN
+        && issues * 100 > of * EQUAL_PRICES_PERCENT_MAX
+        && issues_then * of * 2 < issues * of_then;
+    is_odd.then_some(Oddity::Columns { what, issues, of, day })
+}
+
 /// How far the closes of half of all issues are from those of an earlier day, where that is further than markets
 /// move (rule Z8).
 pub(super) fn market_move(
     found: &SeenDay,
     (day, others): (JstDate, &SeenDay),
+    percent: u64,
     is_young: bool,
 ) -> Option<String> {
     let moves = found.iter().filter_map(|(code, seen)| {
@@ -400,7 +503,7 @@ pub(super) fn market_move(
         return None;
     }
     let (_, median, _) = moves.select_nth_unstable_by(half, f64::total_cmp);
-    (median.abs() > MARKET_MOVE_PERCENT_MAX as f64).then(|| {
+    (median.abs() > percent as f64).then(|| {
         format!("market: half of the closes are {median:+.1} % or more away from those of {day}")
     })
 }
@@ -476,18 +579,18 @@ pub(super) fn repeated(found: &SeenDay, (day, others): (JstDate, &SeenDay)) -> O
 }
 
 /// Rows with a price, and all rows.
-fn priced(day: &SeenDay) -> (u64, u64) {
+pub(super) fn priced(day: &SeenDay) -> (u64, u64) {
     let count = day.values().filter(|seen| seen.close().is_some()).count();
     (count as u64, day.len() as u64)
 }
 
-/// Far fewer rows with a price than on another day (rules E8 and Z1).
+/// Far fewer rows with a price than on another day, which had so many of so many (rules E8 and Z1).
 pub(super) fn priceless(
     found: &SeenDay,
-    (day, others): (JstDate, &SeenDay),
+    (day, (priced_then, of_then)): (JstDate, (u64, u64)),
     percent: u64,
 ) -> Option<Priceless> {
-    let ((priced, of), (priced_then, of_then)) = (priced(found), priced(others));
+    let (priced, of) = priced(found);
     // With the share of the other day so many rows have a price.
     let expected = priced_then * of / of_then.max(1);
     let lost = expected.saturating_sub(priced);
@@ -589,7 +692,10 @@ mod tests {
 
     use super::super::seen::seen;
     use super::*;
-    use crate::limits::{ODD_PRICED_PERCENT_MIN, PRICED_PERCENT_MIN, STRANGE_VOLUMES_PERCENT_MAX};
+    use crate::limits::{
+        MARKET_MOVE_PERCENT_MAX, ODD_PRICED_PERCENT_MIN, PRICED_PERCENT_MIN,
+        STRANGE_VOLUMES_PERCENT_MAX,
+    };
     use crate::row::SourceKind;
 
     fn date(text: &str) -> JstDate {
@@ -721,6 +827,7 @@ mod tests {
     #[test]
     fn as_many_traded_issues_move_and_have_a_turnover_as_the_day_before() {
         let day = date("2026-01-08");
+        let days = |others| [(day, others)].into_iter();
         let moved = |count: u32, moving: u32| {
             seen(&rows(count, |row, number| {
                 if number < moving {
@@ -728,7 +835,7 @@ mod tests {
                 }
             }))
         };
-        let check = |moving| fewer(Usual::Moves, &moved(200, moving), (day, &moved(100, 80)));
+        let check = |moving| fewer(Usual::Moves, &moved(200, moving), days(&moved(100, 80)));
         let odd = |what, issues, issues_then, of_then| {
             Some(Oddity::Fewer(Fewer { what, issues, of: 200, day, issues_then, of_then }))
         };
@@ -739,14 +846,58 @@ mod tests {
             }))
         };
         let check = |source, with| {
-            fewer(Usual::Turnover, &told(source, with), (day, &told(SourceKind::Vendor, 200)))
+            fewer(Usual::Turnover, &told(source, with), days(&told(SourceKind::Vendor, 200)))
         };
         let found = [100, 99].map(|with| check(SourceKind::Vendor, with));
         assert_eq!(found, [None, odd(Usual::Turnover, 99, 200, 200)], "E19");
         // The public source never tells one.
         assert_eq!(check(SourceKind::Public, 0), None);
-        let few = |moving| fewer(Usual::Moves, &moved(40, moving), (day, &moved(40, 40)));
+        let few = |moving| fewer(Usual::Moves, &moved(40, moving), days(&moved(40, 40)));
         assert_eq!((few(11), few(10).is_some()), (None, true), "thirty are a market");
+        // Those of the day on which most had it, so that nothing sinks from day to day.
+        let (most, less) = (moved(200, 160), moved(200, 90));
+        let check = |moving| {
+            let before = [(date("2026-01-09"), &less), (day, &most)];
+            fewer(Usual::Moves, &moved(200, moving), before.into_iter())
+        };
+        assert_eq!((check(80), check(79)), (None, odd(Usual::Moves, 79, 160, 200)));
+    }
+
+    #[test]
+    fn the_issues_of_a_day_are_those_of_the_day_before() {
+        let day = date("2026-01-08");
+        let before = seen(&rows(400, |_, _| {}));
+        let check = |others: u32, percent, least| {
+            let found = seen(&rows(400, |row, number| {
+                if number < others {
+                    row.code = (9_000 + number).to_string().parse().unwrap();
+                }
+            }));
+            replaced(&found, (day, &before), percent, least)
+        };
+        let found = |issues| Some(Replaced { issues, of: 400, day });
+        assert_eq!((check(40, 10, 30), check(41, 10, 30)), (None, found(41)), "E20");
+        assert_eq!((check(8, 2, 3), check(9, 2, 3)), (None, found(9)), "Z9");
+        assert_eq!(check(9, 2, 10), None);
+        let few = seen(&rows(300, |_, _| {}));
+        assert_eq!(replaced(&few, (day, &before), 2, 3), None);
+        assert_eq!(replaced(&before, (day, &few), 2, 3), None);
+    }
+
+    #[test]
+    fn closes_are_not_the_highs_of_the_market() {
+        let day = date("2026-01-08");
+        let of = |count: u32| {
+            seen(&rows(200, |row, number| {
+                let yen = |yen: u32| Some(Price::from_yen(i64::from(yen + number)));
+                (row.low, row.open, row.high) = (yen(98), yen(99), yen(101));
+                row.close = if number < count { row.high } else { yen(100) };
+            }))
+        };
+        let check = |count, then| columns(Equal::HighAndClose, &of(count), (day, &of(then)));
+        let odd = Some(Oddity::Columns { what: Equal::HighAndClose, issues: 121, of: 200, day });
+        assert_eq!((check(120, 0), check(121, 60), check(121, 61)), (None, odd, None), "E21");
+        assert_eq!(columns(Equal::OpenAndClose, &of(200), (day, &of(0))), None);
     }
 
     #[test]
@@ -773,7 +924,7 @@ mod tests {
                 row.close = Some(Price::from_yen(if number < few { close } else { 1_000 }));
                 row.adjustment_factor = Some(if number < few { factor } else { 1.0 });
             }));
-            market_move(&found, (day, &before), true)
+            market_move(&found, (day, &before), MARKET_MOVE_PERCENT_MAX, true)
         };
         assert_eq!(
             (check(200, 1_080, 1.0), check(100, 1_081, 1.0)),
@@ -781,7 +932,7 @@ mod tests {
         );
         assert!(check(200, 919, 1.0).is_some_and(|told| told.contains("-8.1 %")), "Z8");
         assert_eq!(check(200, 500, 0.5), None, "splits counted in");
-        assert_eq!(market_move(&seen(&rows(29, |_, _| {})), (day, &before), true), None);
+        assert_eq!(market_move(&seen(&rows(29, |_, _| {})), (day, &before), 8, true), None);
     }
 
     #[test]
@@ -826,7 +977,8 @@ mod tests {
         let of = |count: u32, prices: u32| {
             seen(&rows(count, |row, number| row.close = row.close.filter(|_| number < prices)))
         };
-        let check = |prices: u32, percent| priceless(&of(800, prices), (first, &all), percent);
+        let beside = (first, priced(&all));
+        let check = |prices: u32, percent| priceless(&of(800, prices), beside, percent);
         let found = |priced| {
             Some(Priceless { priced, of: 800, day: first, priced_then: 800, of_then: 800 })
         };
@@ -834,10 +986,10 @@ mod tests {
         assert_eq!((check(760, strange), check(759, strange)), (None, found(759)), "Z1");
         assert_eq!((check(400, odd), check(399, odd), check(0, odd)), (None, found(399), found(0)));
         // A short answer is not complete, which is another rule, and thirty prices are no market.
-        assert_eq!(priceless(&of(40, 40), (first, &all), strange), None);
-        let few = |prices| priceless(&of(100, prices), (first, &of(100, 100)), strange).is_some();
+        assert_eq!(priceless(&of(40, 40), beside, strange), None);
+        let few = |prices| priceless(&of(100, prices), (first, (100, 100)), strange).is_some();
         assert_eq!([71, 70].map(few), [false, true]);
-        assert_eq!(priceless(&of(400, 60), (first, &of(400, 60)), strange), None);
+        assert_eq!(priceless(&of(400, 60), (first, (60, 400)), strange), None);
     }
 
     #[test]

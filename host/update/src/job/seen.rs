@@ -7,7 +7,7 @@ use domain::{JstDate, Price};
 
 use super::rules::days_between;
 use super::{Job, UpdateError};
-use crate::limits::{FAR_TIMES, FAR_YEN_MIN, REPEATED_DAYS, VOLUME_TIMES};
+use crate::limits::{ACCEPTED_ODD_DAYS, FAR_TIMES, FAR_YEN_MIN, REPEATED_DAYS, VOLUME_TIMES};
 use crate::row::{DailyRow, IssueCode};
 
 /// Dates between the first and the last of days that are looked up together: those of ten business days and of long
@@ -191,10 +191,22 @@ impl std::fmt::Display for FarRow {
 }
 
 impl Job<'_> {
-    /// The complete days that a day is held against, the nearest first; they are looked up.
+    /// The complete days before a day that it is held against, the nearest first. Odd ones that the user has accepted
+    /// are none of them, until they are so many in a row that the market is so (rule E13).
+    pub(super) fn complete_before(&self, date: JstDate) -> impl Iterator<Item = JstDate> {
+        let before = || self.complete_rows.range(..date).rev().map(|(day, _)| *day);
+        let odd = before().take_while(|day| self.state.odd.contains(day)).count();
+        let (so, others) = match odd >= ACCEPTED_ODD_DAYS {
+            true => (odd, 0),
+            false => (0, usize::MAX),
+        };
+        let others = before().filter(|day| !self.state.odd.contains(day)).take(others);
+        before().take(so).chain(others)
+    }
+
+    /// The same days, as many as are compared; they are looked up.
     pub(super) fn days_compared(&mut self, date: JstDate) -> Result<Vec<JstDate>, UpdateError> {
-        let before = self.complete_rows.range(..date).rev().take(REPEATED_DAYS);
-        let before: Vec<JstDate> = before.map(|(day, _)| *day).collect();
+        let before: Vec<JstDate> = self.complete_before(date).take(REPEATED_DAYS).collect();
         self.look_up(&before)?;
         Ok(before)
     }

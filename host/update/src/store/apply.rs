@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
+use domain::threads::in_parallel;
 use duckdb::arrow::array::RecordBatch;
 use duckdb::{Connection, Row};
 use pricestore::sql::{column, insert, quoted};
@@ -140,15 +141,12 @@ fn check_once(rows: &[DailyRow]) -> Result<(), StoreError> {
 /// The rows as columns; a thread makes each part of many rows.
 fn receive(rows: &[DailyRow]) -> duckdb::Result<Vec<RecordBatch>> {
     let part = rows.len().div_ceil(LOAD_THREADS).max(LOAD_ROWS_MIN);
-    std::thread::scope(|scope| {
-        let started: Vec<_> =
-            rows.chunks(part).map(|rows| scope.spawn(move || columns(rows))).collect();
-        let ended = started.into_iter().map(|part| match part.join() {
-            Ok(columns) => columns,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        ended.collect()
-    })
+    let made = in_parallel(rows.chunks(part).map(|rows| move || columns(rows)));
+    let made = made.into_iter().map(|part| match part {
+        Ok(columns) => columns,
+        Err(panic) => std::panic::resume_unwind(panic),
+    });
+    made.collect()
 }
 
 /// Inserts all that was received into a table, in any order, so that the parts are brought in at

@@ -21,7 +21,7 @@ use std::path::Path;
 use domain::text::with_causes;
 use duckdb::Connection;
 use pricestore::STORAGE_VERSION;
-use pricestore::generation::{GenerationFileName, PublishedFile};
+use pricestore::generation::GenerationFileName;
 use pricestore::sql::{digest_of_rows, quoted_path};
 
 use super::durable::clear;
@@ -134,10 +134,7 @@ fn go_on(
     io::copy(&mut bytes, &mut copy).map_err(StoreError::io("write", aside))?;
     drop(copy);
     // Of the copy, so that what was read is what is gone on from.
-    let found = PublishedFile::read(aside, &GenerationFileName::Combined);
-    let found = found.map_err(StoreError::io("read", aside))?;
-    let noted = written::noted(connection)?;
-    if !noted.iter().any(|one| one.path == found.path && one.has_bytes_of(&found)) {
+    if !written::is_noted(connection, aside, &GenerationFileName::Combined)? {
         return Ok(false);
     }
     in_attached(connection, aside, |connection| append(connection, visible)).map_err(failed)

@@ -107,8 +107,8 @@ pub enum StoreError {
     /// A combined database lies where the job publishes its own, and has more than that.
     #[error(
         "{} was not written by this job and holds something that it does not have; it was left as it is, \
-         so nothing is published. Move it away, or remove the folder `work` beside `jp`: then the next run \
-         begins with what is in it", .0.display()
+         so nothing is published. Move it away, or, where it is its prices that differ, remove the folder `work` \
+         beside `jp`: then the next run begins with them", .0.display()
     )]
     ForeignCombined(PathBuf),
     /// A database of listed issues lies where the job writes its own, and has more than that.

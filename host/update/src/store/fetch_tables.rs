@@ -47,6 +47,13 @@ const REFUSED: &str = "CREATE TABLE IF NOT EXISTS work.refused_day (date DATE);"
 /// The days that were rewritten.
 const REWRITTEN: &str = "CREATE TABLE IF NOT EXISTS work.rewritten_day (date DATE);";
 
+/// How many issues of a day were rewritten.
+const REWRITTEN_ISSUES: &str =
+    "CREATE TABLE IF NOT EXISTS work.rewritten_issues (date DATE, issues UBIGINT);";
+
+/// The days that were odd and that the user has accepted.
+const ODD: &str = "CREATE TABLE IF NOT EXISTS work.accepted_odd_day (date DATE);";
+
 /// The days that the user has accepted by their date.
 const ACCEPTED: &str = "CREATE TABLE IF NOT EXISTS work.accepted_day (date DATE);";
 
@@ -71,6 +78,8 @@ pub(super) fn prepare(
     connection.execute_batch(SETTLED).map_err(failed)?;
     connection.execute_batch(REFUSED).map_err(failed)?;
     connection.execute_batch(REWRITTEN).map_err(failed)?;
+    connection.execute_batch(ODD).map_err(failed)?;
+    connection.execute_batch(REWRITTEN_ISSUES).map_err(failed)?;
     connection.execute_batch(ACCEPTED).map_err(failed)?;
     connection.execute_batch(BEGINS).map_err(failed)?;
     if !has_table(connection, "published_day").map_err(failed)? {
@@ -98,9 +107,10 @@ pub(super) fn prepare(
         let transaction = connection.unchecked_transaction().map_err(failed)?;
         transaction.execute_batch(TABLES).map_err(failed)?;
         let days = read(&transaction).map_err(failed)?;
-        let FetchState { complete, forced, incomplete, refused, rewritten, .. } = days;
+        let FetchState { complete, forced, incomplete, refused, rewritten, left_out, .. } = days;
         let old = state.unwrap_or_default();
-        let state = FetchState { complete, forced, incomplete, refused, rewritten, ..old };
+        let state =
+            FetchState { complete, forced, incomplete, refused, rewritten, left_out, ..old };
         write(&transaction, &state).map_err(failed)?;
         transaction.commit().map_err(failed)?;
     } else if old_file.exists() {
@@ -115,14 +125,15 @@ pub(super) fn prepare(
     Ok(note)
 }
 
-/// Takes over what readers were told: days that are not complete, those of which an answer was refused, and those that
-/// were rewritten.
+/// Takes over what readers were told: days that are not complete, those of which an answer was refused or
+/// an odd row left out, and those that were rewritten.
 fn take_over(connection: &Connection, told: &DatasetStatus) -> duckdb::Result<()> {
     for doubt in &told.doubts {
         let Ok(date) = doubt.date.parse::<JstDate>() else { continue };
         let table = match doubt.kind.as_str() {
             kind if kind == DoubtKind::Refused.as_str() => "refused_day",
             kind if kind == DoubtKind::Rewritten.as_str() => "rewritten_day",
+            kind if kind == DoubtKind::LeftOut.as_str() => "left_out_day",
             _ if doubt.what == REFUSED_BEFORE => "refused_day",
             _ => continue,
         };
@@ -195,7 +206,9 @@ pub(super) fn read(connection: &Connection) -> duckdb::Result<FetchState> {
         settled: dates(connection, "SELECT date FROM work.settled_day")?,
         accepted: dates(connection, "SELECT date FROM work.accepted_day")?,
         refused: dates(connection, "SELECT date FROM work.refused_day")?,
+        odd: dates(connection, "SELECT date FROM work.accepted_odd_day")?,
         rewritten: dates(connection, "SELECT date FROM work.rewritten_day")?,
+        rewritten_issues: counted(connection, "SELECT date, issues FROM work.rewritten_issues")?,
         begins: dates(connection, "SELECT date FROM work.first_of_standard")?,
         incomplete: counted(connection, "SELECT date, expected FROM work.incomplete_day")?,
         doubted: counted(connection, "SELECT date, issues FROM work.doubted_list")?,
@@ -238,7 +251,8 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
         "DELETE FROM work.fetched_day; DELETE FROM work.published_day; DELETE FROM work.left_out_day;
          DELETE FROM work.incomplete_day; DELETE FROM work.doubted_list;
          DELETE FROM work.first_of_standard; DELETE FROM work.settled_day; DELETE FROM work.refused_day; DELETE FROM work.accepted_day;
-         DELETE FROM work.rewritten_day;
+         DELETE FROM work.rewritten_day; DELETE FROM work.rewritten_issues;
+         DELETE FROM work.accepted_odd_day;
          DELETE FROM work.pass_date; DELETE FROM work.pass_code",
     )?;
     let days = told_apart(&state.fetched, &state.closed, "has_trading");
@@ -251,6 +265,8 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
     put(connection, "work.accepted_day", vec![("date", column_of(&state.accepted))])?;
     put(connection, "work.refused_day", vec![("date", column_of(&state.refused))])?;
     put(connection, "work.rewritten_day", vec![("date", column_of(&state.rewritten))])?;
+    put(connection, "work.accepted_odd_day", vec![("date", column_of(&state.odd))])?;
+    put(connection, "work.rewritten_issues", with_counts(&state.rewritten_issues, "issues"))?;
     put(connection, "work.incomplete_day", with_counts(&state.incomplete, "expected"))?;
     put(connection, "work.doubted_list", with_counts(&state.doubted, "issues"))?;
     if let Some(pass) = &state.pass {

@@ -1,5 +1,6 @@
 //! The lists of issues: in the job's own database, and published as `jp/listed_info.db`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use duckdb::{Connection, params};
@@ -9,8 +10,10 @@ use pricestore::listed::{self, ListedError, ListedHistory};
 use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
 use super::fetch_tables::has_table;
+use super::opening::connect;
 use super::paths::{StorePaths, unfinished};
 use super::publish::identity;
+use super::split::{Found, found};
 use super::written;
 
 /// One row. A generation is a state of the lists; the one that was published last is noted with the file
@@ -20,6 +23,9 @@ const STATE: &str = "
     CREATE TABLE work.listed_state (generation UBIGINT, published UBIGINT, published_file VARCHAR,
       next_file VARCHAR);
     INSERT INTO work.listed_state VALUES (1, NULL, NULL, NULL);";
+
+/// What the published file holds, as [`pricestore::sql::objects`] tells it.
+const OBJECTS: [&str; 2] = ["table main.list_date", "table main.listed_issue"];
 
 /// Notes that the published lists are not what they have to be. Generations count from 1.
 pub(super) const AGAIN: &str = "UPDATE work.listed_state SET published = 0";
@@ -106,16 +112,16 @@ pub(super) fn publish(connection: &Connection, paths: &StorePaths) -> Result<boo
         .map_err(failed)?;
     let path = paths.data().listed_info();
     let is_there = path.try_exists().map_err(StoreError::io("look for", &path))?;
-    let found = is_there.then(|| identity(&path)).transpose()?;
-    if is_published && found.is_some() && found == file {
+    let on_disk = is_there.then(|| identity(&path)).transpose()?;
+    if is_published && on_disk.is_some() && on_disk == file {
         return Ok(false);
     }
     let lists = load(connection)?;
     if lists.lists().is_empty() {
         return Ok(false);
     }
-    let is_ours = found.is_none() || found == file || found == next;
-    if !is_ours && !may_replace(&path, &lists, file.is_some()) {
+    let is_ours = on_disk.is_none() || on_disk == file || on_disk == next;
+    if !is_ours && !may_replace(paths, &lists, file.is_some())? {
         return Err(StoreError::ForeignLists(path));
     }
     let aside = unfinished(&path);
@@ -139,13 +145,23 @@ pub(super) fn publish(connection: &Connection, paths: &StorePaths) -> Result<boo
 
 /// Whether nothing is lost with a file that is not as the job left it. One that is no database any more
 /// was damaged where a job has written it, and is somebody's where not.
-fn may_replace(path: &Path, lists: &ListedHistory, was_written: bool) -> bool {
-    match listed::read_file(path) {
-        Ok(Some(found)) => lists.contains(&found),
-        Ok(None) => true,
-        Err(ListedError::Database(_) | ListedError::Io(_)) => was_written,
-        Err(_) => false,
-    }
+fn may_replace(
+    paths: &StorePaths,
+    lists: &ListedHistory,
+    was_written: bool,
+) -> Result<bool, StoreError> {
+    let path = paths.data().listed_info();
+    let form: BTreeSet<String> = OBJECTS.map(String::from).into();
+    Ok(match found(&connect(paths)?, &path, &[form], |_| Ok(Found::NothingMore)) {
+        Found::NothingMore => match listed::read_file(&path) {
+            Ok(Some(found)) => lists.contains(&found),
+            Ok(None) => true,
+            Err(ListedError::Database(_) | ListedError::Io(_)) => was_written,
+            Err(_) => false,
+        },
+        Found::NoDatabase => was_written,
+        Found::OtherRows | Found::More => false,
+    })
 }
 
 #[cfg(test)]

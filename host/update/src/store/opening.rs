@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
 use pricestore::sql::{
-    column, log_of, must_be_published, prepare_inserts, quoted_path, view_among,
+    column, digest_of_rows, log_of, must_be_published, prepare_inserts, quoted_path, view_among,
 };
 use pricestore::{DataDir, has_calendar};
 
@@ -17,8 +17,10 @@ use super::error::StoreError;
 use super::limits::ENGINE_MEMORY;
 use super::paths::{StorePaths, unfinished};
 use super::schema::{
-    CALENDAR, COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code, names,
+    ADJUSTED_MARK, CALENDAR, COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code,
+    names, published_values,
 };
+use super::written;
 
 /// Where the job's own database came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,8 +232,8 @@ fn make(paths: &StorePaths) -> Result<bool, StoreError> {
     Ok(copied)
 }
 
-/// Copies the rows of the published combined database. One that was not made by a job may lack the
-/// columns after the first seven.
+/// Copies the rows of the published combined database, and notes its digest where it has no other values. One that
+/// was not made by a job may lack the columns after the first seven.
 fn copy_published(connection: &Connection, data: &DataDir) -> Result<bool, StoreError> {
     let mother = &data.mother();
     if !mother.try_exists().map_err(StoreError::io("look for", mother))? {
@@ -239,6 +241,8 @@ fn copy_published(connection: &Connection, data: &DataDir) -> Result<bool, Store
     }
     must_be_published(mother).map_err(StoreError::io("open", mother))?;
     refuse_damaged(data)?;
+    // Before it is copied: one that is put there meanwhile has other bytes. Of one that cannot be read the copy tells.
+    let file = PublishedFile::read(mother, &GenerationFileName::Combined).ok();
     let unusable = |what: String| StoreError::Unusable { path: mother.to_owned(), what };
     // What cannot be read of it is damaged, whoever wrote it.
     let failed = |error: duckdb::Error| {
@@ -275,12 +279,34 @@ fn copy_published(connection: &Connection, data: &DataDir) -> Result<bool, Store
         false => "",
     };
     let copy = format!(
-        "INSERT INTO work.daily ({}) SELECT {} FROM published.daily; {calendar} DETACH published",
+        "INSERT INTO work.daily ({}) SELECT {} FROM published.daily; {calendar}",
         names(),
         values.join(", ")
     );
     connection.execute_batch(&copy).map_err(failed)?;
+    let has_all = has_all(connection, &found).map_err(failed)?;
+    connection.execute_batch("DETACH published").map_err(failed)?;
+    if let Some(file) = file.filter(|_| has_all) {
+        written::prepare(connection)?;
+        written::intend(connection, &[file])?;
+    }
     Ok(true)
+}
+
+/// Whether what was copied has all values of the published `daily`, which has these columns.
+fn has_all(connection: &Connection, columns: &[(String, String)]) -> duckdb::Result<bool> {
+    let is_own = |name: &str| name == ADJUSTED_MARK || COLUMNS.iter().any(|one| one.0 == name);
+    if !columns.iter().all(|(name, _)| is_own(name)) {
+        return Ok(false);
+    }
+    let columns: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    let digest = digest_of_rows(&columns.join(", "));
+    let is_equal = format!(
+        "SELECT (SELECT {digest} FROM published.daily) IS NOT DISTINCT FROM
+           (SELECT {digest} FROM (SELECT {} FROM work.daily))",
+        published_values()
+    );
+    connection.query_row(&is_equal, [], |row| row.get(0))
 }
 
 /// Refuses a published combined database that has the size and time with which it was published, and other

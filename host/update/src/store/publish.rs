@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use duckdb::Connection;
 use pricestore::Published;
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::must_be_published;
+use pricestore::sql::{must_be_published, objects};
 
 use super::combined;
 use super::durable::{clear, put_in_place, sync_folder};
@@ -93,13 +93,20 @@ fn may_replace(
     if !is_there(&path) || is_own(connection, paths)? {
         return Ok(());
     }
-    let noted = noted(connection)?;
-    let found = found_in(&open_published(paths, aside)?, &path);
-    match found {
-        Found::NothingMore => Ok(()),
+    let published = open_published(paths, aside)?;
+    let form = objects(&published, "published")
+        .map_err(StoreError::database("list what is to be published"))?;
+    let may = match found_in(&published, &path, &[form]) {
+        Found::NothingMore => true,
+        // What has become of the rows since they were written, or taken over, stands in reports.
+        Found::OtherRows => written::is_noted(connection, &path, &GenerationFileName::Combined)?,
         // What the job wrote was damaged since.
-        Found::NoDatabase if noted.is_some() => Ok(()),
-        Found::NoDatabase | Found::More => Err(StoreError::ForeignCombined(path)),
+        Found::NoDatabase => noted(connection)?.is_some(),
+        Found::More => false,
+    };
+    match may {
+        true => Ok(()),
+        false => Err(StoreError::ForeignCombined(path)),
     }
 }
 

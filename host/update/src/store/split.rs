@@ -14,7 +14,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use domain::JstDate;
 use duckdb::{Connection, params};
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{column, log_of, must_be_database, quoted, quoted_path, view_among};
+use pricestore::sql::{column, log_of, must_be_database, objects, quoted, quoted_path};
 
 use super::combined;
 use super::durable::{give_name, remove, sync_folder};
@@ -73,6 +73,7 @@ pub(super) fn split(
     let mut split = Split::default();
     let removed = to_remove(paths, &issues, &noted, removals)?;
     let (mut wanted, mut foreign) = (Vec::new(), Vec::new());
+    let forms = forms();
     for issue in &issues {
         // A link is none of the job's files, wherever it leads.
         let file = fs::symlink_metadata(paths.issue(&issue.code)).ok();
@@ -90,11 +91,11 @@ pub(super) fn split(
             let has_log = is_there(&log_of(&paths.issue(&issue.code)));
             let may_replace = !has_log
                 && (is_as_written
-                    || match found_in(&published, &paths.issue(&issue.code)) {
+                    || match found_in(&published, &paths.issue(&issue.code), &forms) {
                         Found::NothingMore => true,
                         // What the job wrote was damaged since; what others wrote is theirs.
                         Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
-                        Found::More => false,
+                        Found::OtherRows | Found::More => false,
                     });
             match may_replace {
                 true => wanted.push(issue),
@@ -145,25 +146,51 @@ pub(super) fn is_there(path: &Path) -> bool {
 pub(super) enum Found {
     /// It is no database, or one with such rows that cannot be read.
     NoDatabase,
-    /// No date, table, view or column that the published database does not have, and in what others wrote no other
-    /// value.
+    /// No object, column or date that the job's own file does not have, and in what others wrote no other value.
     NothingMore,
+    /// Rows that the job's own file does not have, and nothing else.
+    OtherRows,
     /// Something that would be lost.
     More,
 }
 
-/// What is in a file beside what the published database has, which is attached as `published`.
-pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
+/// What the databases of issues hold, in this form and in the one before it, as [`objects`] tells it.
+fn forms() -> [BTreeSet<String>; 2] {
+    let packed = packed_table();
+    [
+        [packed.as_str(), "view main.daily", "view main.adjusted"].map(String::from).into(),
+        ["table main.daily", "view main.adjusted"].map(String::from).into(),
+    ]
+}
+
+/// The table below the view `daily` of an issue.
+fn packed_table() -> String {
+    format!("table main.{}", packed::TABLE)
+}
+
+/// What is in a file that is attached as `foreign_file`: what `look` finds, where it holds nothing but the objects of
+/// one of these forms.
+pub(super) fn found(
+    connection: &Connection,
+    file: &Path,
+    forms: &[BTreeSet<String>],
+    look: impl FnOnce(&BTreeSet<String>) -> duckdb::Result<Found>,
+) -> Found {
     if must_be_database(file).is_err() {
         return Found::More;
     }
     let attach = format!("ATTACH {} AS foreign_file (READ_ONLY)", quoted_path(file));
-    if published.execute_batch(&attach).is_err() {
+    if connection.execute_batch(&attach).is_err() {
         return Found::NoDatabase;
     }
+    let objects = objects(connection, "foreign_file");
+    let found =
+        objects.and_then(|objects| match forms.iter().any(|form| objects.is_subset(form)) {
+            true => look(&objects),
+            false => Ok(Found::More),
+        });
     // The name stays in use where this fails; the files after it count as others' then.
-    let found = found_in_attached(published);
-    let detached = published.execute_batch("DETACH foreign_file");
+    let detached = connection.execute_batch("DETACH foreign_file");
     match found {
         Ok(found) if detached.is_ok() => found,
         // Also a database without such a table: it is somebody's.
@@ -171,12 +198,15 @@ pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
     }
 }
 
-fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
+/// What is in a file of prices beside what the published database has, which is attached as `published`.
+pub(super) fn found_in(published: &Connection, file: &Path, forms: &[BTreeSet<String>]) -> Found {
+    found(published, file, forms, |objects| found_in_attached(published, objects))
+}
+
+fn found_in_attached(published: &Connection, objects: &BTreeSet<String>) -> duckdb::Result<Found> {
     // The job writes `daily` of an issue as a view of its own columns; another one may read anything.
-    let own_file = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'foreign_file'
-        AND table_name = ?";
-    let has_own = published.query_row(own_file, [packed::TABLE], |row| row.get::<_, i64>(0))? == 1;
-    if !has_own && view_among(published, "foreign_file")?.is_some() {
+    let is_packed = objects.contains(&packed_table());
+    if !is_packed && objects.contains("view main.daily") {
         return Ok(Found::More);
     }
     let count = |sql: &str| published.query_row(sql, [], |row| row.get::<_, i64>(0));
@@ -185,6 +215,7 @@ fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
         "SELECT count(*) FROM duckdb_columns() AS old WHERE old.database_name = 'foreign_file'
             AND NOT old.internal AND NOT EXISTS (FROM duckdb_columns() AS new
                 WHERE new.database_name = 'published'
+                    AND lower(new.schema_name) = lower(old.schema_name)
                     AND lower(new.table_name) = lower(old.table_name)
                     AND lower(new.column_name) = lower(old.column_name))
             AND NOT (old.table_name = '{}' AND old.column_name IN ({}))",
@@ -196,14 +227,10 @@ fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
     }
     // The job's own files may be those of an earlier state, which corrections have changed since; of others each value
     // is theirs.
-    let is_own_combined =
-        "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'foreign_file'
-        AND table_name = 'rows_in_order'";
-    let by_key = "SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
-        FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date)"
-        .to_owned();
-    let rows = match has_own || count(is_own_combined)? == 1 {
-        true => by_key,
+    let rows = match is_packed || objects.contains("table main.rows_in_order") {
+        true => "SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
+            FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date)"
+            .to_owned(),
         false => {
             let names =
                 "SELECT column_name FROM duckdb_columns() WHERE database_name = 'foreign_file'
@@ -221,7 +248,7 @@ fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
         AND table_name = 'daily' AND column_name IN ('date', 'code')";
     match count(&rows) {
         Ok(0) => Ok(Found::NothingMore),
-        Ok(_) => Ok(Found::More),
+        Ok(_) => Ok(Found::OtherRows),
         // Nothing but our columns, and their blocks are damaged.
         Err(_) if count(own)? == 2 => Ok(Found::NoDatabase),
         Err(error) => Err(error),

@@ -2,7 +2,8 @@
 //! them before it is tied to a generation, and made again where it is not as it was written.
 //!
 //! A file's digest is noted before the file gets its name, beside that of the file whose place it takes, so
-//! that a job knows its own files also when the one before was killed.
+//! that a job knows its own files also when the one before was killed. So is that of a combined database of others
+//! whose rows the job has taken over, until it publishes its own.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -87,6 +88,17 @@ pub(super) fn noted(connection: &Connection) -> Result<Vec<PublishedFile>, Store
         Ok(PublishedFile { path, bytes, xxh128: row.get(2)?, modified_us: row.get(3)? })
     });
     rows.map_err(failed)?.collect::<Result<_, _>>().map_err(failed)
+}
+
+/// Whether a file, which is or shall be the one with a name, has bytes that are noted of it. Every byte is read.
+pub(super) fn is_noted(
+    connection: &Connection,
+    on_disk: &Path,
+    name: &GenerationFileName,
+) -> Result<bool, StoreError> {
+    let found = finished(on_disk, name)?;
+    let noted = noted(connection)?;
+    Ok(noted.iter().any(|one| one.path == found.path && one.has_bytes_of(&found)))
 }
 
 /// The files that this job and those before it have published and that are there.
