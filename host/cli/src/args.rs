@@ -836,11 +836,47 @@ fn parse_param(text: &str) -> Result<(String, serde_json::Value), String> {
         .split_once('=')
         .filter(|(name, _)| !name.is_empty())
         .ok_or("write NAME=VALUE, like fast=20")?;
-    let value = match serde_json::from_str(value) {
-        Ok(number @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_))) => number,
-        _ => serde_json::Value::String(value.to_owned()),
+    let read = match serde_json::from_str(value) {
+        Ok(serde_json::Value::Number(number)) => {
+            check_number(value, number.as_f64().filter(|_| number.is_f64()))?;
+            serde_json::Value::Number(number)
+        }
+        Ok(truth @ serde_json::Value::Bool(_)) => truth,
+        _ => {
+            let is_written_as_number =
+                value.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+            let fraction = value.parse::<f64>().ok().filter(|_| is_written_as_number);
+            check_number(value, fraction.filter(|fraction| !fraction.is_finite()))?;
+            serde_json::Value::String(value.to_owned())
+        }
     };
-    Ok((name.to_owned(), value))
+    Ok((name.to_owned(), read))
+}
+
+/// A number that was read as a fraction is one, and not the nearest that there is to something out of reach.
+fn check_number(text: &str, fraction: Option<f64>) -> Result<(), String> {
+    let Some(fraction) = fraction else { return Ok(()) };
+    let digits = text.split(['e', 'E']).next().unwrap_or_default();
+    let is_zero = !digits.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    if !fraction.is_finite() {
+        return Err(format!(
+            "`{text}` is beyond the largest fraction of 64 bits, about 1.8e308; write a smaller number"
+        ));
+    }
+    if fraction == 0.0 && !is_zero {
+        return Err(format!(
+            "`{text}` is nearer to 0 than any fraction of 64 bits; write 0, or a number of at least 5e-324"
+        ));
+    }
+    if !is_zero && !text.contains(['.', 'e', 'E']) {
+        return Err(format!(
+            "`{text}` is an integer beyond 64 bits; write one from {} to {}, or a fraction, like {text}.0, which \
+             is rounded",
+            i64::MIN,
+            u64::MAX
+        ));
+    }
+    Ok(())
 }
 
 fn parse_lot(text: &str) -> Result<(Option<InstrumentName>, Quantity), String> {

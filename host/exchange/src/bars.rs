@@ -68,16 +68,15 @@ impl Exchange {
     pub fn take_bar(&mut self, instrument: InstrumentIx, bar: &Bar) {
         let is_seen_whole = self.hours.is_none_or(|hours| hours.is_one_session());
         assert!(bar.granularity != BarGranularity::Day || is_seen_whole, "the day has sessions");
-        if self.markets[usize::from(instrument.0)].range.is_left_by(bar.low, bar.high) {
-            self.leave_range(instrument, (bar.open, bar.low, bar.high), bar.ts_event);
-        }
+        self.take_prices(instrument, bar, (bar.open, bar.open));
         let start = self.start_of(bar);
         let opens_with_auction = start >= self.markets[usize::from(instrument.0)].auction_from;
         self.pass_auction(instrument, bar.last_nanosecond());
         let market = &self.markets[usize::from(instrument.0)];
         if market.book.is_empty() {
-            return;
+            return self.take_prices(instrument, bar, (bar.low, bar.high));
         }
+        let fills_before = self.trade_numbers;
         let mut budget =
             ParticipationBudget::new(self.model.budget(bar.volume, market.instrument.lot));
         let span = Span { bar: Bar { instrument, ..*bar }, start };
@@ -88,6 +87,8 @@ impl Exchange {
         } else {
             self.bar_takers(span, &mut budget);
         }
+        // Whoever fills at the open needs no cash for prices that come after it.
+        self.take_prices(instrument, bar, (bar.low, bar.high));
         self.markets[usize::from(instrument.0)].last_price = Some(bar.close);
         self.bar_stops(span, OrderSide::Buy, &mut budget);
         self.bar_stops(span, OrderSide::Sell, &mut budget);
@@ -96,6 +97,20 @@ impl Exchange {
         if bar.granularity == BarGranularity::Day {
             let auction = span.auction(bar.close, bar.ts_event, has_queue);
             self.match_auction(auction, &mut budget, |order| span.takes_part(order));
+        }
+        if self.trade_numbers != fills_before {
+            // Whatever of it they filled at, a bar off the grid is none of the tick table's market.
+            let market = &mut self.markets[usize::from(instrument.0)];
+            for price in [bar.open, bar.high, bar.low, bar.close] {
+                market.off_grid.note(price, market.instrument.ticks);
+            }
+        }
+    }
+
+    /// Prices of a bar, the lowest and the highest, have traded: outside of the day's range they make it wider.
+    fn take_prices(&mut self, instrument: InstrumentIx, bar: &Bar, (low, high): (Price, Price)) {
+        if self.markets[usize::from(instrument.0)].range.is_left_by(low, high) {
+            self.leave_range(instrument, (bar.open, low, high), bar.ts_event);
         }
     }
 
@@ -202,11 +217,6 @@ impl Exchange {
         limit: Price,
         budget: &mut ParticipationBudget,
     ) {
-        if !budget.is_used_up() {
-            let best = span.best(self.orders[number].record.request.side);
-            let market = self.market_mut(number);
-            market.off_grid.note(best, market.instrument.ticks);
-        }
         self.fill_in_bar(number, span, FillPrices { last: limit, market: limit }, budget);
     }
 

@@ -10,6 +10,7 @@ use domain::{
 };
 
 use crate::order::{Order, OrderIx, Standing};
+use crate::round_trips::is_round_trip;
 use crate::store::{IdState, origin_of};
 use crate::{Exchange, Scheduled, checks, numbered};
 
@@ -29,6 +30,8 @@ pub struct Warning {
 const REJECTED_ORDER_BYTES: u64 = 1_200;
 /// Files of a run that have an order's texts as JSON or CSV spell them, besides the page.
 const TEXT_COPIES: u64 = 3;
+/// Orders which a command to cancel all cannot cancel that it names in warnings; more are only counted.
+const UNCANCELLED_NAMED_MAX: usize = 16;
 
 /// What a rejected order's text leaves in a run's folder.
 fn text_bytes(text: &str) -> u64 {
@@ -82,7 +85,6 @@ impl Exchange {
         let mut refused = self.venue_rejection_of(number).err();
         if refused.is_none() {
             refused = self.round_trip_rejection_of(number).err();
-            self.round_trips_rejected += u64::from(refused.is_some());
         }
         // A person is told before anything counts as sent (specification 4, P72).
         if refused.is_none() || origin == Origin::Strategy {
@@ -134,7 +136,8 @@ impl Exchange {
         });
     }
 
-    /// Cancels the open orders of an origin, in the order of their sending.
+    /// Cancels the open orders of an origin, in the order of their sending: all that can be cancelled. Those whose
+    /// cancel is on its way are left alone; the others that cannot be are told.
     fn cancel_all(
         &mut self,
         now: TsNanos,
@@ -145,12 +148,28 @@ impl Exchange {
         let wanted = |number: &OrderIx| {
             let record = &self.orders[*number].record;
             record.origin == origin
+                && record.status != OrderStatus::PendingCancel
                 && instrument.is_none_or(|only| record.request.instrument == only)
                 && side.is_none_or(|only| record.request.side == only)
         };
         let all: Vec<OrderIx> = self.open.iter().copied().filter(wanted).collect();
+        let mut uncancelled = 0;
+        let mut first_unnamed = None;
         for number in all {
+            let status = self.orders[number].record.status;
+            if status.transition(OrderTrigger::SendCancel).is_err() {
+                uncancelled += 1;
+                if uncancelled > UNCANCELLED_NAMED_MAX {
+                    first_unnamed.get_or_insert(number);
+                    continue;
+                }
+            }
             self.cancel_order(now, number);
+        }
+        if let Some(number) = first_unnamed {
+            let id = self.orders[number].record.request.client_order_id.clone();
+            let more = uncancelled - UNCANCELLED_NAMED_MAX;
+            self.warn(origin, &id, format!("cancel of {more} more orders came to nothing"));
         }
     }
 
@@ -291,6 +310,7 @@ impl Exchange {
 
     /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
+        self.round_trips_rejected += u64::from(is_round_trip(&rejection));
         self.count_rejected(number, text_bytes(&rejection.text));
         let record = &self.orders[number].record;
         if record.origin == Origin::Client && record.venue_order_id.is_none() {

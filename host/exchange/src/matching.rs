@@ -24,7 +24,7 @@ pub(crate) struct FillPrices {
     pub(crate) market: Price,
 }
 
-/// Whether fills were of market prices that are off the grid of the instrument's tick table.
+/// Whether fills were of market prices, or on bars of prices, that are off the grid of the instrument's tick table.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OffGrid {
     /// The table of the first such fill's day.
@@ -32,8 +32,8 @@ pub(crate) struct OffGrid {
 }
 
 impl OffGrid {
-    pub(crate) fn note(&mut self, market_price: Price, ticks: TickTable) {
-        if self.ticks.is_none() && !ticks.is_aligned(market_price) {
+    pub(crate) fn note(&mut self, price: Price, ticks: TickTable) {
+        if self.ticks.is_none() && !ticks.is_aligned(price) {
             self.ticks = Some(ticks);
         }
     }
@@ -271,7 +271,9 @@ impl Exchange {
         let done = order.record.leaves().is_zero();
         self.note_round_trip(number, price, quantity, fee);
         let market = self.market_mut(number);
-        market.off_grid.note(prices.market, market.instrument.ticks);
+        for price in [prices.market, price] {
+            market.off_grid.note(price, market.instrument.ticks);
+        }
         self.account.book(instrument, side, price, quantity, fee);
         self.our_volume += quantity;
         self.release_filled(number, quantity);

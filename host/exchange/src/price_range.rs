@@ -155,8 +155,8 @@ impl Exchange {
     }
 
     /// Trades outside the range, or outside of what open orders have cash for: the range becomes
-    /// wider and the cash of the instrument's open orders is checked again. `open` is the first price
-    /// of them, `low` and `high` are the lowest and the highest.
+    /// wider and the cash of the instrument's open orders is checked again. `open` is the first price of the row
+    /// that shows them, `low` and `high` are the lowest and the highest of them.
     pub(crate) fn leave_range(
         &mut self,
         instrument: InstrumentIx,
@@ -205,7 +205,6 @@ impl Exchange {
             return false;
         }
         if let Err(rejection) = self.round_trip_rejection_again(number) {
-            self.round_trips_rejected += 1;
             self.reject(number, now, rejection);
             return false;
         }

@@ -1,12 +1,22 @@
 //! Same-day round trips on a cash account (F11): the same money does not go in and out of the same
 //! issue within a day, as Tokyo brokers hold it (sa-kin-kessai).
 
-use domain::{Money, OrderRequest, OrderSide, Price, Quantity, ReasonCode, TimeInForce, TsNanos};
+use domain::{
+    Money, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection, TimeInForce, TsNanos,
+};
 
 use crate::Exchange;
 use crate::model::SameDayRoundTrips;
 use crate::order::OrderIx;
 use crate::rejection::{Check, reject};
+
+/// What the text of a rejection by F11 begins with.
+const TAG: &str = "SAKIN_KESSAI: ";
+
+/// Whether an order was rejected by F11.
+pub(crate) fn is_round_trip(rejection: &Rejection) -> bool {
+    rejection.text.starts_with(TAG)
+}
 
 /// The money of an order.
 #[derive(Debug, Clone, Copy)]
@@ -157,14 +167,14 @@ impl Exchange {
         let held = self.account.held(request.instrument);
         let text = match request.side {
             OrderSide::Buy if money.left < trips.from_bought => format!(
-                "SAKIN_KESSAI: the order needs up to {} yen, and {} yen can pay for this issue today, \
+                "{TAG}the order needs up to {} yen, and {} yen can pay for this issue today, \
                  because {} yen are from today's sale of its shares that were bought today",
                 money.needed,
                 (money.left + money.needed - trips.from_bought).max(Money::ZERO),
                 trips.from_bought.min(money.left + money.needed)
             ),
             OrderSide::Sell if selling.shares().cast_signed() > held - trips.tied => format!(
-                "SAKIN_KESSAI: {} of {held} shares were bought with the money of today's sale of \
+                "{TAG}{} of {held} shares were bought with the money of today's sale of \
                  the same issue and cannot be sold before tomorrow",
                 trips.tied
             ),

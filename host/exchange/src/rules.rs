@@ -23,7 +23,7 @@ pub const RULES: [(&str, &str); 18] = [
         "A market order fills from the first such trade on, at the trade's price plus the slippage \
          (minus for a sell), in steps of the tick table and never outside the day's price limits or \
          better than the trade; in an auction at the auction's price. Fills of market prices that the \
-         tick table does not have are told with the results (TICKS).",
+         tick table does not have, or on a bar with such a price, are told with the results (TICKS).",
     ),
     (
         "F3",
@@ -112,7 +112,8 @@ pub const RULES: [(&str, &str); 18] = [
          time and stay inside the bar's traded range, but for resting orders whose limit the bar \
          opens beyond (F4); our orders share the participation of its volume. In this order: the \
          auction at the open, where the bar is the first of a session or begins with its close \
-         (F6-AUCTION), else orders that take liquidity at the open plus slippage; stops at the worse \
+         (F6-AUCTION), else orders that take liquidity at the open plus slippage; then the bar's \
+         other prices have traded and widen the day's range (F7); stops at the worse \
          of trigger and open plus slippage; resting orders at their price; on a day's bar the \
          closing auction at the close.",
     ),

@@ -328,9 +328,38 @@ impl DataRequest {
 }
 
 /// What notes say of files that no run reads.
-pub(crate) const NOT_READ: &str = "not read, because a file of its whole month is there";
+const NOT_READ: &str = "not read, because a file of its whole month is there: ";
+/// What stands between the first of several and their number.
+const AND: &str = " and ";
+/// What stands after that number.
+const MORE: &str = " more";
 
-/// Where business days come from.
+/// Whether a note is what [`DataRequest::doubts`] says of the vendor's files that no run reads: names of theirs,
+/// and nothing else.
+pub(crate) fn is_of_files_not_read(note: &str) -> bool {
+    let Some(told) = note.strip_prefix(NOT_READ) else { return false };
+    let (name, more) = match told.split_once(AND) {
+        None => (told, 0),
+        Some((name, more)) => {
+            let more = more.strip_suffix(MORE).and_then(|more| more.parse::<usize>().ok());
+            let Some(more) = more.filter(|more| *more > 0) else { return false };
+            (name, more)
+        }
+    };
+    let is_name = TradeFile::from_path(name).is_ok_and(|file| is_day(file.period))
+        || BarFile::from_path(name).is_ok_and(|file| is_day(file.period));
+    // A name has no folder, and a number is written in one way.
+    is_name && !name.contains(['/', '\\']) && note == not_read_words(name, more)
+}
+
+const fn is_day(period: Period) -> bool {
+    matches!(period, Period::Day(_))
+}
+
+fn not_read_words(name: &str, more: usize) -> String {
+    format!("{NOT_READ}{name}{}", more_words(more))
+}
+
 impl DataRequest {
     /// What of the folder was not read, and what of it should not exist.
     fn doubts(&self, data: &DataSet) -> Result<Vec<String>, RequestError> {
@@ -340,8 +369,7 @@ impl DataRequest {
         let closed: Vec<String> = closed.map(ToString::to_string).collect();
         let mut notes = Vec::new();
         if let [one, ..] = &left_out[..] {
-            let more = more_words(left_out.len() - 1);
-            notes.push(format!("{NOT_READ}: {one}{more}"));
+            notes.push(not_read_words(one, left_out.len() - 1));
         }
         if let [one, ..] = &closed[..] {
             let more = more_words(closed.len() - 1);
@@ -361,9 +389,10 @@ impl DataRequest {
 }
 
 fn more_words(count: usize) -> String {
-    if count == 0 { String::new() } else { format!(" and {count} more") }
+    if count == 0 { String::new() } else { format!("{AND}{count}{MORE}") }
 }
 
+/// Where business days come from.
 fn calendar_words(calendar: &ExchangeCalendar, (first, last): DateRange) -> String {
     const BY_LAW: &str = "Japan's public holidays by law";
     match calendar.listed_range() {

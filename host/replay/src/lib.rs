@@ -32,5 +32,5 @@ pub use manifest::{json_values, limit_values, manifest};
 pub use observer::RunObserver;
 pub use options::{OptionsError, ReplayOptions, UnitChange, check_instruments};
 pub use request::RunRequest;
-pub use run::{ReplayError, replay};
+pub use run::{ReplayError, WorthError, replay};
 pub use series::{BarSeries, MarketDay, MarketSeries, TradeSeries, TradingDay};

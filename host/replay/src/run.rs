@@ -7,6 +7,7 @@
 
 mod day;
 mod ex_rights;
+mod worth;
 mod written;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ use results::recorder::{DaySlice, Recorder, RowTimes};
 use results::rows::{BuyingPowerRow, ClientCommand};
 use results::sink::{LiveRecords, Record, RunSink};
 use results::{RunStatus, RunTotals};
+use worth::Worth;
+pub use worth::WorthError;
 use written::Written;
 
 /// Rounds of events and commands at one instant; a strategy that answers every rejection with a new
@@ -56,6 +59,9 @@ pub enum ReplayError {
     /// The results cannot be kept. The run was stopped.
     #[error("the results cannot be kept: {0}")]
     Results(#[from] io::Error),
+    /// The data make the account worth more than is counted. The run was stopped, and there is no result of it.
+    #[error(transparent)]
+    Worth(#[from] Box<WorthError>),
 }
 
 /// Whether a run goes on.
@@ -74,8 +80,9 @@ enum Control {
 /// at the end of the last day ends nothing: such a run is complete.
 ///
 /// # Errors
-/// [`ReplayError::Options`] when an option makes no sense, and nothing was run; or
-/// [`ReplayError::Results`] when the sink fails, and the run was stopped.
+/// [`ReplayError::Options`] when an option makes no sense, and nothing was run;
+/// [`ReplayError::Results`] when the sink fails, and the run was stopped; or [`ReplayError::Worth`] when prices or
+/// splits of the data make the account worth more than is counted.
 ///
 /// # Panics
 /// When a day has more instruments than the options.
@@ -125,8 +132,13 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         split_prices: [None; INSTRUMENTS_MAX],
         listed: &options.instruments,
         parameters: BTreeMap::new(),
+        worth: Worth::default(),
     };
-    let status = match run.all(days, options) {
+    let ended = run.all(days, options);
+    if let Some(error) = run.worth.take_error() {
+        return Err(error.into());
+    }
+    let status = match ended {
         Ok(Control::Continue) => RunStatus::Completed,
         Ok(Control::Stop) => RunStatus::Interrupted,
         Err(fault) => RunStatus::Failed(fault),
@@ -191,6 +203,8 @@ struct Run<'s> {
     listed: &'s [Instrument],
     /// What the strategy reported of its parameters: values as JSON by their names.
     parameters: BTreeMap<String, String>,
+    /// What the account may be worth on the present day.
+    worth: Worth,
 }
 
 /// The last close of each instrument before the first day.
@@ -222,8 +236,12 @@ impl Run<'_> {
             if let Some(end_before) = std::mem::replace(&mut end_before, end) {
                 self.end_day(end_before)?;
             }
-            self.begin_day(hours, options)?;
+            self.begin_day(&day, hours, options)?;
             let (seen, ended) = self.day(&day);
+            if self.worth.is_beyond() {
+                // What the day would be valued at cannot be counted.
+                return ended;
+            }
             // Noted also when the strategy failed in the middle of the day.
             self.note_day(&day, seen);
             self.had_longer_hours |=
@@ -257,10 +275,13 @@ impl Run<'_> {
 
     fn begin_day(
         &mut self,
+        day: &MarketDay<'_>,
         hours: TradingHours,
         options: &ReplayOptions,
     ) -> Result<(), Box<Fault>> {
         let account_events = self.take_ex_rights(hours)?;
+        self.worth.begin_day(day);
+        self.check_worth(hours.date)?;
         self.written.begin_day();
         let units_changed = self.take_unit_changes(hours)?;
         for index in 0..self.instruments {
@@ -398,6 +419,9 @@ impl Run<'_> {
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
             self.check_orders().map_err(|kind| self.fault("submit", kind))?;
             self.note_events();
+            if !self.events.is_empty() {
+                self.check_worth(self.now.jst_date())?;
+            }
             self.check_folder()?;
             if self.exchange.done() >= DONE_ORDERS_MAX {
                 self.exchange.take_done(|order| self.recorder.order(order));
@@ -460,9 +484,15 @@ impl Run<'_> {
         self.exchange.swap_events(&mut self.events);
         let mut filled = false;
         for event in &self.events {
+            if let OrderEventKind::Filled(fill) = &event.kind {
+                if !self.worth.fill(fill) {
+                    // The run ends, and there is no result.
+                    return;
+                }
+                filled = true;
+            }
             self.written.order_event(event);
             self.recorder.order_event(event);
-            filled |= matches!(event.kind, OrderEventKind::Filled(_));
         }
         if filled && self.live.buying_power {
             self.report_buying_power();

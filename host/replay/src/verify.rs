@@ -25,7 +25,7 @@ use serde_json::Value;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::data_set::{DataRequest, DataSet, Granularity, NOT_READ, settings};
+use crate::data_set::{DataRequest, DataSet, Granularity, is_of_files_not_read, settings};
 use crate::driver::Scripted;
 use crate::error::RequestError;
 use crate::instruments::InstrumentChoices;
@@ -532,6 +532,13 @@ fn reworded(was: &str, manifest: &Value) -> Vec<Difference> {
     (was != is).then(difference).into_iter().collect()
 }
 
+/// Notes without the one of files that no run reads. The program writes at most one.
+fn notes_of_run(notes: &[Value]) -> impl Iterator<Item = &Value> {
+    let is_not_read = |note: &Value| note.as_str().is_some_and(is_of_files_not_read);
+    let not_read = notes.iter().position(is_not_read);
+    notes.iter().enumerate().filter(move |(at, _)| Some(*at) != not_read).map(|(_, note)| note)
+}
+
 /// The fields of two manifests that differ.
 fn differences(was: &Value, is: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -546,9 +553,7 @@ fn differences(was: &Value, is: &Value) -> Vec<Difference> {
             (Some(_), Some(_)) if NOT_COMPARED.contains(&name.as_str()) => true,
             // What no run reads changes none.
             (Some(Value::Array(was)), Some(Value::Array(is))) if name == "notes" => {
-                let of_run =
-                    |note: &&Value| !note.as_str().is_some_and(|note| note.starts_with(NOT_READ));
-                was.iter().filter(of_run).eq(is.iter().filter(of_run))
+                notes_of_run(was).eq(notes_of_run(is))
             }
             _ => was == is,
         };

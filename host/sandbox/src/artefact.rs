@@ -1,15 +1,17 @@
-//! A component's file, before it is compiled: read, made a component, identified, its imports checked.
+//! A component's file, before it is compiled: read, counted, made a component, identified, its imports checked.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use domain::fault::FaultKind;
 use sha2::{Digest, Sha256};
 use wasmparser::{Parser, Payload};
 
 use crate::contract::{self, Belonging, Contract};
 use crate::error::SandboxError;
+use crate::extent::{self, TooMuch};
 use crate::version::full_name;
 
 /// What every WebAssembly file begins with.
@@ -31,7 +33,7 @@ impl Artefact {
     /// inside.
     ///
     /// # Errors
-    /// When it cannot be read, is too large, is no WebAssembly or imports something foreign.
+    /// When it cannot be read, is too large, is no WebAssembly, has too many parts or imports something foreign.
     pub fn read(path: &Path, bytes_max: u64) -> Result<Self, SandboxError> {
         Self::read_as(&contract::STRATEGY, path, bytes_max)
     }
@@ -39,7 +41,7 @@ impl Artefact {
     /// The same, from bytes in memory.
     ///
     /// # Errors
-    /// When they are no WebAssembly or import something foreign.
+    /// When they are no WebAssembly, have too many parts or import something foreign.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, SandboxError> {
         Self::from_bytes_as(&contract::STRATEGY, name, bytes)
     }
@@ -80,10 +82,21 @@ impl Artefact {
             });
         }
         let sha256 = sha256(&bytes);
+        let check_extent = |bytes: &[u8]| match extent::too_much(bytes) {
+            Ok(None) => Ok(()),
+            Ok(Some(TooMuch { what, used, allowed })) => {
+                Err(contract.fault(name, &sha256, FaultKind::Limit { what, used, allowed }))
+            }
+            Err(error) => Err(not_wasm(name, &error)),
+        };
+        // Before anything else: whatever reads all of it takes a thousand times its bytes.
+        check_extent(&bytes)?;
         let component = if Parser::is_component(&bytes) {
             bytes
         } else {
-            componentize(contract, name, &bytes)?
+            let component = componentize(contract, name, &bytes)?;
+            check_extent(&component)?;
+            component
         };
         let names = top_level_names(name, &component)?;
         let version = contract_version(contract, name, &names)?;
@@ -142,8 +155,6 @@ pub fn sha256(bytes: &[u8]) -> String {
 }
 
 fn componentize(contract: &Contract, name: &str, module: &[u8]) -> Result<Vec<u8>, SandboxError> {
-    let not_a_component =
-        |reason: String| SandboxError::NotAComponent { name: name.to_owned(), reason };
     let mut described = false;
     for payload in Parser::new(0).parse_all(module) {
         match payload.map_err(|error| not_wasm(name, &error))? {
@@ -167,13 +178,16 @@ fn componentize(contract: &Contract, name: &str, module: &[u8]) -> Result<Vec<u8
         }
     }
     if !described {
-        return Err(not_a_component("it has no `component-type` section".to_owned()));
+        return Err(SandboxError::NotAComponent { name: name.to_owned() });
     }
     wit_component::ComponentEncoder::default()
         .validate(true)
         .module(module)
         .and_then(|mut encoder| encoder.encode())
-        .map_err(|error| not_a_component(format!("{error:#}")))
+        .map_err(|error| SandboxError::NotEncoded {
+            name: name.to_owned(),
+            reason: format!("{error:#}"),
+        })
 }
 
 fn not_wasm(name: &str, error: &dyn std::fmt::Display) -> SandboxError {
@@ -306,6 +320,22 @@ mod tests {
             message("(module)")
                 .starts_with("guest is a core module that does not say which contract it follows")
         );
+    }
+
+    #[test]
+    fn a_core_module_that_cannot_be_made_a_component_is_refused_with_the_reason() {
+        // It says something of its contract, but nothing that can be read.
+        let described = message(r#"(module (@custom "component-type:guest" "none"))"#);
+        let begin = "guest is a core module that cannot be made a component: ";
+        assert!(described.starts_with(begin), "{described}");
+        assert!(!described.contains("does not say"), "{described}");
+    }
+
+    #[test]
+    fn too_many_parts_are_told_before_all_else() {
+        let many = format!("(module {})", "(type (func))".repeat(65_537));
+        let told = message(&many);
+        assert!(told.contains("types, imports, exports and the like; 65536 are allowed"), "{told}");
     }
 
     #[test]

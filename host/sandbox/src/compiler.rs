@@ -2,7 +2,8 @@
 //! than somebody wants it.
 //!
 //! A compiler cannot be interrupted. One that takes too long is left alone and ends with the process;
-//! what it can still take is bounded by how much there is to the component and by the cost of its functions.
+//! what it can still take is bounded by how much there is to the component ([`Artefact`] counts that before
+//! anything else) and by the cost of its functions.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +22,6 @@ use crate::complexity::{self, Allowed, Costly};
 use crate::config::Limits;
 use crate::contract::Contract;
 use crate::error::SandboxError;
-use crate::extent::{self, TooMuch};
 use crate::program;
 
 /// What a fault names as the call that failed.
@@ -49,7 +49,10 @@ impl Compiler {
     pub(crate) fn run(self, stopped: &dyn Fn() -> bool) -> Result<Code, SandboxError> {
         let allowed_ms = self.limits.compile_ms;
         let (contract, artefact) = (self.contract, Arc::clone(&self.artefact));
-        let too_long = || contract.fault(&artefact, FaultKind::CompileTime { allowed_ms });
+        let too_long = || {
+            let kind = FaultKind::CompileTime { allowed_ms };
+            contract.fault(artefact.name(), artefact.sha256(), kind)
+        };
         let allowed = Duration::from_millis(allowed_ms);
         let watch = Stopwatch::start();
         let (sender, receiver) = sync_channel(1);
@@ -80,21 +83,9 @@ impl Compiler {
 
     fn compiled(&self) -> Result<Code, SandboxError> {
         check(self.contract, &self.artefact)?;
-        self.check_extent()?;
         self.check_cost(Allowed::of(&self.limits))?;
         code(&self.engine, self.artefact.component(), self.program.as_ref())
             .map_err(|error| not_compiled(&self.artefact, format!("{error:#}")))
-    }
-
-    fn check_extent(&self) -> Result<(), SandboxError> {
-        match extent::too_much(self.artefact.component()) {
-            Ok(None) => Ok(()),
-            Ok(Some(TooMuch { what, used, allowed })) => {
-                let kind = FaultKind::Limit { what, used, allowed };
-                Err(self.contract.fault(&self.artefact, kind))
-            }
-            Err(error) => Err(not_compiled(&self.artefact, error.to_string())),
-        }
     }
 
     /// Holds what its functions cost against limits.
@@ -112,7 +103,8 @@ impl Compiler {
             }
             Err(error) => return Err(not_compiled(&self.artefact, error.to_string())),
         };
-        Err(self.contract.fault(&self.artefact, kind))
+        let (name, sha256) = (self.artefact.name(), self.artefact.sha256());
+        Err(self.contract.fault(name, sha256, kind))
     }
 }
 
@@ -145,12 +137,9 @@ pub(crate) fn not_compiled(artefact: &Artefact, reason: String) -> SandboxError 
 }
 
 impl Contract {
-    /// What a component of this contract did wrong while it was compiled.
-    fn fault(&self, artefact: &Artefact, kind: FaultKind) -> SandboxError {
-        let identity = Identity {
-            component: artefact.name().to_owned(),
-            sha256: artefact.sha256().to_owned(),
-        };
+    /// What a component of this contract did wrong while it was compiled, or before.
+    pub(crate) fn fault(&self, name: &str, sha256: &str, kind: FaultKind) -> SandboxError {
+        let identity = Identity { component: name.to_owned(), sha256: sha256.to_owned() };
         (self.fault_of)(identity, COMPILE, kind)
     }
 }

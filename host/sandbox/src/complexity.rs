@@ -25,6 +25,14 @@ const UNITS_PER_INSTRUCTION: u64 = 4;
 /// stay in memory together, so that they count as one function.
 const UNITS_PER_CONSTANT: u64 = 2;
 
+/// Units of each way out of a `br_table`: of 20,000 ways into 20 blocks a compiler makes code for a second, and for
+/// a minute of six times as many.
+const UNITS_PER_TARGET: u64 = 40;
+
+/// Units of a calculation with a constant that goes on with the result of such a calculation, besides its
+/// instructions: compilers put the two constants together, and keep both ways to calculate it, 8 to 11 KB.
+const UNITS_PER_FOLDING: u64 = 10;
+
 /// What an instruction costs besides [`UNITS_PER_INSTRUCTION`], measured: some become loops, checks and calls of the
 /// engine of up to 95 KB.
 const fn further_units(operator: &Operator<'_>) -> u64 {
@@ -85,7 +93,8 @@ const UNITS_PER_LOOP_VALUE: u64 = 8;
 
 /// What compiling a component may cost, in units. An instruction is four units; a unit is a value that a call takes or
 /// gives, or a value that is merged where control flow meets, at loops eight times; 32 values alive there are
-/// one more, and as many blocks around them. Some instructions cost more; so do the constants of a component.
+/// one more, and as many blocks around them. Some instructions cost more, and each way out of a `br_table`; so do the
+/// constants of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Of one function.
@@ -254,7 +263,98 @@ struct Count {
     validator: FuncValidator<ValidatorResources>,
     /// The blocks around the present instruction, outermost first.
     frames: Vec<Frame>,
+    /// Operands of which something is known, by their place on the stack, lowest first.
+    known: Vec<(u32, Known)>,
+    /// Locals that were given a constant somewhere.
+    constants: HashSet<u32>,
     cost: u64,
+}
+
+/// What a compiler may know of an operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// That it is a constant.
+    Constant,
+    /// That it was calculated from something and a constant.
+    Calculated,
+}
+
+/// What an instruction makes of what is known.
+enum Effect {
+    /// It gives what may be a constant.
+    Constant,
+    /// It gives one operand for one, a constant for a constant.
+    OfOne,
+    /// It gives one operand for two, which may be calculated from the same two in another way.
+    OfTwo,
+    /// It leaves all operands as they are.
+    None,
+    /// Nothing is known of what it gives.
+    Other,
+}
+
+const fn effect(operator: &Operator<'_>) -> Effect {
+    match operator {
+        Operator::I32Const { .. }
+        | Operator::I64Const { .. }
+        | Operator::F32Const { .. }
+        | Operator::F64Const { .. }
+        | Operator::GlobalGet { .. }
+        | Operator::MemorySize { .. }
+        | Operator::TableSize { .. } => Effect::Constant,
+        Operator::I32Eqz
+        | Operator::I64Eqz
+        | Operator::I32Clz
+        | Operator::I32Ctz
+        | Operator::I32Popcnt
+        | Operator::I64Clz
+        | Operator::I64Ctz
+        | Operator::I64Popcnt
+        | Operator::I32WrapI64
+        | Operator::I64ExtendI32S
+        | Operator::I64ExtendI32U
+        | Operator::I32Extend8S
+        | Operator::I32Extend16S
+        | Operator::I64Extend8S
+        | Operator::I64Extend16S
+        | Operator::I64Extend32S
+        | Operator::I32ReinterpretF32
+        | Operator::I64ReinterpretF64
+        | Operator::F32ReinterpretI32
+        | Operator::F64ReinterpretI64 => Effect::OfOne,
+        Operator::I32Add
+        | Operator::I32Sub
+        | Operator::I32Mul
+        | Operator::I32DivS
+        | Operator::I32DivU
+        | Operator::I32RemS
+        | Operator::I32RemU
+        | Operator::I32And
+        | Operator::I32Or
+        | Operator::I32Xor
+        | Operator::I32Shl
+        | Operator::I32ShrS
+        | Operator::I32ShrU
+        | Operator::I32Rotl
+        | Operator::I32Rotr
+        | Operator::I64Add
+        | Operator::I64Sub
+        | Operator::I64Mul
+        | Operator::I64DivS
+        | Operator::I64DivU
+        | Operator::I64RemS
+        | Operator::I64RemU
+        | Operator::I64And
+        | Operator::I64Or
+        | Operator::I64Xor
+        | Operator::I64Shl
+        | Operator::I64ShrS
+        | Operator::I64ShrU
+        | Operator::I64Rotl
+        | Operator::I64Rotr => Effect::OfTwo,
+        Operator::Nop | Operator::LocalTee { .. } => Effect::None,
+        _ => Effect::Other,
+    }
 }
 
 /// A block, loop or condition.
@@ -273,7 +373,13 @@ struct Frame {
 impl Count {
     /// A function that gives so many values.
     fn new(validator: FuncValidator<ValidatorResources>, gives: u64) -> Self {
-        Self { validator, frames: vec![Frame { label: gives, ..Frame::default() }], cost: 0 }
+        Self {
+            validator,
+            frames: vec![Frame { label: gives, ..Frame::default() }],
+            known: Vec::new(),
+            constants: HashSet::new(),
+            cost: 0,
+        }
     }
 
     /// Reads the function, but not on after it has cost more than `allowed`.
@@ -294,6 +400,7 @@ impl Count {
 
     fn take(&mut self, operator: &Operator<'_>) {
         self.cost += UNITS_PER_INSTRUCTION + further_units(operator);
+        self.follow(operator);
         match operator {
             Operator::LocalGet { local_index }
             | Operator::LocalSet { local_index }
@@ -313,8 +420,10 @@ impl Count {
             | Operator::BrOnNull { relative_depth }
             | Operator::BrOnNonNull { relative_depth } => self.edge(*relative_depth),
             Operator::BrTable { targets } => {
-                let all = targets.targets().flatten().chain([targets.default()]);
-                all.for_each(|depth| self.edge(depth));
+                for depth in targets.targets().flatten().chain([targets.default()]) {
+                    self.cost += UNITS_PER_TARGET;
+                    self.edge(depth);
+                }
             }
             Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. } => {
                 let (takes, gives) = operator.operator_arity(&self.validator).unwrap_or_default();
@@ -322,6 +431,73 @@ impl Count {
             }
             _ => {}
         }
+    }
+
+    /// Follows the constants: what is put together from them costs more.
+    fn follow(&mut self, operator: &Operator<'_>) {
+        let height = self.validator.operand_stack_height();
+        self.forget_from(height);
+        match (effect(operator), operator) {
+            (Effect::Constant, _) => self.known.push((height, Known::Constant)),
+            (_, Operator::LocalGet { local_index }) => {
+                if self.constants.contains(local_index) {
+                    self.known.push((height, Known::Constant));
+                }
+            }
+            (_, Operator::LocalSet { local_index } | Operator::LocalTee { local_index }) => {
+                let top = height.checked_sub(1).map(|place| (place, Known::Constant));
+                if top.is_some() && self.known.last().copied() == top {
+                    self.constants.insert(*local_index);
+                }
+            }
+            (Effect::OfOne, _) => {
+                let place = height.saturating_sub(1);
+                if self.taken_from(place) == Some(Known::Constant) {
+                    self.known.push((place, Known::Constant));
+                }
+            }
+            (Effect::OfTwo, _) => {
+                // Where nothing is reached any more there may be no operands.
+                let Some(place) = height.checked_sub(2) else {
+                    self.known.clear();
+                    return;
+                };
+                let (second, first) = (self.taken_from(place + 1), self.taken_from(place));
+                let gives = match (first, second) {
+                    (Some(Known::Constant), Some(Known::Constant)) => Known::Constant,
+                    (Some(Known::Constant), None) | (None, Some(Known::Constant)) => {
+                        Known::Calculated
+                    }
+                    (Some(Known::Constant), Some(Known::Calculated))
+                    | (Some(Known::Calculated), Some(Known::Constant)) => {
+                        self.cost += UNITS_PER_FOLDING;
+                        Known::Calculated
+                    }
+                    (None | Some(Known::Calculated), None | Some(Known::Calculated)) => return,
+                };
+                self.known.push((place, gives));
+            }
+            (Effect::None, _) => {}
+            (Effect::Other, _) if self.known.is_empty() => {}
+            (Effect::Other, _) => {
+                let takes =
+                    operator.operator_arity(&self.validator).map_or(height, |(takes, _)| takes);
+                self.forget_from(height.saturating_sub(takes));
+            }
+        }
+    }
+
+    /// Nothing is known any more of the operands from this place on.
+    fn forget_from(&mut self, place: u32) {
+        while self.known.last().is_some_and(|&(known, _)| known >= place) {
+            self.known.pop();
+        }
+    }
+
+    /// What is known of the uppermost operand, which is taken from this place.
+    fn taken_from(&mut self, place: u32) -> Option<Known> {
+        let (_, known) = self.known.pop_if(|&mut (known, _)| known == place)?;
+        Some(known)
     }
 
     fn begin(&mut self, blockty: BlockType, is_loop: bool) {
@@ -415,12 +591,46 @@ mod tests {
         assert_eq!(costs(block), [6 * I + 2 * 2]);
         let table = "(module (func (param i32)
             (block local.get 0 br_table 0 0 0 0)))";
-        assert_eq!(costs(table), [5 * I + (4 + 1)]);
+        assert_eq!(costs(table), [5 * I + 4 * UNITS_PER_TARGET + (4 + 1)]);
         // Each loop has a way back and a way in, and all locals are merged there.
         let (depth, locals) = (20, 30);
         let instructions = I * (2 * depth + 4 * locals + 2 * depth + 1) as u64;
         let merged = 40 * depth as u64 + UNITS_PER_LOOP_VALUE * 2 * (depth * locals) as u64;
         assert_eq!(costs(&loops(depth, locals)), [instructions + merged]);
+    }
+
+    #[test]
+    fn constants_that_are_put_together_cost_more() {
+        let cost = |body: &str| {
+            let imported = r#"(import "a" "b" (global i64))"#;
+            let function = format!("(func (param i64) (local i64) {body} drop)");
+            costs(&format!("(module {imported} {function})"))[0]
+        };
+        let step = "i64.const 7 i64.xor ";
+        let first = cost(&format!("local.get 0 {step}"));
+        assert_eq!(first, 5 * I);
+        for (more, instructions, foldings) in [
+            (step, 2, 1),
+            ("i64.const 7 nop i64.add nop local.tee 0 i64.const 5 i64.mul ", 7, 2),
+            ("i32.const 7 i64.extend_i32_u i64.sub ", 3, 1),
+            ("f64.const 7 i64.reinterpret_f64 i64.or ", 3, 1),
+            ("global.get 0 i64.add ", 2, 1),
+            ("i64.const 3 local.set 1 local.get 1 i64.xor local.get 1 i64.and ", 6, 2),
+            // Constants of which one is made count as one.
+            ("i64.const 3 i64.const 4 i64.add i64.xor ", 4, 1),
+            ("local.get 0 i64.xor ", 2, 0),
+            ("drop local.get 0 i64.const 3 i64.xor ", 4, 0),
+            ("local.get 0 i64.mul i64.const 3 i64.xor ", 4, 0),
+        ] {
+            let all = cost(&format!("local.get 0 {step}{more}"));
+            assert_eq!(all - first, I * instructions + UNITS_PER_FOLDING * foldings, "{more}");
+        }
+        // The constants lie there before.
+        let before =
+            cost("i64.const 1 i64.const 2 i64.const 3 local.get 0 i64.xor i64.xor i64.xor");
+        assert_eq!(before, 9 * I + 2 * UNITS_PER_FOLDING);
+        // Behind a way out nothing is known of operands that there are not.
+        assert_eq!(cost("i64.const 1 unreachable i64.add i64.add"), 6 * I);
     }
 
     #[test]

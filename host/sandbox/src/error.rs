@@ -43,13 +43,20 @@ pub enum SandboxError {
     },
     /// A core module without the contract's description inside.
     #[error(
-        "{name} is a core module that does not say which contract it follows ({reason}); build it \
-         with the Kumiki SDK, or make it a component with `wasm-tools component new`"
+        "{name} is a core module that does not say which contract it follows (it has no \
+         `component-type` section); build it with the Kumiki SDK, or make it a component with \
+         `wasm-tools component new`"
     )]
     NotAComponent {
         /// Name of the component.
         name: String,
-        /// What is missing.
+    },
+    /// A core module that is not what its description of the contract says, or not valid.
+    #[error("{name} is a core module that cannot be made a component: {reason}")]
+    NotEncoded {
+        /// Name of the component.
+        name: String,
+        /// What is wrong with it.
         reason: String,
     },
     /// It wants something that such components do not get.

@@ -1,14 +1,18 @@
-//! How much there is to a component, counted before a compiler sees it.
+//! How much there is to a module or component, counted before anything else is done with it.
 //!
 //! What the engine keeps of each function, type or export is a thousand times what a file needs for it, and a
 //! component may make instances of components that make instances: a file of 10 KB can stand for millions.
 
 use domain::limits::{COMPONENT_INSTANCES_MAX, COMPONENT_ITEMS_MAX};
 use wasmparser::{
-    ComponentAlias, ComponentDefinedType, ComponentExternalKind, ComponentInstance,
-    ComponentOuterAliasKind, ComponentType, ComponentTypeDeclaration, CompositeInnerType, CoreType,
-    Instance, InstanceTypeDeclaration, Parser, Payload, RecGroup, Result, SubType,
+    BinaryReader, ComponentAlias, ComponentDefinedType, ComponentExternalKind, ComponentInstance,
+    ComponentOuterAliasKind, ComponentType, ComponentTypeDeclaration, CompositeInnerType, Imports,
+    Instance, ModuleTypeDeclaration, Parser, Payload, Result, SectionLimited, SubType,
 };
+
+/// Types of components and instances that are declared inside of each other: they are read by functions that call
+/// themselves.
+const TYPES_DEPTH_MAX: usize = 100;
 
 /// There is more of something than is allowed.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,20 +40,49 @@ impl Scope {
     }
 }
 
-/// What a component has more of than [`COMPONENT_ITEMS_MAX`] or [`COMPONENT_INSTANCES_MAX`].
+/// What a core module or component has more of than is allowed.
+///
+/// It is only read, type by type, and never held as a whole or validated.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(crate) fn too_much(component: &[u8]) -> Result<Option<TooMuch>> {
+pub(crate) fn too_much(bytes: &[u8]) -> Result<Option<TooMuch>> {
+    let (mut items, mut descriptions) = (0, Vec::new());
+    if let Some(found) = counted(bytes, &mut items, &mut descriptions)? {
+        return Ok(Some(found));
+    }
+    // What a core module says of its contract is a component of its own, and becomes types of the whole.
+    if !Parser::is_component(bytes) {
+        for description in descriptions {
+            // One that cannot be read is refused where it is needed.
+            if let Ok(Some(found)) = counted(description, &mut items, &mut Vec::new()) {
+                return Ok(Some(found));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Adds to `items` and `descriptions` what there is to a module or component; gives what is too much of it.
+fn counted<'a>(
+    bytes: &'a [u8],
+    items: &mut u64,
+    descriptions: &mut Vec<&'a [u8]>,
+) -> Result<Option<TooMuch>> {
     // None for a module, which makes no instances.
     let mut scopes = vec![Some(Scope::default())];
-    let (mut items, mut instances) = (0_u64, 0_u64);
-    for payload in Parser::new(0).parse_all(component) {
+    let mut instances = 0_u64;
+    for payload in Parser::new(0).parse_all(bytes) {
         let payload = payload?;
-        items += count(&payload)?;
+        if let Some(found) = count(bytes, &payload, items)? {
+            return Ok(Some(found));
+        }
         match payload {
             Payload::ModuleSection { .. } => scopes.push(None),
             Payload::ComponentSection { .. } => scopes.push(Some(Scope::default())),
+            Payload::CustomSection(custom) if custom.name().starts_with("component-type") => {
+                descriptions.push(custom.data());
+            }
             Payload::End(_) => {
                 if let Some(Some(ended)) = scopes.pop() {
                     instances = ended.instances;
@@ -60,10 +93,6 @@ pub(crate) fn too_much(component: &[u8]) -> Result<Option<TooMuch>> {
             }
             other => section(&mut scopes, other)?,
         }
-        if items > COMPONENT_ITEMS_MAX {
-            let what = "or more functions, types, imports, exports and the like";
-            return Ok(Some(TooMuch { what, used: items, allowed: COMPONENT_ITEMS_MAX }));
-        }
     }
     let what = "or more instances of modules and components";
     Ok((instances > COMPONENT_INSTANCES_MAX).then_some(TooMuch {
@@ -71,6 +100,16 @@ pub(crate) fn too_much(component: &[u8]) -> Result<Option<TooMuch>> {
         used: instances,
         allowed: COMPONENT_INSTANCES_MAX,
     }))
+}
+
+/// That there are more of them than is allowed, if so.
+fn too_many(items: u64) -> Option<TooMuch> {
+    let what = "or more functions, types, imports, exports and the like";
+    (items > COMPONENT_ITEMS_MAX).then_some(TooMuch {
+        what,
+        used: items,
+        allowed: COMPONENT_ITEMS_MAX,
+    })
 }
 
 /// What a section of a component makes or names.
@@ -138,17 +177,52 @@ fn section(scopes: &mut [Option<Scope>], payload: Payload<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How many things a section lists.
-fn count(payload: &Payload<'_>) -> Result<u64> {
+/// Adds what a section lists to `items`, until it is too much.
+fn count(bytes: &[u8], payload: &Payload<'_>, items: &mut u64) -> Result<Option<TooMuch>> {
     let count = match payload {
-        // One entry may be a group of many types.
-        Payload::TypeSection(groups) => {
-            return groups.clone().into_iter().map(|group| Ok(types_of(&group?))).sum();
+        // One entry may stand for many.
+        Payload::TypeSection(groups) => return types(bytes, groups, Part::Group, items),
+        Payload::CoreTypeSection(all) => return types(bytes, all, Part::CoreType, items),
+        Payload::ComponentTypeSection(all) => return types(bytes, all, Part::Type, items),
+        Payload::ImportSection(groups) => {
+            for group in groups.clone() {
+                *items += match group? {
+                    Imports::Single(..) => 1,
+                    Imports::Compact1 { items: named, .. } => 1 + u64::from(named.count()),
+                    Imports::Compact2 { names, .. } => 1 + u64::from(names.count()),
+                };
+                if *items > COMPONENT_ITEMS_MAX {
+                    break;
+                }
+            }
+            0
         }
-        Payload::ComponentTypeSection(types) => {
-            return types.clone().into_iter().map(|of| Ok(declared(&of?))).sum();
+        Payload::InstanceSection(made) => {
+            for one in made.clone() {
+                let inside = match one? {
+                    Instance::Instantiate { args, .. } => args.len(),
+                    Instance::FromExports(exports) => exports.len(),
+                };
+                *items += 1 + inside as u64;
+                if *items > COMPONENT_ITEMS_MAX {
+                    break;
+                }
+            }
+            0
         }
-        Payload::ImportSection(part) => part.count(),
+        Payload::ComponentInstanceSection(made) => {
+            for one in made.clone() {
+                let inside = match one? {
+                    ComponentInstance::Instantiate { args, .. } => args.len(),
+                    ComponentInstance::FromExports(exports) => exports.len(),
+                };
+                *items += 1 + inside as u64;
+                if *items > COMPONENT_ITEMS_MAX {
+                    break;
+                }
+            }
+            0
+        }
         Payload::FunctionSection(part) => part.count(),
         Payload::TableSection(part) => part.count(),
         Payload::MemorySection(part) => part.count(),
@@ -157,11 +231,6 @@ fn count(payload: &Payload<'_>) -> Result<u64> {
         Payload::ExportSection(part) => part.count(),
         Payload::ElementSection(part) => part.count(),
         Payload::DataSection(part) => part.count(),
-        Payload::InstanceSection(part) => part.count(),
-        Payload::CoreTypeSection(types) => {
-            return types.clone().into_iter().map(|of| Ok(core_type(&of?))).sum();
-        }
-        Payload::ComponentInstanceSection(part) => part.count(),
         Payload::ComponentAliasSection(part) => part.count(),
         Payload::ComponentCanonicalSection(part) => part.count(),
         Payload::ComponentImportSection(part) => part.count(),
@@ -169,26 +238,122 @@ fn count(payload: &Payload<'_>) -> Result<u64> {
         Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => 1,
         _ => 0,
     };
-    Ok(u64::from(count))
+    *items += u64::from(count);
+    Ok(too_many(*items))
 }
 
-/// A type with what it declares.
+/// What a section of types consists of.
+#[derive(Clone, Copy)]
+enum Part {
+    /// A type of a component.
+    Type,
+    /// What a type of a component or instance declares.
+    Declaration,
+    /// A core type.
+    CoreType,
+    /// What a type of a core module declares.
+    ModuleDeclaration,
+    /// A group of core types, or one alone.
+    Group,
+    /// A core type of a group.
+    SubType,
+}
+
+/// Adds the types of a section with all their parts to `items`, until it is too much. What is declared inside of
+/// another type is not read at once: as a whole it takes many times its bytes.
+fn types<T>(
+    bytes: &[u8],
+    section: &SectionLimited<'_, T>,
+    part: Part,
+    items: &mut u64,
+) -> Result<Option<TooMuch>> {
+    /// The bytes that such lists begin with.
+    const COMPONENT: u8 = 0x41;
+    const INSTANCE: u8 = 0x42;
+    const MODULE: u8 = 0x50;
+    const GROUP: u8 = 0x4e;
+    /// The bytes of what is declared.
+    const CORE_TYPE: u8 = 0x00;
+    const TYPE: u8 = 0x01;
+    /// What an alone core type may begin with.
+    const ALONE: u8 = 0x00;
+
+    let range = section.range();
+    let start = range.start;
+    let mut reader = BinaryReader::new(bytes.get(range).unwrap_or(&[]), start);
+    // Lists that are not yet at their end, outermost first, with how much is left of each.
+    let mut open = vec![(part, reader.read_var_u32()?)];
+    while let Some((part, left)) = open.last_mut() {
+        if *left == 0 {
+            open.pop();
+            continue;
+        }
+        *left -= 1;
+        let part = *part;
+        let first = reader.clone().read_u8()?;
+        match (part, first) {
+            (Part::Type, COMPONENT | INSTANCE) => {
+                reader.read_u8()?;
+                *items += 1;
+                open.push((Part::Declaration, reader.read_var_u32()?));
+                // Each level is a declaration and the type that is declared.
+                let depth = open.len() / 2;
+                if depth > TYPES_DEPTH_MAX {
+                    let what = "or more types inside of each other";
+                    let (used, allowed) = (depth as u64, TYPES_DEPTH_MAX as u64);
+                    return Ok(Some(TooMuch { what, used, allowed }));
+                }
+            }
+            (Part::Type, _) => *items += declared(&reader.read()?),
+            (Part::Declaration, CORE_TYPE) => {
+                reader.read_u8()?;
+                open.push((Part::CoreType, 1));
+            }
+            (Part::Declaration, TYPE) => {
+                reader.read_u8()?;
+                open.push((Part::Type, 1));
+            }
+            (Part::Declaration, _) => {
+                reader.read::<ComponentTypeDeclaration<'_>>()?;
+                *items += 1;
+            }
+            (Part::CoreType, MODULE) => {
+                reader.read_u8()?;
+                *items += 1;
+                open.push((Part::ModuleDeclaration, reader.read_var_u32()?));
+            }
+            (Part::CoreType, ALONE) => {
+                reader.read_u8()?;
+                open.push((Part::Group, 1));
+            }
+            (Part::CoreType, _) => open.push((Part::Group, 1)),
+            (Part::ModuleDeclaration, TYPE) => {
+                reader.read_u8()?;
+                open.push((Part::Group, 1));
+            }
+            (Part::ModuleDeclaration, _) => {
+                reader.read::<ModuleTypeDeclaration<'_>>()?;
+                *items += 1;
+            }
+            (Part::Group, GROUP) => {
+                reader.read_u8()?;
+                *items += 1;
+                open.push((Part::SubType, reader.read_var_u32()?));
+            }
+            (Part::Group | Part::SubType, _) => *items += core_type(&reader.read()?),
+        }
+        if let Some(found) = too_many(*items) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// A type that declares no others, with what it consists of.
 fn declared(of: &ComponentType<'_>) -> u64 {
     let inside = match of {
-        ComponentType::Component(all) => {
-            let each = all.iter().map(|one| match one {
-                ComponentTypeDeclaration::Type(of) => declared(of),
-                _ => 1,
-            });
-            each.sum()
-        }
-        ComponentType::Instance(all) => {
-            let each = all.iter().map(|one| match one {
-                InstanceTypeDeclaration::Type(of) => declared(of),
-                _ => 1,
-            });
-            each.sum()
-        }
+        ComponentType::Component(all) => all.len() as u64,
+        ComponentType::Instance(all) => all.len() as u64,
         ComponentType::Defined(of) => parts(of),
         ComponentType::Func(of) => of.params.len() as u64,
         ComponentType::Resource { .. } => 0,
@@ -208,22 +373,14 @@ fn parts(of: &ComponentDefinedType<'_>) -> u64 {
     parts as u64
 }
 
-/// A core type with what it declares.
-fn core_type(of: &CoreType<'_>) -> u64 {
-    match of {
-        CoreType::Rec(group) => types_of(group),
-        CoreType::Module(all) => 1 + all.len() as u64,
-    }
-}
-
-/// Core types, each with the values that it takes and gives, a hundred of which count as one.
-fn types_of(group: &RecGroup) -> u64 {
-    let values = |of: &SubType| match &of.composite_type.inner {
+/// A core type with the values that it takes and gives, a hundred of which count as one.
+fn core_type(of: &SubType) -> u64 {
+    let values = match &of.composite_type.inner {
         CompositeInnerType::Func(of) => of.params().len() + of.results().len(),
         CompositeInnerType::Struct(of) => of.fields.len(),
         _ => 0,
     };
-    group.types().map(|of| 1 + values(of) as u64 / 100).sum()
+    1 + values as u64 / 100
 }
 
 #[cfg(test)]
@@ -299,5 +456,55 @@ mod tests {
         assert_eq!(found(&of_instance(1_000)), None);
         // A type of each function beside its export.
         assert!(found(&of_instance(half + 1)).is_some());
+        let nested = format!("(component (type (component (type (instance {})))))", exports(half));
+        assert!(found(&nested).is_some());
+        let core = "(type (func))".repeat(2 * half);
+        let declared = format!("(component (type (component (core type (module {core})))))");
+        assert!(found(&declared).is_some());
+        let exports: String =
+            (0..2 * half).map(|number| format!("(export \"e{number}\" (func $f))")).collect();
+        let made = format!(
+            "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
+               (alias core export $i \"f\" (core func $f)) (core instance {exports}))"
+        );
+        assert!(found(&made).is_some());
+    }
+
+    #[test]
+    fn types_inside_of_each_other_count() {
+        // A component whose one type declares a type, and so on; deeper than its text may be.
+        let nested = |depth: usize| {
+            let mut types = vec![1];
+            (1..depth).for_each(|_| types.extend([0x41_u8, 1, 1]));
+            types.extend([0x41_u8, 0]);
+            let mut bytes = b"\0asm\x0d\0\x01\0\x07".to_vec();
+            bytes.extend([(types.len() & 0x7f) as u8 | 0x80, (types.len() >> 7) as u8]);
+            bytes.extend(types);
+            too_much(&bytes).unwrap()
+        };
+        assert_eq!(nested(TYPES_DEPTH_MAX), None);
+        let much = nested(TYPES_DEPTH_MAX + 1).unwrap();
+        assert_eq!((much.used, much.allowed), (101, 100));
+    }
+
+    #[test]
+    fn what_a_core_module_says_of_its_contract_counts() {
+        let types = "(type (func))".repeat(COMPONENT_ITEMS_MAX as usize);
+        let described = wat::parse_str(format!("(component {types})")).unwrap();
+        let mut module = wat::parse_str("(module (func))").unwrap();
+        let name = b"component-type:a";
+        let mut section = vec![name.len() as u8];
+        section.extend_from_slice(name);
+        section.extend_from_slice(&described);
+        module.push(0);
+        // The length in seven bits a byte.
+        let mut left = section.len();
+        while left >= 0x80 {
+            module.push((left & 0x7f) as u8 | 0x80);
+            left >>= 7;
+        }
+        module.push(left as u8);
+        module.extend_from_slice(&section);
+        assert!(too_much(&module).unwrap().is_some());
     }
 }

@@ -11,7 +11,7 @@ use domain::{Instrument, InstrumentIx, Price};
 
 use crate::score::{Score, cut, score};
 use replay::driver::{RunCommand, Unpaced, Watched};
-use replay::{MarketDay, ReplayOptions, replay};
+use replay::{MarketDay, ReplayError, ReplayOptions, replay};
 use results::RunStatus;
 use results::sink::TotalsOnly;
 
@@ -195,6 +195,10 @@ impl ReplayRunner<'_> {
         // Parameters can be so extreme that exact money overflows, which stops instead of wrapping.
         // Nothing of this run is used afterwards.
         let result = match catch_unwind(AssertUnwindSafe(work)) {
+            // Of this run alone: others have other parameters.
+            Ok(Err(error @ ReplayError::Worth(_))) => {
+                return Ok(Outcome::Failed(cut(error.to_string())));
+            }
             Ok(result) => result.map_err(|error| error.to_string())?,
             Err(panic) => {
                 return Ok(Outcome::Failed(cut(format!(

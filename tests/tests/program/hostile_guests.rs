@@ -22,6 +22,8 @@ const INTERRUPTED: i32 = 130;
 const MEMORY_BYTES_MAX: u64 = 700_000_000;
 /// Most memory that refusing one may take.
 const MEMORY_BYTES_REFUSED_MAX: u64 = 100_000_000;
+/// Most memory that refusing one of 20 MB may take.
+const MEMORY_BYTES_READ_MAX: u64 = 200_000_000;
 
 /// Writes a component around a module's text as `<name>.wasm`; gives its path and the begin of its hash.
 fn guest(user: &UserFolder, name: &str, module: &str) -> (PathBuf, String) {
@@ -204,28 +206,135 @@ fn parts_of_types_count() {
     }
 }
 
-/// One calculation so long that the compiler keeps every step of it, two instructions each.
+/// A section with so many things of these bytes, behind what stands before sections.
+fn with_many(before: &[u8], id: u8, count: u32, of: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+    let mut inside = leb(count as usize);
+    (0..count).for_each(|number| inside.extend(of(number)));
+    let mut bytes = before.to_vec();
+    bytes.push(id);
+    bytes.extend(leb(inside.len()));
+    bytes.extend(inside);
+    bytes
+}
+
+/// A number as WebAssembly writes one, seven bits a byte.
+fn leb(mut left: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while left >= 0x80 {
+        bytes.push((left & 0x7f) as u8 | 0x80);
+        left >>= 7;
+    }
+    bytes.push(left as u8);
+    bytes
+}
+
+/// Core modules are counted before they are validated, alone and inside of a component, whatever they say of a
+/// contract.
+#[test]
+fn core_modules_of_too_many_parts_are_not_even_validated() {
+    const MODULE: &[u8] = b"\0asm\x01\0\0\0";
+    const TYPES: u8 = 1;
+    const EXPORTS: u8 = 7;
+    const CORE_MODULE: u8 = 1;
+    let user = UserFolder::with_sample(1, 200);
+    // Sixteen numbers each, of another kind in each type.
+    let types = with_many(MODULE, TYPES, 900_000, |number| {
+        let mut of = vec![0x60_u8, 16];
+        of.extend((0..16_u32).map(|place| 0x7f - ((number >> (2 * place)) & 3) as u8));
+        of.push(0);
+        of
+    });
+    let one_function = wat::binary(r#"(module (import "a" "b" (func)))"#);
+    let exports = with_many(&one_function, EXPORTS, 900_000, |number| {
+        let name = format!("e{number}");
+        let mut of = leb(name.len());
+        of.extend(name.as_bytes());
+        of.extend([0_u8, 0]);
+        of
+    });
+    let mut inside = wat::component(&wat::with_functions(0), StringEncoding::UTF8);
+    inside.push(CORE_MODULE);
+    inside.extend(leb(types.len()));
+    inside.extend(&types);
+    for (name, bytes) in [("types", types), ("exports", exports), ("inside", inside)] {
+        let path = user.path(&format!("{name}.wasm"));
+        fs::write(&path, &bytes).unwrap();
+        for command in [run_of(&path, ""), format!("strategy check {}", path.display())] {
+            let (code, errors, peak) = watched(&user, &command);
+            let told =
+                " or more functions, types, imports, exports and the like; 65536 are allowed";
+            assert_eq!(code, STRATEGY_FAILED, "{name}: {errors}");
+            assert!(
+                errors.contains(", in `compile`, ") && errors.contains(told),
+                "{name}: {errors}"
+            );
+            holds(peak, MEMORY_BYTES_READ_MAX);
+        }
+        assert!(!user.path("run").exists(), "{name}: nothing was run");
+    }
+}
+
+/// One calculation so long that the compiler keeps every step of it, with another constant in each.
 fn chain_of(steps: u64) -> String {
-    let steps = "i32.const 3 i32.mul ".repeat(usize::try_from(steps).unwrap());
-    wat::with_fields(&format!("(func (param i32) (result i32) local.get 0 {steps})"))
+    let step = |number: u64| {
+        // Spread over all bits: no two of them are put together to the same constant.
+        let constant = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 1;
+        format!("i64.const {constant} i64.xor ")
+    };
+    let steps: String = (0..steps).map(step).collect();
+    wat::with_fields(&format!("(func (param i64) (result i64) local.get 0 {steps})"))
+}
+
+/// Units of a step of such a chain: two instructions, and what putting two constants together costs.
+const CHAIN_UNITS: u64 = 18;
+/// Units of each way out of a `br_table`, at least.
+const TARGET_UNITS: u64 = 40;
+
+/// A function with so many ways out of `br_table`s, each to one of the blocks around.
+fn tables_of(targets: u64, tables: u64, blocks: u64) -> String {
+    let (begin, end) = (
+        "block ".repeat(usize::try_from(blocks).unwrap()),
+        "end ".repeat(usize::try_from(blocks).unwrap()),
+    );
+    // The last one is the default.
+    let ways: String =
+        (0..targets / tables).map(|number| format!("{} ", number % blocks + 1)).collect();
+    let table = format!("block memory.size br_table {ways} end ");
+    let tables = table.repeat(usize::try_from(tables).unwrap());
+    wat::with_fields(&format!("(func {begin}{tables}{end})"))
 }
 
 #[test]
 fn compiling_what_is_allowed_takes_bounded_memory() {
     let user = UserFolder::with_sample(1, 200);
     let allowed = GuestLimit::Function.default_value();
-    let chain = chain_of(allowed / 8 - 10);
-    for (name, module) in [("deep-loops", loops_of(90)), ("chain", chain)] {
+    let chain = chain_of(allowed / CHAIN_UNITS - 10);
+    let targets = allowed / TARGET_UNITS * 95 / 100;
+    for (name, module) in [
+        ("deep-loops", loops_of(90)),
+        ("chain", chain),
+        ("one-table", tables_of(targets, 1, 20)),
+        ("tables", tables_of(targets, 10, 20)),
+    ] {
         let (path, _) = guest(&user, name, &module);
         let (code, errors, peak) = watched(&user, &run_of(&path, ""));
         eprintln!("{name}: {peak:?} bytes of memory");
         assert_eq!(code, 0, "{errors}");
         holds(peak, MEMORY_BYTES_MAX);
     }
-    let (path, _) = guest(&user, "long-chain", &chain_of(allowed / 8 + 10));
-    let (code, errors, peak) = watched(&user, &run_of(&path, ""));
-    assert!(code == STRATEGY_FAILED && errors.contains(" units to compile; "), "{errors}");
-    holds(peak, MEMORY_BYTES_REFUSED_MAX);
+    let targets = allowed / TARGET_UNITS + 100;
+    for (name, module) in [
+        ("long-chain", chain_of(allowed / CHAIN_UNITS + 10)),
+        ("long-table", tables_of(targets, 1, 1)),
+        ("long-tables", tables_of(targets, 10, 20)),
+        ("many-blocks", tables_of(targets, 10, 120)),
+    ] {
+        let (path, _) = guest(&user, name, &module);
+        let (code, errors, peak) = watched(&user, &run_of(&path, ""));
+        assert_eq!(code, STRATEGY_FAILED, "{name}: {errors}");
+        assert!(errors.contains(" units to compile; "), "{name}: {errors}");
+        holds(peak, MEMORY_BYTES_REFUSED_MAX);
+    }
 }
 
 /// Functions that are allowed each, and too much together.

@@ -57,3 +57,4 @@ mod update_program;
 mod update_sources;
 mod update_standards;
 mod verify;
+mod worth;

@@ -118,6 +118,39 @@ fn fractions_are_read_back_as_they_were_written() {
     assert_eq!(user.said(&verify).code, 4);
 }
 
+/// What no number of 64 bits is must not become another number in silence.
+#[test]
+fn numbers_out_of_reach_are_errors() {
+    let user = UserFolder::with_sample(1, 200);
+    for (text, expected) in [
+        (
+            "123456789012345678901",
+            "is an integer beyond 64 bits; write one from -9223372036854775808",
+        ),
+        ("-9223372036854775809", "is an integer beyond 64 bits"),
+        ("1e-400", "is nearer to 0 than any fraction of 64 bits; write 0, or"),
+        ("-1e400", "is beyond the largest fraction of 64 bits, about 1.8e308; write a smaller"),
+    ] {
+        for command in [RUN, "strategy check sma-cross"] {
+            let (code, errors) = user.bad(&format!("{command} --param fast={text}"));
+            assert_eq!(code, 2, "{errors}");
+            assert!(errors.contains(&format!("`{text}` {expected}")), "{errors}");
+        }
+    }
+    let strategy = user.path("reports.wasm");
+    let module = wat::whole("reports")
+        .replace("N_BYTES", "3")
+        .replace("V_BYTES", "1")
+        .replace("NAME", "own")
+        .replace("VALUE", "1")
+        .replace("INIT", "")
+        .replace("START", "");
+    fs::write(&strategy, wat::component(&module, StringEncoding::UTF8)).unwrap();
+    let run = RUN.replace("sma-cross", &strategy.display().to_string());
+    user.good(&format!("{run} --param x=18446744073709551615 --param y=0e-400 --out run"));
+    assert_eq!(manifest_of(&user, "run")["parameters"]["x"], u64::MAX);
+}
+
 #[test]
 fn their_limits_are_the_users() {
     let user = UserFolder::with_sample(1, 200);

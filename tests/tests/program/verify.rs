@@ -183,6 +183,47 @@ fn data_files_that_no_run_reads_are_left_out() {
     changed("equities_trades_20250106.csv.gz");
 }
 
+/// Only the note of files that no run reads may be another one, and only as the program writes it.
+#[test]
+fn a_note_that_the_program_does_not_write_is_a_difference() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let path = user.path("run/manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let start = "not read, because a file of its whole month is there";
+    let (trades, bars) = ("equities_trades_20250106.csv.gz", "equities_bars_daily_20250106.csv.gz");
+    let with = |notes: &[String]| {
+        let mut manifest: Value = serde_json::from_str(&text).unwrap();
+        let all = manifest["notes"].as_array_mut().unwrap();
+        notes.iter().for_each(|note| all.insert(0, note.as_str().into()));
+        fs::write(&path, json::text(&manifest)).unwrap();
+        let (said, value) = verified(&user, "run");
+        (said.code, value["found"]["runs"][0]["differences"].to_string())
+    };
+    for note in [format!("{start}: {trades}"), format!("{start}: {bars} and 12 more")] {
+        assert_eq!(with(&[note]).0, 0);
+    }
+    for forged in [
+        start.to_owned(),
+        format!("{start}: nothing; audited by the exchange"),
+        format!("{start}: {trades}; audited by the exchange"),
+        format!("{start}: {trades} and 2 more; audited by the exchange"),
+        format!("{start}: {trades} and many more"),
+        format!("{start}: {trades} and 0 more"),
+        format!("{start}: {trades} and +2 more"),
+        format!("{start}: audited/{trades}"),
+        format!("{start}: audited {trades}"),
+        format!("{start}: equities_trades_202501.csv.gz"),
+        format!("{start}, audited: {trades}"),
+    ] {
+        let (code, differences) = with(std::slice::from_ref(&forged));
+        assert_eq!(code, 4, "{forged}");
+        assert!(differences.contains("\"what\":\"notes\""), "{forged}: {differences}");
+    }
+    let twice = [format!("{start}: {trades}"), format!("{start}: {bars}")];
+    assert_eq!(with(&twice).0, 4, "the program writes one");
+}
+
 #[test]
 fn every_file_is_compared() {
     let user = UserFolder::with_sample(1, 500);

@@ -32,8 +32,11 @@ impl Run<'_> {
             self.base_prices[index] = base;
             let last_price = self.last_prices.adjust(ex_rights);
             self.split_prices[index] = last_price.or(base);
+            let price = last_price.or(base).unwrap_or_default();
+            self.check_position(ex_rights.date, instrument, (0, price))?;
             let cash_paid = self.exchange.adjust(self.now, ex_rights);
             let quantity = self.exchange.account().held(instrument);
+            self.check_position(ex_rights.date, instrument, (quantity, price))?;
             let split = Split { adjustment, quantity, cash_paid, last_price };
             let kind = AccountEventKind::Split(split);
             events.push(AccountEvent { ts_event: self.now, instrument, kind });

@@ -6,7 +6,7 @@ use crate::common::{
 use domain::market::{Bar, BarGranularity};
 use domain::strategy::Action;
 use domain::time::NANOS_PER_MINUTE;
-use domain::{InstrumentIx, OrderSide, Price, Quantity, TickTable, TimeInForce, TsNanos};
+use domain::{InstrumentIx, Money, OrderSide, Price, Quantity, TickTable, TimeInForce, TsNanos};
 use proptest::prelude::*;
 use replay::{MarketDay, ReplayOptions, Unpaced};
 use results::RunResult;
@@ -163,6 +163,74 @@ fn both(rows: &[(i64, u64)]) -> (Market, MarketDay<'static>) {
         });
     }
     (market, MarketDay::bars(bars))
+}
+
+/// Trades at prices in yen, each minute's one after the other, and the bars that they make.
+fn minutes(rows: &[(u64, &[i64])]) -> (Market, MarketDay<'static>) {
+    let mut market = Market::default();
+    let mut bars = vec![];
+    for (minute, yen) in rows {
+        let start = common::at(6, 0.0) - 540 * NANOS_PER_MINUTE + minute * NANOS_PER_MINUTE;
+        let prices: Vec<Price> = yen.iter().map(|yen| Price::from_yen(*yen)).collect();
+        for (second, price) in (1..).zip(&prices) {
+            market.ts.push(start + second * common::SECOND);
+            market.price.push(price.units());
+            market.quantity.push(1_000);
+        }
+        bars.push(Bar {
+            ts_event: TsNanos::from_nanos(start + NANOS_PER_MINUTE),
+            instrument: InstrumentIx(0),
+            granularity: BarGranularity::Minute,
+            open: prices[0],
+            high: *prices.iter().max().unwrap(),
+            low: *prices.iter().min().unwrap(),
+            close: *prices.last().unwrap(),
+            volume: Quantity::new(1_000 * prices.len() as u64),
+        });
+    }
+    (market, MarketDay::bars(bars))
+}
+
+/// What becomes of orders on trades and on the bars that these make, which is the same.
+#[track_caller]
+fn both_tell(rows: &[(u64, &[i64])], yen: i64, orders: &[(u64, Action)], wanted: &[&str]) {
+    let script = || {
+        let after = |script: Script, order: &(u64, Action)| script.after(order.0, order.1.clone());
+        orders.iter().fold(Script::default(), after)
+    };
+    let options = changed(|o| o.cash = Money::from_yen(yen));
+    let (trades, day) = minutes(rows);
+    let (of_trades, _) = run(&trades, script(), &options);
+    let of_bars = in_memory([day], &mut script(), &options, &mut Unpaced);
+    assert_eq!(fills(&of_trades), wanted, "on trades");
+    assert_eq!(fills(&of_bars), wanted, "on bars");
+}
+
+/// Whoever fills at a bar's open needs no cash for the range that the bar's later prices make, and no other money
+/// for a same-day round trip.
+#[test]
+fn f10_a_bar_s_open_comes_before_the_prices_that_leave_the_range() {
+    let quiet: &[i64] = &[1_000];
+    for left in [[1_000, 1_310], [1_000, 690]] {
+        let rows = [(540, quiet), (541, quiet), (542, &left[..]), (543, &left[1..])];
+        // Up to 1,300 yen a share are expected when it is sent, and up to 2,200 above that.
+        both_tell(&rows, 135_000, &[(2, market("O-1", Buy, 100))], &["O-1 100@1000"]);
+    }
+    let mut rows: Vec<(u64, &[i64])> = (540..545).map(|minute| (minute, quiet)).collect();
+    rows.push((545, &[1_000, 1_310]));
+    let orders = [
+        (1, limit("O-1", Buy, 100, "1000")),
+        (3, market("O-2", Sell, 100)),
+        (5, market("O-3", Buy, 100)),
+    ];
+    let wanted = ["O-1 100@1000", "O-2 100@1000", "O-3 100@1000"];
+    both_tell(&rows, 235_000, &orders, &wanted);
+    // An auction at the open is no other.
+    let rows = [(540, quiet), (690, quiet), (750, &[1_000, 1_310][..])];
+    both_tell(&rows, 135_000, &[(2, market("O-1", Buy, 100))], &["O-1 100@1000"]);
+    // Where the open itself leaves the range, nothing came before.
+    let rows = [(540, quiet), (541, quiet), (542, &[1_310, 1_000][..])];
+    both_tell(&rows, 135_000, &[(2, market("O-1", Buy, 100))], &[]);
 }
 
 fn script(draws: &[(u64, bool, bool, u64, i64)]) -> Script {

@@ -371,9 +371,10 @@ fn f10_a_bar_outside_the_day_s_range_widens_it() {
         ]);
 }
 
-/// A bar tells its own prices where an order fills at its limit, which is always one of the tick table.
+/// A bar tells its own prices, whatever of them an order fills at: a limit is always one of the tick table, and what
+/// takes liquidity fills inside the bar.
 #[test]
-fn f2_bars_off_the_tick_table_are_told_where_limits_fill_too() {
+fn f2_fills_on_bars_off_the_tick_table_are_told() {
     let thirds = |order: fn() -> Action, prices: [i64; 4]| {
         let ticks = TickTable::Fixed(Price::from_yen(3));
         let bench = Bench::with(changed(|options| options.instruments[0].ticks = ticks));
@@ -382,11 +383,20 @@ fn f2_bars_off_the_tick_table_are_told_where_limits_fill_too() {
     };
     let resting: fn() -> Action = || limit("O-1", Buy, 100, "990");
     let triggered: fn() -> Action = || stop_limit("O-1", Buy, 100, "1002", "1005");
+    let taking: fn() -> Action = || market("O-1", Buy, 100);
+    let stopped: fn() -> Action = || stop("O-1", Buy, 100, "1002");
     for (order, prices, is_told) in [
         (resting, [999, 999, 988, 999], true),
         (resting, [999, 999, 987, 999], false),
-        // The bar's other prices filled nothing.
-        (resting, [1_000, 1_000, 987, 1_000], false),
+        (resting, [1_000, 1_000, 987, 1_000], true),
+        // It filled nothing.
+        (resting, [1_000, 1_000, 991, 1_000], false),
+        (taking, [999, 1_000, 999, 999], true),
+        (taking, [999, 1_002, 998, 999], true),
+        (taking, [999, 1_002, 996, 1_001], true),
+        (taking, [999, 1_002, 996, 999], false),
+        (stopped, [999, 1_003, 999, 999], true),
+        (stopped, [999, 1_005, 999, 999], false),
         (resting, [999, 999, 991, 999], false),
         (triggered, [1_008, 1_008, 1_001, 1_008], true),
         (triggered, [1_008, 1_008, 1_002, 1_008], false),

@@ -4,9 +4,14 @@ use crate::common::{
     self, Market, Script, after_two, changed, limit, lives, market, modify, options, run, stop,
     stop_limit, tagged, told, with,
 };
+use domain::limits::WORKING_ORDERS_MAX;
+use domain::session::TradingHours;
 use domain::strategy::{Action, LogLevel};
-use domain::{Money, OrderModify, OrderSide, OrderStatus, TimeInForce, TriggerType};
-use exchange::Commission;
+use domain::{
+    InstrumentIx, JstDate, Money, OrderCommand, OrderModify, OrderSide, OrderStatus, Origin, Price,
+    TimeInForce, TriggerType, TsNanos,
+};
+use exchange::{Commission, Exchange};
 use results::RunStatus;
 
 use OrderSide::{Buy, Sell};
@@ -356,4 +361,36 @@ fn limits_a_run_that_sends_too_many_orders_ends_with_a_fault() {
     }
     assert_eq!(result.orders.len(), 2, "the order too many is not kept");
     assert_eq!(result.fills.len(), 2);
+}
+
+/// A cancel of all means all that can be cancelled: thousands of orders that cannot be leave no thousands of texts.
+#[test]
+fn limits_a_cancel_of_all_leaves_few_warnings() {
+    let options = changed(|options| options.model.latency_ns = common::SECOND);
+    let cash = Money::from_yen(1_000_000_000);
+    let mut exchange = Exchange::new(options.model, &options.instruments, cash);
+    let hours = TradingHours::of(JstDate::from_ymd_opt(2025, 1, 6).unwrap());
+    exchange.begin_day(hours, InstrumentIx(0), Some(Price::from_yen(1_000)));
+    let sent = TsNanos::from_nanos(common::at(6, 1.0));
+    for number in 0..WORKING_ORDERS_MAX {
+        let Action::Order(order) = limit(&format!("O-{number}"), Buy, 100, "700") else { continue };
+        exchange.execute(sent, Origin::Strategy, order);
+    }
+    let all = OrderCommand::CancelAll { instrument: None, side: None };
+    // None has arrived.
+    exchange.execute(sent, Origin::Strategy, all.clone());
+    let warnings = exchange.take_warnings();
+    assert_eq!(warnings.len(), 17);
+    assert!(warnings[15].text.starts_with("cancel of `O-15` came to nothing: it is "));
+    let more = format!("cancel of {} more orders came to nothing", WORKING_ORDERS_MAX - 16);
+    assert_eq!(warnings[16].text, more);
+    exchange.run_due();
+    assert_eq!(exchange.working_orders().len(), WORKING_ORDERS_MAX);
+    // Their cancels are on their way once the first of so many is.
+    for _ in 0..256 {
+        exchange.execute(sent.plus_nanos(common::SECOND), Origin::Strategy, all.clone());
+    }
+    assert_eq!(exchange.take_warnings().len(), 0);
+    exchange.run_due();
+    assert!(exchange.working_orders().is_empty());
 }

@@ -1,7 +1,7 @@
 //! F11, same-day round trips on a cash account: each test carries the rule's name.
 
 use crate::common::{
-    Market, Script, changed, in_memory, instrument, limit, market, modify, told, with,
+    Market, Script, changed, in_memory, instrument, limit, market, modify, run, told, with,
 };
 use crate::driver_sessions::parts;
 use domain::strategy::Action;
@@ -191,6 +191,12 @@ fn f11_a_change_is_checked_like_an_order_and_a_cheaper_one_never_rejected() {
         "the order needs up to 270000 yen, and 210000 yen can pay for this issue",
     );
     assert_eq!(hears(100)[2], "O-1 ACCEPTED updated t=40");
+    // It is among those that were rejected.
+    let options = changed(|o| o.cash = Money::from_yen(310_000));
+    let counted = |quantity| run(&two_days(), script(quantity), &options).0.totals.notes;
+    let count = |count: &str| vec![format!("same-day round trips (F11): {count} rejected")];
+    assert_eq!(counted(300), count("1 order was"));
+    assert_eq!(counted(100), count("0 orders were"));
 }
 
 #[test]

@@ -75,23 +75,23 @@ impl std::fmt::Display for Replaced {
     }
 }
 
-/// Two prices of a day that are the same for few issues (rule E21).
+/// What equals the close of few issues (rule E21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Equal {
-    OpenAndClose,
-    HighAndClose,
-    LowAndClose,
+    Open,
+    High,
+    Low,
 }
 
 impl Equal {
-    pub(super) const ALL: [Self; 3] = [Self::OpenAndClose, Self::HighAndClose, Self::LowAndClose];
+    pub(super) const ALL: [Self; 3] = [Self::Open, Self::High, Self::Low];
 
     /// The other price beside the close: its place, and its name.
     const fn other(self) -> (usize, &'static str) {
         match self {
-            Self::OpenAndClose => (0, "open"),
-            Self::HighAndClose => (1, "high"),
-            Self::LowAndClose => (2, "low"),
+            Self::Open => (0, "open"),
+            Self::High => (1, "high"),
+            Self::Low => (2, "low"),
         }
     }
 }
@@ -688,6 +688,8 @@ pub(super) fn is_beside(day: JstDate, date: JstDate) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::once;
+
     use domain::{Money, Price};
 
     use super::super::seen::seen;
@@ -827,7 +829,6 @@ mod tests {
     #[test]
     fn as_many_traded_issues_move_and_have_a_turnover_as_the_day_before() {
         let day = date("2026-01-08");
-        let days = |others| [(day, others)].into_iter();
         let moved = |count: u32, moving: u32| {
             seen(&rows(count, |row, number| {
                 if number < moving {
@@ -835,7 +836,7 @@ mod tests {
                 }
             }))
         };
-        let check = |moving| fewer(Usual::Moves, &moved(200, moving), days(&moved(100, 80)));
+        let check = |moving| fewer(Usual::Moves, &moved(200, moving), once((day, &moved(100, 80))));
         let odd = |what, issues, issues_then, of_then| {
             Some(Oddity::Fewer(Fewer { what, issues, of: 200, day, issues_then, of_then }))
         };
@@ -846,13 +847,13 @@ mod tests {
             }))
         };
         let check = |source, with| {
-            fewer(Usual::Turnover, &told(source, with), days(&told(SourceKind::Vendor, 200)))
+            fewer(Usual::Turnover, &told(source, with), once((day, &told(SourceKind::Vendor, 200))))
         };
         let found = [100, 99].map(|with| check(SourceKind::Vendor, with));
         assert_eq!(found, [None, odd(Usual::Turnover, 99, 200, 200)], "E19");
         // The public source never tells one.
         assert_eq!(check(SourceKind::Public, 0), None);
-        let few = |moving| fewer(Usual::Moves, &moved(40, moving), days(&moved(40, 40)));
+        let few = |moving| fewer(Usual::Moves, &moved(40, moving), once((day, &moved(40, 40))));
         assert_eq!((few(11), few(10).is_some()), (None, true), "thirty are a market");
         // Those of the day on which most had it, so that nothing sinks from day to day.
         let (most, less) = (moved(200, 160), moved(200, 90));
@@ -894,10 +895,10 @@ mod tests {
                 row.close = if number < count { row.high } else { yen(100) };
             }))
         };
-        let check = |count, then| columns(Equal::HighAndClose, &of(count), (day, &of(then)));
-        let odd = Some(Oddity::Columns { what: Equal::HighAndClose, issues: 121, of: 200, day });
+        let check = |count, then| columns(Equal::High, &of(count), (day, &of(then)));
+        let odd = Some(Oddity::Columns { what: Equal::High, issues: 121, of: 200, day });
         assert_eq!((check(120, 0), check(121, 60), check(121, 61)), (None, odd, None), "E21");
-        assert_eq!(columns(Equal::OpenAndClose, &of(200), (day, &of(0))), None);
+        assert_eq!(columns(Equal::Open, &of(200), (day, &of(0))), None);
     }
 
     #[test]

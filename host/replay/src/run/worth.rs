@@ -1,0 +1,219 @@
+//! What the account may be worth. Prices and splits of the data may be any that the vendor's files can have; money
+//! has 64 bits. So the account is held, before each day and after each fill, against the highest price that the
+//! day has for it: whatever is counted up to the day's end fits then. Only an error comes of looking at prices that
+//! have not traded yet.
+
+use domain::fault::{Fault, FaultKind};
+use domain::limits::INSTRUMENTS_MAX;
+use domain::{Fill, InstrumentId, InstrumentIx, JstDate, Price};
+use thiserror::Error;
+
+use super::Run;
+use crate::series::MarketDay;
+
+/// The largest value of a position, in yen. A share is worth no more either.
+const POSITION_YEN_MAX: i64 = 100_000_000_000_000;
+/// The largest value of cash and all positions together, in yen.
+const ACCOUNT_YEN_MAX: i64 = 2 * POSITION_YEN_MAX;
+/// The most that all fills of a run may be worth together, in yen. With what one row may fill besides it fits 64 bits.
+const TURNOVER_YEN_MAX: i64 = 5 * POSITION_YEN_MAX;
+
+/// In 1/10,000 yen.
+fn units(yen: i64) -> i128 {
+    i128::from(Price::from_yen(yen).units())
+}
+
+/// The data make an account worth more than is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WorthError {
+    /// A position.
+    #[error(
+        "{date}, {instrument}: {shares} shares at {price} yen are worth {value} yen; a position of more than \
+         {POSITION_YEN_MAX} yen is not counted, so look at the prices of that day in the data, and at the AdjFactor of \
+         the days up to it"
+    )]
+    Position {
+        /// The day.
+        date: JstDate,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// Shares held.
+        shares: i64,
+        /// The highest price of the day.
+        price: Price,
+        /// What they are worth, in whole yen.
+        value: i128,
+    },
+    /// A single share.
+    #[error(
+        "{date}, {instrument}: a share is worth more than {POSITION_YEN_MAX} yen, which is not counted; look at the \
+         prices of the data and at the AdjFactor of the days up to it"
+    )]
+    Share {
+        /// The day.
+        date: JstDate,
+        /// The instrument.
+        instrument: InstrumentId,
+    },
+    /// Cash and all positions.
+    #[error(
+        "{date}, {instruments}: cash and shares are worth {value} yen; an account of more than {ACCOUNT_YEN_MAX} yen is \
+         not counted, so look at the prices of the data up to that day"
+    )]
+    Account {
+        /// The day.
+        date: JstDate,
+        /// The instruments.
+        instruments: String,
+        /// What they are worth, in whole yen.
+        value: i128,
+    },
+    /// Everything bought and sold.
+    #[error(
+        "{date}, {instruments}: the fills of the run are worth {value} yen; fills of more than {TURNOVER_YEN_MAX} yen are \
+         not counted, so trade less, or look at the prices of the data up to that day"
+    )]
+    Turnover {
+        /// The day.
+        date: JstDate,
+        /// The instruments.
+        instruments: String,
+        /// What they are worth, in whole yen.
+        value: i128,
+    },
+}
+
+/// The prices that the account is held against, and the fills so far.
+#[derive(Debug, Default)]
+pub(super) struct Worth {
+    /// The highest price of each instrument on the present day.
+    highest: [Price; INSTRUMENTS_MAX],
+    /// What all fills are worth together.
+    turnover: i128,
+    error: Option<Box<WorthError>>,
+}
+
+impl Worth {
+    /// Takes the highest prices of a day.
+    pub(super) fn begin_day(&mut self, day: &MarketDay<'_>) {
+        self.highest = [Price::default(); INSTRUMENTS_MAX];
+        match day {
+            MarketDay::Trades(parts) => {
+                for (highest, part) in self.highest.iter_mut().zip(parts) {
+                    let price = part.price().iter().copied().max().unwrap_or_default();
+                    *highest = Price::from_units(price);
+                }
+            }
+            MarketDay::Bars(bars) => {
+                for bar in bars {
+                    if let Some(highest) = self.highest.get_mut(usize::from(bar.instrument.0)) {
+                        *highest = bar.high.max(*highest);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes a fill. Tells whether all of them together can still be counted.
+    pub(super) fn fill(&mut self, fill: &Fill) -> bool {
+        let shares = i128::from(fill.last_quantity.shares());
+        self.turnover += i128::from(fill.last_price.units()) * shares;
+        self.turnover <= units(TURNOVER_YEN_MAX)
+    }
+
+    /// Whether the account was found to be worth too much.
+    pub(super) const fn is_beyond(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Why the run has no result.
+    pub(super) fn take_error(&mut self) -> Option<Box<WorthError>> {
+        self.error.take()
+    }
+}
+
+/// What shares are worth at a price, in 1/10,000 yen.
+fn worth(shares: i64, price: Price) -> i128 {
+    i128::from(shares) * i128::from(price.units())
+}
+
+fn whole_yen(value: i128) -> i128 {
+    value / units(1)
+}
+
+/// A position that is worth too much, or a single share of it.
+fn position_error(
+    date: JstDate,
+    instrument: &InstrumentId,
+    (shares, price): (i64, Price),
+) -> Option<WorthError> {
+    let most = units(POSITION_YEN_MAX);
+    if worth(1, price) > most {
+        return Some(WorthError::Share { date, instrument: instrument.clone() });
+    }
+    let value = worth(shares, price);
+    (value > most).then(|| WorthError::Position {
+        date,
+        instrument: instrument.clone(),
+        shares,
+        price,
+        value: whole_yen(value),
+    })
+}
+
+impl Run<'_> {
+    /// Holds the account against the prices of a day.
+    ///
+    /// # Errors
+    /// What ends the run, which is told by [`Worth::take_error`] and is no fault of the strategy.
+    pub(super) fn check_worth(&mut self, date: JstDate) -> Result<(), Box<Fault>> {
+        let error = self.worth_error(date);
+        self.end_with(error)
+    }
+
+    /// The same of one instrument, when it has a number of shares at a price.
+    pub(super) fn check_position(
+        &mut self,
+        date: JstDate,
+        instrument: InstrumentIx,
+        (shares, price): (i64, Price),
+    ) -> Result<(), Box<Fault>> {
+        let id = &self.listed[usize::from(instrument.0)].id;
+        let error = position_error(date, id, (shares, price));
+        self.end_with(error)
+    }
+
+    fn end_with(&mut self, error: Option<WorthError>) -> Result<(), Box<Fault>> {
+        let Some(error) = error else { return Ok(()) };
+        let told = FaultKind::Protocol(error.to_string());
+        self.worth.error = Some(Box::new(error));
+        Err(self.fault("advance", told))
+    }
+
+    fn worth_error(&self, date: JstDate) -> Option<WorthError> {
+        let account = self.exchange.account();
+        let mut value = i128::from(account.account().cash.units());
+        for (index, instrument) in self.listed.iter().enumerate() {
+            // There are at most 4 instruments.
+            let number = InstrumentIx(index as u16);
+            let last = self.last_prices.of(number).or(self.base_prices[index]);
+            let price = self.worth.highest[index].max(last.unwrap_or_default());
+            let shares = account.held(number);
+            if let Some(error) = position_error(date, &instrument.id, (shares, price)) {
+                return Some(error);
+            }
+            value += worth(shares, price);
+        }
+        let turnover = self.worth.turnover;
+        if value <= units(ACCOUNT_YEN_MAX) && turnover <= units(TURNOVER_YEN_MAX) {
+            return None;
+        }
+        let ids: Vec<String> = self.listed.iter().map(|one| one.id.to_string()).collect();
+        let instruments = ids.join(", ");
+        Some(if value > units(ACCOUNT_YEN_MAX) {
+            WorthError::Account { date, instruments, value: whole_yen(value) }
+        } else {
+            WorthError::Turnover { date, instruments, value: whole_yen(turnover) }
+        })
+    }
+}
