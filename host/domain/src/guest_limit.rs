@@ -166,7 +166,7 @@ guest_limits! {
          about 700,000";
     Functions: "functions", Count, 40_000_000, 1_000_000_000, "units of compiling in all functions",
         "the same of all functions together: 3 s for each million, up to 15 where functions are made to be slow to \
-         compile. The interpreters of Python and JavaScript have 17 and 25 million";
+         compile. The interpreters of Python and JavaScript have 18 and 27 million";
 }
 
 impl GuestLimit {

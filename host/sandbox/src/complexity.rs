@@ -698,7 +698,7 @@ mod tests {
             println!("{name}: {most} units in one function, {all} in all");
             let Allowed { function, functions } = Allowed::USUAL;
             assert!(most < function / 5 * 4, "{name}: {most} of {function}");
-            assert!(all < functions / 3 * 2, "{name}: {all} of {functions}");
+            assert!(all < functions / 4 * 3, "{name}: {all} of {functions}");
         }
     }
 
