@@ -19,7 +19,7 @@ pub fn write(mut writer: impl Write, value: &impl serde::Serialize) -> io::Resul
     writer.flush()
 }
 
-/// A value as [`write`] writes it.
+/// A value as [`write()`] writes it.
 #[must_use]
 pub fn text(value: &serde_json::Value) -> String {
     let mut bytes = Vec::new();
