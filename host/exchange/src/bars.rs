@@ -41,14 +41,10 @@ impl Span {
         price.clamp(self.bar.low, self.bar.high)
     }
 
-    /// The bar's best price for resting orders of a side.
-    fn best(self, side: OrderSide) -> Price {
-        if side == OrderSide::Buy { self.bar.low } else { self.bar.high }
-    }
-
-    /// How far that goes beyond a limit.
+    /// How far the bar's best price for resting orders of a side goes beyond a limit.
     fn beyond(self, limit: Price, side: OrderSide) -> i64 {
-        (limit.units() - self.best(side).units()) * side.sign()
+        let best = if side == OrderSide::Buy { self.bar.low } else { self.bar.high };
+        (limit.units() - best.units()) * side.sign()
     }
 
     /// The worse of two prices for a side.
@@ -182,7 +178,7 @@ impl Exchange {
         let was_at_open = (span.bar.open.units() - trigger.units()) * side.sign() >= 0;
         let limit = self.orders[number].record.request.price.unwrap_or_default();
         if was_at_open && span.beyond(limit, side) > 0 {
-            self.fill_at_limit(number, span, limit, budget);
+            self.fill_in_bar(number, span, FillPrices { last: limit, market: limit }, budget);
         }
     }
 
@@ -200,24 +196,12 @@ impl Exchange {
                 break;
             }
             if span.takes_part(&self.orders[number]) {
-                self.fill_at_limit(number, span, limit, budget);
+                self.fill_in_bar(number, span, FillPrices { last: limit, market: limit }, budget);
             }
             if self.orders[number].standing == Standing::Resting {
                 index += 1;
             }
         }
-    }
-
-    /// Fills an order at its limit, which the bar's best price has reached: that is the market's price of which
-    /// the bar knows.
-    fn fill_at_limit(
-        &mut self,
-        number: OrderIx,
-        span: Span,
-        limit: Price,
-        budget: &mut ParticipationBudget,
-    ) {
-        self.fill_in_bar(number, span, FillPrices { last: limit, market: limit }, budget);
     }
 
     fn fill_in_bar(

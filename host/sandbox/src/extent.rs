@@ -6,8 +6,9 @@
 use domain::limits::{COMPONENT_INSTANCES_MAX, COMPONENT_ITEMS_MAX};
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentDefinedType, ComponentExternalKind, ComponentInstance,
-    ComponentOuterAliasKind, ComponentType, ComponentTypeDeclaration, CompositeInnerType, Imports,
-    Instance, ModuleTypeDeclaration, Parser, Payload, Result, SectionLimited, SubType,
+    ComponentOuterAliasKind, ComponentType, ComponentTypeDeclaration, CompositeInnerType,
+    FromReader, Imports, Instance, ModuleTypeDeclaration, Parser, Payload, Result, SectionLimited,
+    SubType,
 };
 
 /// Types of components and instances that are declared inside of each other: they are read by functions that call
@@ -185,43 +186,23 @@ fn count(bytes: &[u8], payload: &Payload<'_>, items: &mut u64) -> Result<Option<
         Payload::CoreTypeSection(all) => return types(bytes, all, Part::CoreType, items),
         Payload::ComponentTypeSection(all) => return types(bytes, all, Part::Type, items),
         Payload::ImportSection(groups) => {
-            for group in groups.clone() {
-                *items += match group? {
-                    Imports::Single(..) => 1,
-                    Imports::Compact1 { items: named, .. } => 1 + u64::from(named.count()),
-                    Imports::Compact2 { names, .. } => 1 + u64::from(names.count()),
-                };
-                if *items > COMPONENT_ITEMS_MAX {
-                    break;
-                }
-            }
-            0
+            return each(groups, items, |group| match group {
+                Imports::Single(..) => 1,
+                Imports::Compact1 { items: named, .. } => 1 + u64::from(named.count()),
+                Imports::Compact2 { names, .. } => 1 + u64::from(names.count()),
+            });
         }
         Payload::InstanceSection(made) => {
-            for one in made.clone() {
-                let inside = match one? {
-                    Instance::Instantiate { args, .. } => args.len(),
-                    Instance::FromExports(exports) => exports.len(),
-                };
-                *items += 1 + inside as u64;
-                if *items > COMPONENT_ITEMS_MAX {
-                    break;
-                }
-            }
-            0
+            return each(made, items, |one| match one {
+                Instance::Instantiate { args, .. } => 1 + args.len() as u64,
+                Instance::FromExports(exports) => 1 + exports.len() as u64,
+            });
         }
         Payload::ComponentInstanceSection(made) => {
-            for one in made.clone() {
-                let inside = match one? {
-                    ComponentInstance::Instantiate { args, .. } => args.len(),
-                    ComponentInstance::FromExports(exports) => exports.len(),
-                };
-                *items += 1 + inside as u64;
-                if *items > COMPONENT_ITEMS_MAX {
-                    break;
-                }
-            }
-            0
+            return each(made, items, |one| match one {
+                ComponentInstance::Instantiate { args, .. } => 1 + args.len() as u64,
+                ComponentInstance::FromExports(exports) => 1 + exports.len() as u64,
+            });
         }
         Payload::FunctionSection(part) => part.count(),
         Payload::TableSection(part) => part.count(),
@@ -240,6 +221,21 @@ fn count(bytes: &[u8], payload: &Payload<'_>, items: &mut u64) -> Result<Option<
     };
     *items += u64::from(count);
     Ok(too_many(*items))
+}
+
+/// Adds what each entry of a section stands for to `items`, until it is too much.
+fn each<'a, T: FromReader<'a>>(
+    section: &SectionLimited<'a, T>,
+    items: &mut u64,
+    parts: impl Fn(T) -> u64,
+) -> Result<Option<TooMuch>> {
+    for one in section.clone() {
+        *items += parts(one?);
+        if let Some(found) = too_many(*items) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
 }
 
 /// What a section of types consists of.

@@ -154,6 +154,15 @@ fn with_sections(text: &str) -> Vec<u8> {
     bytes
 }
 
+/// A command that is refused because of too many parts, with at most so much memory.
+fn has_too_many_parts(user: &UserFolder, command: &str, name: &str, memory: u64) {
+    let (code, errors, peak) = watched(user, command);
+    let told = " or more functions, types, imports, exports and the like; 65536 are allowed";
+    assert_eq!(code, STRATEGY_FAILED, "{name}: {errors}");
+    assert!(errors.contains(", in `compile`, ") && errors.contains(told), "{name}: {errors}");
+    holds(peak, memory);
+}
+
 /// Each part of a type counts as one thing: few types can stand for as much as many.
 #[test]
 fn parts_of_types_count() {
@@ -192,15 +201,7 @@ fn parts_of_types_count() {
         let most = allowed / (parts + 1) + 1;
         fs::write(&path, with_sections(&of_one.repeat(most))).unwrap();
         for command in [check, run_of(&path, "")] {
-            let (code, errors, peak) = watched(&user, &command);
-            let told =
-                " or more functions, types, imports, exports and the like; 65536 are allowed";
-            assert_eq!(code, STRATEGY_FAILED, "{kind}: {errors}");
-            assert!(
-                errors.contains(", in `compile`, ") && errors.contains(told),
-                "{kind}: {errors}"
-            );
-            holds(peak, MEMORY_BYTES_REFUSED_MAX);
+            has_too_many_parts(&user, &command, kind, MEMORY_BYTES_REFUSED_MAX);
         }
         assert!(!user.path("run").exists(), "{kind}: nothing was run");
     }
@@ -260,15 +261,7 @@ fn core_modules_of_too_many_parts_are_not_even_validated() {
         let path = user.path(&format!("{name}.wasm"));
         fs::write(&path, &bytes).unwrap();
         for command in [run_of(&path, ""), format!("strategy check {}", path.display())] {
-            let (code, errors, peak) = watched(&user, &command);
-            let told =
-                " or more functions, types, imports, exports and the like; 65536 are allowed";
-            assert_eq!(code, STRATEGY_FAILED, "{name}: {errors}");
-            assert!(
-                errors.contains(", in `compile`, ") && errors.contains(told),
-                "{name}: {errors}"
-            );
-            holds(peak, MEMORY_BYTES_READ_MAX);
+            has_too_many_parts(&user, &command, name, MEMORY_BYTES_READ_MAX);
         }
         assert!(!user.path("run").exists(), "{name}: nothing was run");
     }

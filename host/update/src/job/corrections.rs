@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::instrument::DailyLimits;
 use domain::{JstDate, Price};
 
-use super::oddity::{Oddity, foreign, is_beside};
+use super::oddity::{Oddity, are_many, foreign, is_beside};
 use super::refusal::is_too_much;
 use super::report::{DoubtKind, DoubtReport};
 use super::seen::is_far_volume;
 use super::{Batch, Job, UpdateError};
-use crate::limits::{HELD_ROWS_MAX, ODD_DAY_ISSUES_MIN, REPORT_ROWS_MAX, REWRITTEN_PERCENT_MAX};
+use crate::limits::{HELD_ROWS_MAX, REPORT_ROWS_MAX, REWRITTEN_PERCENT_MAX};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Rows of published days that did not come in one piece, and wait for the others.
@@ -97,7 +97,7 @@ impl Job<'_> {
         // What earlier runs took counts too: a day is not rewritten piece by piece without a word.
         let all = self.state.rewritten_issues.entry(date).or_default();
         *all += issues;
-        if *all >= ODD_DAY_ISSUES_MIN && *all * 100 > of * REWRITTEN_PERCENT_MAX {
+        if are_many(*all, of, REWRITTEN_PERCENT_MAX) {
             self.rewritten.insert(date, (issues, of));
             self.state.rewritten.insert(date);
         }

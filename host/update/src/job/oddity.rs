@@ -335,6 +335,18 @@ impl std::fmt::Display for Oddity {
     }
 }
 
+/// Whether issues are more than so many percent of all, and a market.
+pub(super) const fn are_many(issues: u64, of: u64, percent: u64) -> bool {
+    issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * percent
+}
+
+/// Whether so many of so many are under so many percent of what they would be with the share of another day, and a
+/// market is missing.
+const fn are_fewer((some, of): (u64, u64), (some_then, of_then): (u64, u64), percent: u64) -> bool {
+    let expected = some_then * of / if of_then == 0 { 1 } else { of_then };
+    expected.saturating_sub(some) >= ODD_DAY_ISSUES_MIN && some * 100 < expected * percent
+}
+
 /// Rows of issues that are not among the known ones, where they are too many, and how many are known (rule E1).
 fn too_many_others(rows: &BTreeSet<IssueCode>, known: &BTreeSet<IssueCode>) -> Option<(u64, u64)> {
     let count = rows.difference(known).count() as u64;
@@ -366,7 +378,7 @@ pub(super) fn turnovers(rows: &[DailyRow]) -> Option<Oddity> {
     let fitting: Vec<bool> = rows.iter().filter_map(is_turnover_fitting).collect();
     let (of, fit) = (fitting.len() as u64, fitting.iter().filter(|fits| **fits).count() as u64);
     let issues = of - fit;
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * TURNOVERS_PERCENT_MAX;
+    let is_odd = are_many(issues, of, TURNOVERS_PERCENT_MAX);
     is_odd.then_some(Oddity::Turnovers { issues, of })
 }
 
@@ -390,7 +402,7 @@ pub(super) fn same(
         of += u64::from(is_there);
         issues += u64::from(is_there && is_same);
     }
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * percent;
+    let is_odd = are_many(issues, of, percent);
     is_odd.then_some(Oddity::Same { value, issues, of, day })
 }
 
@@ -426,10 +438,7 @@ pub(super) fn fewer<'a>(
     let (day, (issues_then, of_then)) =
         greatest_share(before.map(|(day, others)| (day, usual(what, others))))?;
     let (issues, of) = usual(what, found);
-    // With the share of the other day so many have it.
-    let expected = issues_then * of / of_then.max(1);
-    let is_odd = expected.saturating_sub(issues) >= ODD_DAY_ISSUES_MIN
-        && issues * 100 < expected * TRADED_SHARE_PERCENT_MIN;
+    let is_odd = are_fewer((issues, of), (issues_then, of_then), TRADED_SHARE_PERCENT_MIN);
     is_odd.then_some(Oddity::Fewer(Fewer { what, issues, of, day, issues_then, of_then }))
 }
 
@@ -444,7 +453,7 @@ pub(super) fn off_tick(rows: &[DailyRow]) -> Option<Oddity> {
             first.get_or_insert(row.code);
         }
     }
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * OFF_TICK_PERCENT_MAX;
+    let is_odd = are_many(issues, of, OFF_TICK_PERCENT_MAX);
     first.filter(|_| is_odd).map(|first| Oddity::OffTick { issues, of, first })
 }
 
@@ -478,9 +487,8 @@ pub(super) fn columns(
     (day, others): (JstDate, &SeenDay),
 ) -> Option<Oddity> {
     let ((issues, of), (issues_then, of_then)) = (equal(what, found), equal(what, others));
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN
-        && issues * 100 > of * EQUAL_PRICES_PERCENT_MAX
-        && issues_then * of * 2 < issues * of_then;
+    let is_odd =
+        are_many(issues, of, EQUAL_PRICES_PERCENT_MAX) && issues_then * of * 2 < issues * of_then;
     is_odd.then_some(Oddity::Columns { what, issues, of, day })
 }
 
@@ -515,7 +523,7 @@ pub(super) fn alike(rows: &[DailyRow]) -> Option<Oddity> {
         *found.entry((row.prices(), row.volume)).or_default() += 1;
     }
     let (of, issues) = (found.values().sum(), found.values().filter(|count| **count > 1).sum());
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * ALIKE_PERCENT_MAX;
+    let is_odd = are_many(issues, of, ALIKE_PERCENT_MAX);
     is_odd.then_some(Oddity::Alike { issues, of })
 }
 
@@ -536,7 +544,7 @@ pub(super) fn odd_rows(rows: &[DailyRow]) -> Vec<Oddity> {
     }
     let split = count(&|row| row.adjustment_factor.is_some_and(|factor| factor != 1.0));
     let of = rows.len() as u64;
-    if is_many(split) && split * 100 > of * SPLITS_PERCENT_MAX {
+    if are_many(split, of, SPLITS_PERCENT_MAX) {
         odd.push(Oddity::Splits { issues: split, of });
     }
     odd
@@ -548,7 +556,7 @@ pub(super) fn are_others(rows: &[DailyRow], known: &[DailyRow]) -> bool {
         known.iter().map(|row| (row.code, row.prices())).collect();
     let is_other = |row: &&DailyRow| known.get(&row.code).is_some_and(|one| *one != row.prices());
     let others = rows.iter().filter(is_other).count() as u64;
-    others >= ODD_DAY_ISSUES_MIN && others * 100 > rows.len() as u64 * REPEATED_PERCENT_MAX
+    are_many(others, rows.len() as u64, REPEATED_PERCENT_MAX)
 }
 
 /// Prices without a volume of over 1 % of the priced issues (rule Z6).
@@ -574,7 +582,7 @@ pub(super) fn repeated(found: &SeenDay, (day, others): (JstDate, &SeenDay)) -> O
             false => unlike += 1,
         }
     }
-    let is_odd = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * REPEATED_PERCENT_MAX;
+    let is_odd = are_many(issues, of, REPEATED_PERCENT_MAX);
     is_odd.then_some(Oddity::Repeated { issues, of, day })
 }
 
@@ -591,10 +599,7 @@ pub(super) fn priceless(
     percent: u64,
 ) -> Option<Priceless> {
     let (priced, of) = priced(found);
-    // With the share of the other day so many rows have a price.
-    let expected = priced_then * of / of_then.max(1);
-    let lost = expected.saturating_sub(priced);
-    let is_so = lost >= ODD_DAY_ISSUES_MIN && priced * 100 < expected * percent;
+    let is_so = are_fewer((priced, of), (priced_then, of_then), percent);
     is_so.then_some(Priceless { priced, of, day, priced_then, of_then })
 }
 
@@ -653,7 +658,7 @@ pub(super) fn jump(
 impl Jump {
     /// Whether they are too many for any market (rule E9).
     pub(super) const fn is_odd(&self) -> bool {
-        self.issues >= ODD_DAY_ISSUES_MIN && self.issues * 100 > self.of * JUMPS_PERCENT_MAX
+        are_many(self.issues, self.of, JUMPS_PERCENT_MAX)
     }
 
     /// Whether they are more than those whose limits are wider on most days (rule Z2).
@@ -671,8 +676,7 @@ pub(super) fn volumes(
     percent: u64,
 ) -> Option<Volumes> {
     let (issues, of) = far_volumes(found, others, times);
-    let are_many = issues >= ODD_DAY_ISSUES_MIN && issues * 100 > of * percent;
-    are_many.then_some(Volumes { times, issues, of, day })
+    are_many(issues, of, percent).then_some(Volumes { times, issues, of, day })
 }
 
 /// Whether they are too many for any market (rule E10).

@@ -196,12 +196,9 @@ impl Job<'_> {
     pub(super) fn complete_before(&self, date: JstDate) -> impl Iterator<Item = JstDate> {
         let before = || self.complete_rows.range(..date).rev().map(|(day, _)| *day);
         let odd = before().take_while(|day| self.state.odd.contains(day)).count();
-        let (so, others) = match odd >= ACCEPTED_ODD_DAYS {
-            true => (odd, 0),
-            false => (0, usize::MAX),
-        };
-        let others = before().filter(|day| !self.state.odd.contains(day)).take(others);
-        before().take(so).chain(others)
+        let is_so = odd >= ACCEPTED_ODD_DAYS;
+        let days = before().take(if is_so { odd } else { usize::MAX });
+        days.filter(move |day| is_so || !self.state.odd.contains(day))
     }
 
     /// The same days, as many as are compared; they are looked up.

@@ -73,15 +73,11 @@ pub(super) fn prepare(
 ) -> Result<Option<String>, StoreError> {
     let failed = |error| StoreError::database("prepare for what is fetched")(error);
     let mut note = None;
-    connection.execute_batch(LEFT_OUT).map_err(failed)?;
-    connection.execute_batch(DOUBTED).map_err(failed)?;
-    connection.execute_batch(SETTLED).map_err(failed)?;
-    connection.execute_batch(REFUSED).map_err(failed)?;
-    connection.execute_batch(REWRITTEN).map_err(failed)?;
-    connection.execute_batch(ODD).map_err(failed)?;
-    connection.execute_batch(REWRITTEN_ISSUES).map_err(failed)?;
-    connection.execute_batch(ACCEPTED).map_err(failed)?;
-    connection.execute_batch(BEGINS).map_err(failed)?;
+    for table in
+        [LEFT_OUT, DOUBTED, SETTLED, REFUSED, REWRITTEN, ODD, REWRITTEN_ISSUES, ACCEPTED, BEGINS]
+    {
+        connection.execute_batch(table).map_err(failed)?;
+    }
     if !has_table(connection, "published_day").map_err(failed)? {
         let transaction = connection.unchecked_transaction().map_err(failed)?;
         transaction.execute_batch(DAYS).map_err(failed)?;
