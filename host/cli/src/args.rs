@@ -5,29 +5,19 @@ mod database;
 #[cfg(not(feature = "database"))]
 #[path = "args/no_database.rs"]
 mod database;
-#[cfg(feature = "live")]
 mod engine;
-#[cfg(feature = "live")]
 mod key;
 #[cfg(feature = "database")]
 mod listings;
-#[cfg(feature = "live")]
 mod live;
-#[cfg(not(feature = "live"))]
-#[path = "args/no_live.rs"]
-mod live;
-#[cfg(feature = "live")]
 mod order;
 #[cfg(feature = "database")]
 mod rank;
 mod secret;
-#[cfg(feature = "live")]
 mod sim;
-#[cfg(feature = "live")]
 mod sim_local_broker;
 #[cfg(feature = "database")]
 mod update;
-#[cfg(feature = "live")]
 mod watch;
 
 use std::env;
@@ -55,7 +45,6 @@ use crate::standard_error;
 
 pub(crate) use self::live::LiveCommand;
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
-#[cfg(feature = "live")]
 pub(crate) use {
     self::engine::{EngineArgs, EngineMode},
     self::key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs},

@@ -23,7 +23,6 @@
 mod output;
 
 mod args;
-#[cfg(feature = "live")]
 mod configuration;
 mod data;
 mod data_check;
@@ -37,25 +36,15 @@ mod database;
 #[cfg(not(feature = "database"))]
 #[path = "no_database.rs"]
 mod database;
-#[cfg(feature = "live")]
 mod dialects;
-#[cfg(feature = "live")]
 mod engine_serve;
 mod execution;
-#[cfg(feature = "live")]
 mod hidden;
 mod interrupt;
-#[cfg(feature = "live")]
 mod key;
-#[cfg(feature = "live")]
 mod live;
-#[cfg(not(feature = "live"))]
-#[path = "no_live.rs"]
-mod live;
-#[cfg(feature = "live")]
 mod local_broker;
 mod logging;
-#[cfg(feature = "live")]
 mod order;
 mod paths;
 mod progress;
@@ -68,13 +57,9 @@ mod replay_sweep_merge;
 mod replay_verify;
 #[cfg(feature = "database")]
 mod schemas;
-#[cfg(feature = "live")]
 mod settings;
-#[cfg(feature = "live")]
 mod sim;
-#[cfg(feature = "live")]
 mod sim_local_broker;
-#[cfg(feature = "live")]
 mod sim_web_broker;
 #[cfg(feature = "database")]
 mod sql;
@@ -87,9 +72,7 @@ mod table;
 mod terminal;
 #[cfg(feature = "database")]
 mod update;
-#[cfg(feature = "live")]
 mod watch;
-#[cfg(feature = "live")]
 mod web_broker;
 
 use std::fmt;

@@ -1,5 +1,4 @@
-//! The commands around the engine: itself, simulated venues, orders, the live board, keys. A program without
-//! them (feature `live`) has `no_live.rs` in this file's place.
+//! The commands around the engine: itself, simulated venues, orders, the live board, keys.
 
 use anyhow::Result;
 

@@ -22,7 +22,6 @@ pub(crate) fn is_wrong_arguments(_: &(dyn Error + 'static)) -> bool {
 }
 
 /// The keys that these commands would look for: none.
-#[cfg(feature = "live")]
 pub(crate) fn keys() -> impl Iterator<Item = keys::Key> {
     std::iter::empty()
 }
@@ -52,8 +51,8 @@ pub(crate) fn sample(_: &SampleArgs) -> Result<Ending> {
 fn absent(command: &str) -> Result<Ending> {
     bail!(
         "`{command}` is not in this program: it was built without its database, as `cargo xtask demo` \
-         does at first. `cargo build --release -p cli` builds all of it; DuckDB's C++ code takes about \
-         an hour on two cores, once"
+         does at first. `cargo xtask setup` and then `cargo build --release -p cli` build all of it, in \
+         minutes"
     )
 }
 

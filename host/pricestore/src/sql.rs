@@ -1,16 +1,13 @@
-//! What all statements need: quoting, single columns, and rows that come as columns.
+//! What all statements need: quoting, single columns, and rows that come and go as columns.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use duckdb::arrow::array::{ArrayRef, RecordBatch};
 use duckdb::types::FromSql;
-use duckdb::vtab::arrow::{ArrowBatchRegistration, ArrowVTab};
-use duckdb::{Connection, Error, Result, params_from_iter};
-
-/// The function with which the engine reads rows of ours.
-const FUNCTION: &str = "arrow";
+use duckdb::{Connection, Error, Result, Statement};
 
 /// The statement of [`objects`].
 const OBJECTS: &str = "
@@ -29,8 +26,6 @@ const OBJECTS: &str = "
         FROM duckdb_types() WHERE database_name = $1 AND NOT internal
       UNION ALL SELECT 'index', schema_name, index_name
         FROM duckdb_indexes() WHERE database_name = $1
-      UNION ALL SELECT 'trigger', schema_name, trigger_name
-        FROM duckdb_triggers() WHERE database_name = $1
       UNION ALL SELECT 'comment', schema_name, table_name
         FROM duckdb_tables() WHERE database_name = $1 AND comment IS NOT NULL
       UNION ALL SELECT 'comment', schema_name, view_name
@@ -44,13 +39,48 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Whether a database can be opened without waiting for a pipe in the place of its file or of its log.
+/// Whether a database can be opened: without waiting for a pipe in the place of its file or of its log, and in a
+/// storage format that the engine reads.
 ///
 /// # Errors
-/// What the system says, or that one of them is no file.
+/// What the system says, that one of them is no file, or that a newer engine has written it and how it is converted.
 pub fn must_be_database(path: &Path) -> io::Result<()> {
     atomic_file::must_be_file(path)?;
-    atomic_file::must_be_file(&log_of(path))
+    atomic_file::must_be_file(&log_of(path))?;
+    let mut head = [0; HEAD_BYTES];
+    // What is missing or shorter is for the engine to judge.
+    if File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_err() {
+        return Ok(());
+    }
+    match newer(&head) {
+        None => Ok(()),
+        Some((number, writer)) => Err(io::Error::other(format!(
+            "{file} is in DuckDB's storage format {number}, written by DuckDB {writer}; this program reads formats up \
+             to {STORAGE_NUMBER_MAX}. Convert it with that DuckDB, opened on {file}, by\n  \
+             ATTACH {converted} AS converted (STORAGE_VERSION '{version}');\n  \
+             COPY FROM DATABASE \"{name}\" TO converted;\nand put the converted file in its place",
+            file = path.display(),
+            converted = quoted(&path.with_extension("converted.db").to_string_lossy()),
+            version = crate::STORAGE_VERSION,
+            name = path.file_stem().unwrap_or_default().to_string_lossy().replace('"', "\"\""),
+        ))),
+    }
+}
+
+/// Bytes of a database's file up to the end of the version that wrote it.
+const HEAD_BYTES: usize = 84;
+/// The highest number of a storage format that the engine reads.
+const STORAGE_NUMBER_MAX: u64 = 68;
+
+/// The number of a storage format that the engine does not read, and the version that wrote it.
+fn newer(head: &[u8; HEAD_BYTES]) -> Option<(u64, String)> {
+    let number = head.get(12..20)?.try_into().map(u64::from_le_bytes).ok()?;
+    if head.get(8..12)? != b"DUCK" || number <= STORAGE_NUMBER_MAX {
+        return None;
+    }
+    let writer = head.get(52..)?.iter().take_while(|byte| byte.is_ascii_graphic());
+    let writer: String = writer.map(|byte| char::from(*byte)).collect();
+    Some((number, if writer.is_empty() { "of an unknown version".to_owned() } else { writer }))
 }
 
 /// Whether a database that this program has published is as it was published: without a log beside it, in which
@@ -106,7 +136,7 @@ pub fn view_among(connection: &Connection, database: &str) -> Result<Option<Stri
 }
 
 /// What somebody has made in an attached database, like `table main.daily`: each schema but the engine's own,
-/// each table, view, macro, sequence, type, index and trigger, and each comment. In lower case, because the engine
+/// each table, view, macro, sequence, type and index, and each comment. In lower case, because the engine
 /// does not tell names by their case.
 ///
 /// # Errors
@@ -142,28 +172,101 @@ pub fn rows<'a>(columns: impl IntoIterator<Item = (&'a str, ArrayRef)>) -> Resul
         .map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-/// Prepares an instance of the engine for [`insert`].
+/// Appends batches of rows to a table of an attached database that has their columns in their order.
 ///
 /// # Errors
-/// What DuckDB says.
-pub fn prepare_inserts(connection: &Connection) -> Result<()> {
-    connection.register_table_function::<ArrowVTab>(FUNCTION)
+/// What DuckDB says. Some of the rows may be there then; a transaction takes them back.
+pub fn append(
+    connection: &Connection,
+    (catalog, table): (&str, &str),
+    batches: impl IntoIterator<Item = RecordBatch>,
+) -> Result<()> {
+    let mut appender = connection.appender_to_catalog_and_db(table, catalog, "main")?;
+    for batch in batches {
+        appender.append_record_batch(batch)?;
+    }
+    appender.flush()
 }
 
-/// Inserts all batches of rows into a table that has their columns in their order.
+/// Runs a statement and gives its rows as batches of columns, each read when it is asked for.
+///
+/// The library's own iterator panics where the engine fails in the middle of an answer; this one gives the error.
+/// All batches are read here.
 ///
 /// # Errors
-/// What DuckDB says.
-pub fn insert(connection: &Connection, table: &str, batches: &[RecordBatch]) -> Result<()> {
-    let batches: Vec<_> = batches.iter().cloned().map(ArrowBatchRegistration::new).collect();
-    let parts = vec![format!("FROM {FUNCTION}(?)"); batches.len()].join(" UNION ALL ");
-    connection.execute(&format!("INSERT INTO {table} {parts}"), params_from_iter(&batches))?;
-    Ok(())
+/// What DuckDB says, before the first batch or in place of a later one; nothing follows an error.
+pub fn batches(statement: &mut Statement<'_>) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
+    drop(statement.stream_arrow([])?);
+    let statement = &*statement;
+    let mut is_over = false;
+    Ok(std::iter::from_fn(move || {
+        if is_over {
+            return None;
+        }
+        let next = statement.step().map(|rows| rows.map(RecordBatch::from)).transpose();
+        is_over = !matches!(next, Some(Ok(_)));
+        next
+    }))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn an_answer_that_fails_in_the_middle_is_an_error_and_the_connection_goes_on() {
+        let connection = Connection::open_in_memory().unwrap();
+        let sql = "SELECT CASE WHEN i = 50000 THEN error('broken here') ELSE i::VARCHAR END FROM range(100000) t(i)";
+        let mut statement = connection.prepare(sql).unwrap();
+        let read: Vec<_> = batches(&mut statement).unwrap().collect();
+        let (last, before) = read.split_last().unwrap();
+        assert!(last.as_ref().unwrap_err().to_string().contains("broken here"), "{last:?}");
+        assert!(!before.is_empty() && before.iter().all(Result::is_ok), "it is no answer's middle");
+        drop(read);
+        drop(statement);
+        assert_eq!(column::<i64>(&connection, "SELECT 42").unwrap(), [42]);
+    }
+
+    #[test]
+    fn what_was_appended_in_a_transaction_is_taken_back_with_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE one (a BIGINT UNIQUE)").unwrap();
+        let batch = |values: Vec<i64>| {
+            let values: ArrayRef =
+                std::sync::Arc::new(duckdb::arrow::array::Int64Array::from(values));
+            rows([("a", values)]).unwrap()
+        };
+        let transaction = connection.unchecked_transaction().unwrap();
+        append(&transaction, ("memory", "one"), [batch(vec![1, 2]), batch(vec![3])]).unwrap();
+        assert_eq!(column::<i64>(&transaction, "SELECT a FROM one ORDER BY a").unwrap(), [1, 2, 3]);
+        drop(transaction);
+        assert_eq!(column::<i64>(&connection, "SELECT count(*) FROM one").unwrap(), [0]);
+        append(&connection, ("memory", "one"), [batch(vec![7, 7])]).unwrap_err();
+    }
+
+    #[test]
+    fn a_database_of_a_newer_engine_tells_who_wrote_it_and_how_it_is_converted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mother.db");
+        must_be_database(&path).unwrap();
+        Connection::open(&path).unwrap();
+        must_be_database(&path).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[12..20].copy_from_slice(&(STORAGE_NUMBER_MAX + 1).to_le_bytes());
+        bytes[52..84].fill(0);
+        bytes[52..58].copy_from_slice(b"v2.0.1");
+        fs::write(&path, &bytes).unwrap();
+        let told = must_be_database(&path).unwrap_err().to_string();
+        for part in [
+            "format 69, written by DuckDB v2.0.1; this program reads formats up to 68",
+            "mother.converted.db' AS converted (STORAGE_VERSION 'v1.2.0');\n",
+            "COPY FROM DATABASE \"mother\" TO converted;\n",
+        ] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
 
     #[test]
     fn all_that_somebody_has_made_is_listed() {

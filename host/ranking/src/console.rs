@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use duckdb::{Config, Connection};
-use pricestore::sql::must_be_database;
+use pricestore::sql::{batches, must_be_database};
 use pricestore::{DataDir, sql};
 use thiserror::Error;
 
@@ -40,9 +40,6 @@ pub const SQL_BYTES_MAX: usize = 100_000;
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 /// What the engine says where memory is used up. What it advises then cannot be done here.
 const OUT_OF_MEMORY: &str = "Out of Memory Error";
-/// A step of the engine's optimizer which compares each column of an answer with each other one, and gains
-/// little: an answer of 8,000 columns took seconds.
-const SLOW_WITH_COLUMNS: &str = "projection_placement";
 /// The combined database, and that of listed issues, as the engine calls them here.
 const MOTHER: &str = "mother";
 const LISTED: &str = "listed";
@@ -152,10 +149,7 @@ impl Console {
             .threads(i64::try_from(options.threads.max(1)).unwrap_or(1))?
             .max_memory(&format!("{}B", options.memory_bytes))?;
         let connection = Connection::open_in_memory_with_flags(config)?;
-        connection.execute_batch(&format!(
-            "SET temp_directory = ''; SET enable_progress_bar = false; \
-             SET disabled_optimizers = '{SLOW_WITH_COLUMNS}'"
-        ))?;
+        connection.execute_batch("SET temp_directory = ''; SET enable_progress_bar = false")?;
         let mother = data.mother();
         if mother.is_file() {
             attach(&connection, MOTHER, &mother)?;
@@ -305,7 +299,7 @@ impl Console {
         let mut statement = self.connection.prepare(&text.sql).map_err(wrong)?;
         sink.columns(&text.columns)?;
         let mut rows = 0;
-        for batch in statement.stream_arrow([]).map_err(wrong)? {
+        for batch in batches(&mut statement).map_err(wrong)? {
             let batch = batch.map_err(wrong)?;
             let columns = answer::texts(&batch).ok_or_else(|| {
                 ConsoleError::Statement("the answer is of a type that has no text".to_owned())

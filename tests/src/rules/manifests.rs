@@ -46,11 +46,11 @@ const NOT_FOR_GUESTS: [&str; 10] = [
 pub fn compiled_for(package: &str, arguments: &[&str]) -> anyhow::Result<BTreeSet<String>> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(crate::workspace_root()).args(["tree", "--locked", "--package", package]);
-    cargo.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"]);
+    cargo.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
     let told = cargo.args(arguments).output()?;
     anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     let lines = String::from_utf8(told.stdout)?;
-    Ok(lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect())
+    Ok(lines.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }
 
 /// The names of the packages that a manifest depends on: for running, building and testing, on

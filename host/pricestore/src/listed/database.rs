@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{IssueField, IssueInfo, ListedHistory, Span};
 use crate::STORAGE_VERSION;
 use crate::limits::LISTED_SPANS_MAX;
-use crate::sql::{insert, must_be_database, prepare_inserts, quoted_path, rows};
+use crate::sql::{append, must_be_database, quoted_path, rows};
 
 /// The table of spans.
 const ISSUES: &str = "listed_issue";
@@ -109,8 +109,7 @@ pub fn create(connection: &Connection, catalog: &str) -> duckdb::Result<()> {
     ))
 }
 
-/// Puts lists in the place of those that are in the tables. [`prepare_inserts`] must have been called,
-/// and a transaction be open.
+/// Puts lists in the place of those that are in the tables. A transaction must be open.
 ///
 /// # Errors
 /// What DuckDB says.
@@ -119,15 +118,19 @@ pub fn store(
     catalog: &str,
     history: &ListedHistory,
 ) -> duckdb::Result<()> {
-    let (issues, lists) = (format!("{catalog}.{ISSUES}"), format!("{catalog}.{LISTS}"));
-    connection.execute_batch(&format!("DELETE FROM {issues}; DELETE FROM {lists}"))?;
+    connection
+        .execute_batch(&format!("DELETE FROM {catalog}.{ISSUES}; DELETE FROM {catalog}.{LISTS}"))?;
     let dates = |dates: &mut dyn Iterator<Item = Option<JstDate>>| -> ArrayRef {
         Arc::new(dates.map(|date| date.map(|date| date.to_epoch_days())).collect::<Date32Array>())
     };
     if !history.lists().is_empty() {
         let counts: UInt64Array = history.lists().values().copied().map(Some).collect();
         let days = dates(&mut history.lists().keys().copied().map(Some));
-        insert(connection, &lists, &[rows([("date", days), ("issues", Arc::new(counts))])?])?;
+        append(
+            connection,
+            (catalog, LISTS),
+            [rows([("date", days), ("issues", Arc::new(counts))])?],
+        )?;
     }
     let spans: Vec<Span<'_>> = history.spans().collect();
     if spans.is_empty() {
@@ -143,7 +146,7 @@ pub fn store(
         let texts: StringArray = spans.iter().map(|span| span.info.text(field)).collect();
         values.push((field.column(), Arc::new(texts)));
     }
-    insert(connection, &issues, &[rows(values)?])
+    append(connection, (catalog, ISSUES), [rows(values)?])
 }
 
 /// The lists in the tables of a database that is attached under this name. Texts that are not fit to be
@@ -228,7 +231,6 @@ fn connect() -> duckdb::Result<Connection> {
 /// What DuckDB says.
 pub fn write_file(path: &Path, history: &ListedHistory) -> Result<(), ListedError> {
     let connection = connect()?;
-    prepare_inserts(&connection)?;
     connection.execute_batch(&format!(
         "ATTACH {} AS aside (STORAGE_VERSION '{STORAGE_VERSION}', RECOVERY_MODE no_wal_writes)",
         quoted_path(path)

@@ -126,7 +126,7 @@ fn digest_of_beginning(
     tables: &Path,
 ) -> duckdb::Result<Option<Result<u64, &'static str>>> {
     if must_be_database(tables).is_err() {
-        return Ok(Some(Err("its tables or their log are no file")));
+        return Ok(Some(Err("its tables cannot be opened")));
     }
     let attach = format!("ATTACH {} AS base (READ_ONLY)", quoted_path(tables));
     connection.execute_batch(&attach)?;

@@ -11,7 +11,7 @@ use duckdb::arrow::datatypes::{Date32Type, Float64Type};
 
 use super::error::PublishError;
 use crate::grid::{COLUMNS, cell};
-use crate::sql::column;
+use crate::sql::{batches, column};
 
 /// The two sides of a grid, both ascending: the distinct dates and codes of the source.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Block {
         let mut statement = connection.prepare(&rows)?;
         let mut positions = Positions::new(part, &sides.codes);
         let mut of_batch = Vec::new();
-        for batch in statement.stream_arrow([])? {
+        for batch in batches(&mut statement)? {
             let batch = batch?;
             match positions.of(&batch, &mut of_batch) {
                 Ok(()) => block.put(&batch, &of_batch),

@@ -25,7 +25,7 @@ use crate::grid::{GridWriter, Splits};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX,
 };
-use crate::sql::{insert, log_of, must_be_published, prepare_inserts, quoted_path, view_among};
+use crate::sql::{append, log_of, must_be_published, quoted_path, view_among};
 
 /// Batches of rows that wait for the table: those of a block, so that the next one is read while
 /// they are appended.
@@ -145,7 +145,7 @@ fn open_source(data: &DataDir) -> Result<Connection, PublishError> {
     let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
     // The file is brought to the disk once, when it is finished.
     connection.execute_batch(&format!(
-        "SET temp_directory = {}; SET fsync_mode = 'none'; ATTACH {} AS mother (READ_ONLY);",
+        "SET temp_directory = {}; ATTACH {} AS mother (READ_ONLY);",
         quoted_path(&data.rank_folder().join(SPILL)),
         quoted_path(&mother),
     ))?;
@@ -181,7 +181,6 @@ fn make(
         "ATTACH {attach} AS snapshot (RECOVERY_MODE no_wal_writes); {SIDES_STORED}{GRID}
          USE snapshot;"
     ))?;
-    prepare_inserts(&connection)?;
     let splits = splits::make(&connection)?;
     let published = write_grid(&connection, data, number, Work { block_cells, splits, base })?;
     if !rows_are_in_order(&connection)? {
@@ -321,7 +320,7 @@ fn write_grid(
     let take = || file.lock().unwrap_or_else(PoisonError::into_inner).take();
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction()?;
-    let append = |rows: RecordBatch| insert(connection, "snapshot.g", &[rows]);
+    let append = |rows: RecordBatch| append(connection, ("snapshot", "g"), [rows]);
     let store = |appended: duckdb::Result<()>| {
         let stored = appended.and_then(|()| transaction.commit());
         stored.and_then(|()| connection.execute_batch("CHECKPOINT snapshot"))

@@ -6,7 +6,7 @@ use domain::JstDate;
 use domain::threads::in_parallel;
 use duckdb::arrow::array::RecordBatch;
 use duckdb::{Connection, Row};
-use pricestore::sql::{column, insert, quoted};
+use pricestore::sql::{append, column, quoted};
 
 use super::columns::columns;
 use super::error::StoreError;
@@ -71,12 +71,12 @@ fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applied, StoreErr
     let is_new = format!("SELECT count(*) = 0 FROM ({old} LIMIT 1)");
     if connection.query_row(&is_new, [], |row| row.get(0)).map_err(failed)? {
         // New days or new issues: there is nothing to compare with.
-        bring_in(connection, "work.daily", &received).map_err(failed)?;
+        append(connection, ("work", "daily"), received).map_err(failed)?;
         let inserted = rows.len() as u64;
         let dates = rows.iter().map(|row| row.date).collect();
         return Ok(Applied { inserted, dates, ..Applied::default() });
     }
-    let outcome = compare(connection, &received, &old).and_then(|applied| {
+    let outcome = compare(connection, received, &old).and_then(|applied| {
         let replaced = applied.changed + applied.confirmed;
         if applied.inserted + replaced > 0 {
             put_in(connection, replaced > 0)?;
@@ -149,15 +149,6 @@ fn receive(rows: &[DailyRow]) -> duckdb::Result<Vec<RecordBatch>> {
     made.collect()
 }
 
-/// Inserts all that was received into a table, in any order, so that the parts are brought in at
-/// the same time.
-fn bring_in(connection: &Connection, table: &str, received: &[RecordBatch]) -> duckdb::Result<()> {
-    connection.execute_batch("SET preserve_insertion_order = false")?;
-    let inserted = insert(connection, table, received);
-    let reset = connection.execute_batch("RESET preserve_insertion_order");
-    inserted.and(reset)
-}
-
 /// The stored rows that may have the same dates and codes. Stored codes have the order of codes.
 fn stored_between(Extent { dates, codes }: &Extent) -> String {
     format!(
@@ -170,18 +161,18 @@ fn stored_between(Extent { dates, codes }: &Extent) -> String {
 }
 
 /// What was received, in `temp.incoming`.
-fn take_in(connection: &Connection, received: &[RecordBatch]) -> duckdb::Result<()> {
+fn take_in(connection: &Connection, received: Vec<RecordBatch>) -> duckdb::Result<()> {
     // A transaction may change one database and temporary tables.
     let create = format!("CREATE OR REPLACE TEMP TABLE incoming ({})", definitions());
     connection.execute_batch(&create)?;
-    bring_in(connection, "temp.incoming", received)
+    append(connection, ("temp", "incoming"), received)
 }
 
 /// Compares what was received with stored rows; keeps those that are put in, and what each is, in
 /// `temp.judged`.
 fn compare(
     connection: &Connection,
-    received: &[RecordBatch],
+    received: Vec<RecordBatch>,
     old: &str,
 ) -> duckdb::Result<Applied> {
     take_in(connection, received)?;
@@ -238,7 +229,7 @@ pub(super) fn losing(
     let Some(extent) = look_at(&rows)? else { return Ok(BTreeMap::new()) };
     let failed = |error| StoreError::database("look for values that would be lost")(error);
     let received = receive(&rows).map_err(failed)?;
-    let lost = compare_values(connection, &received, &stored_between(&extent)).map_err(failed);
+    let lost = compare_values(connection, received, &stored_between(&extent)).map_err(failed);
     let dropped = connection.execute_batch("DROP TABLE IF EXISTS temp.incoming");
     let lost = lost.and_then(|lost| dropped.map(|()| lost).map_err(failed))?;
     let mut by_date: BTreeMap<JstDate, BTreeSet<IssueCode>> = BTreeMap::new();
@@ -250,7 +241,7 @@ pub(super) fn losing(
 
 fn compare_values(
     connection: &Connection,
-    received: &[RecordBatch],
+    received: Vec<RecordBatch>,
     old: &str,
 ) -> duckdb::Result<Vec<(JstDate, IssueCode)>> {
     take_in(connection, received)?;

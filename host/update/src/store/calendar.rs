@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::JstDate;
 use duckdb::Connection;
 use duckdb::arrow::array::{ArrayRef, BooleanArray, Date32Array};
-use pricestore::sql::{insert, rows};
+use pricestore::sql::{append, rows};
 
 use super::error::StoreError;
 use super::schema::CALENDAR;
@@ -44,7 +44,8 @@ pub(super) fn write(connection: &Connection, days: &OpenDays) -> duckdb::Result<
     let dates: ArrayRef = Arc::new(dates.collect::<Date32Array>());
     let open: ArrayRef = Arc::new(days.values().copied().map(Some).collect::<BooleanArray>());
     if !days.is_empty() {
-        insert(&transaction, "work.calendar", &[rows([("date", dates), ("is_open", open)])?])?;
+        let rows = rows([("date", dates), ("is_open", open)])?;
+        append(&transaction, ("work", "calendar"), [rows])?;
     }
     transaction.execute_batch("UPDATE work.state SET generation = generation + 1")?;
     transaction.commit()

@@ -8,7 +8,7 @@ use domain::JstDate;
 use duckdb::arrow::array::{ArrayRef, BooleanArray, Date32Array, StringArray, UInt64Array};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
-use pricestore::sql::{column, insert, rows};
+use pricestore::sql::{append, column, rows};
 use pricestore::{DataDir, DatasetStatus};
 
 use super::error::StoreError;
@@ -252,24 +252,24 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
          DELETE FROM work.pass_date; DELETE FROM work.pass_code",
     )?;
     let days = told_apart(&state.fetched, &state.closed, "has_trading");
-    put(connection, "work.fetched_day", days)?;
-    put(connection, "work.left_out_day", vec![("date", column_of(&state.left_out))])?;
+    put(connection, "fetched_day", days)?;
+    put(connection, "left_out_day", vec![("date", column_of(&state.left_out))])?;
     let days = told_apart(&state.complete, &state.forced, "is_complete");
-    put(connection, "work.published_day", days)?;
-    put(connection, "work.first_of_standard", vec![("date", column_of(&state.begins))])?;
-    put(connection, "work.settled_day", vec![("date", column_of(&state.settled))])?;
-    put(connection, "work.accepted_day", vec![("date", column_of(&state.accepted))])?;
-    put(connection, "work.refused_day", vec![("date", column_of(&state.refused))])?;
-    put(connection, "work.rewritten_day", vec![("date", column_of(&state.rewritten))])?;
-    put(connection, "work.accepted_odd_day", vec![("date", column_of(&state.odd))])?;
-    put(connection, "work.rewritten_issues", with_counts(&state.rewritten_issues, "issues"))?;
-    put(connection, "work.incomplete_day", with_counts(&state.incomplete, "expected"))?;
-    put(connection, "work.doubted_list", with_counts(&state.doubted, "issues"))?;
+    put(connection, "published_day", days)?;
+    put(connection, "first_of_standard", vec![("date", column_of(&state.begins))])?;
+    put(connection, "settled_day", vec![("date", column_of(&state.settled))])?;
+    put(connection, "accepted_day", vec![("date", column_of(&state.accepted))])?;
+    put(connection, "refused_day", vec![("date", column_of(&state.refused))])?;
+    put(connection, "rewritten_day", vec![("date", column_of(&state.rewritten))])?;
+    put(connection, "accepted_odd_day", vec![("date", column_of(&state.odd))])?;
+    put(connection, "rewritten_issues", with_counts(&state.rewritten_issues, "issues"))?;
+    put(connection, "incomplete_day", with_counts(&state.incomplete, "expected"))?;
+    put(connection, "doubted_list", with_counts(&state.doubted, "issues"))?;
     if let Some(pass) = &state.pass {
-        put(connection, "work.pass_date", vec![("date", column_of(&pass.dates))])?;
+        put(connection, "pass_date", vec![("date", column_of(&pass.dates))])?;
         let codes = pass.codes.iter().map(|code| Some(code.as_str()));
         let codes: ArrayRef = Arc::new(codes.collect::<StringArray>());
-        put(connection, "work.pass_code", vec![("code", codes)])?;
+        put(connection, "pass_code", vec![("code", codes)])?;
     }
     let value = |date: Option<JstDate>| {
         date.map_or(Value::Null, |date| Value::Date32(date.to_epoch_days()))
@@ -305,5 +305,5 @@ fn column_of<'a>(dates: impl IntoIterator<Item = &'a JstDate>) -> ArrayRef {
 
 fn put(connection: &Connection, table: &str, columns: Vec<(&str, ArrayRef)>) -> duckdb::Result<()> {
     let batch = rows(columns)?;
-    if batch.num_rows() == 0 { Ok(()) } else { insert(connection, table, &[batch]) }
+    if batch.num_rows() == 0 { Ok(()) } else { append(connection, ("work", table), [batch]) }
 }

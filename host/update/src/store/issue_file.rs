@@ -13,8 +13,9 @@ use domain::JstDate;
 use duckdb::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use duckdb::arrow::datatypes::Int64Type;
 use duckdb::{Appender, Connection};
+use pricestore::STORAGE_VERSION;
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{column, must_be_published, quoted, quoted_path, rows};
+use pricestore::sql::{batches, column, must_be_published, quoted, quoted_path, rows};
 
 use super::durable::{clear, sync_file};
 use super::error::StoreError;
@@ -24,14 +25,13 @@ use super::paths::{StorePaths, unfinished};
 use super::schema::ADJUSTED_ISSUE;
 use super::written;
 
-/// What the files are written with: the smallest blocks, because each file has about 30 KB of
-/// rows, and a version that older programs can open too. Versions before 1.5 need twice the room.
-const OPTIONS: &str = "BLOCK_SIZE 16384, STORAGE_VERSION 'v1.5.0'";
+/// Bytes of a block, the fewest that there may be: each file has about 30 KB of rows.
+const BLOCK_BYTES: u32 = 16_384;
 
 /// Settings with which what is committed goes into the file at once and nothing goes to a log, and
 /// nothing is brought to the disk: a file is, as a whole, when it is finished.
 const ONE_STEP: &str = "SET checkpoint_threshold = '0B';
-    SET auto_checkpoint_skip_wal_threshold = 0; SET fsync_mode = 'none';";
+    SET auto_checkpoint_skip_wal_threshold = 0;";
 
 /// The rows of one issue in the published database.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl EmptyFile {
             "SELECT DISTINCT source FROM published.daily WHERE source IS NOT NULL ORDER BY 1";
         let sources = Sources::new(column(published, sources).map_err(failed)?);
         let make = format!(
-            "SET threads = 1; {ONE_STEP} ATTACH {} AS empty ({OPTIONS}); USE empty;
+            "SET threads = 1; {ONE_STEP} ATTACH {} AS empty (BLOCK_SIZE {BLOCK_BYTES}, STORAGE_VERSION '{STORAGE_VERSION}'); USE empty;
              CREATE TABLE {} ({}); {}; {ADJUSTED_ISSUE}; USE memory; DETACH empty",
             quoted_path(&path),
             packed::TABLE,
@@ -148,13 +148,14 @@ impl<'a> IssueWriter<'a> {
             true => Vec::new(),
             false => {
                 let mut statement = self.reader.prepare(&select(LATER, later)).map_err(failed)?;
-                statement.query_arrow([]).map_err(failed)?.collect()
+                let rows = batches(&mut statement).map_err(failed)?;
+                rows.collect::<duckdb::Result<_>>().map_err(failed)?
             }
         };
         let in_order = select("published.daily", first.in_order.start..last.in_order.end);
         let mut statement = self.reader.prepare(&in_order).map_err(failed)?;
         let mut rows = [
-            Rows::new(statement.stream_arrow([]).map_err(failed)?),
+            Rows::new(batches(&mut statement).map_err(failed)?),
             Rows::new(later.into_iter().map(Ok)),
         ];
         for issue in issues {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
 use pricestore::sql::{
-    column, digest_of_rows, log_of, must_be_published, prepare_inserts, quoted_path, view_among,
+    column, digest_of_rows, log_of, must_be_database, must_be_published, quoted_path, view_among,
 };
 use pricestore::{DataDir, has_calendar};
 
@@ -103,7 +103,6 @@ pub(super) fn connect(paths: &StorePaths) -> Result<Connection, StoreError> {
     let spill = quoted_path(&paths.spill_folder());
     let prepare = format!("SET temp_directory = {spill}; SET enable_progress_bar = false");
     connection.execute_batch(&prepare).map_err(StoreError::database("start"))?;
-    prepare_inserts(&connection).map_err(StoreError::database("start"))?;
     Ok(connection)
 }
 
@@ -130,6 +129,7 @@ fn reopen(paths: &StorePaths, path: &Path) -> Result<Connection, Trouble> {
     // What the system does not let us read or write is not damaged.
     let access = fs::OpenOptions::new().read(true).write(true).open(path);
     drop(access.map_err(StoreError::io("open", path))?);
+    must_be_database(path).map_err(StoreError::io("open", path))?;
     let connection = connect(paths)?;
     let attached = connection.execute_batch(&format!("ATTACH {} AS work", quoted_path(path)));
     attached.map_err(|error| judge(path, &error))?;
@@ -179,7 +179,7 @@ const WANTS: [&str; 10] = [
     "read-only file system",
 ];
 
-/// Tells damage from a want of memory, files or disk, and from a database that another program has open or a newer version has written.
+/// Tells damage from a want of memory, files or disk, and from a database that another program has open.
 fn judge(path: &Path, error: &duckdb::Error) -> Trouble {
     let text = error.to_string();
     let refused = |what: &str| {
@@ -187,9 +187,6 @@ fn judge(path: &Path, error: &duckdb::Error) -> Trouble {
     };
     if text.contains("Could not set lock") || text.contains("being used by another process") {
         return refused("another program has it open; close it there and try again");
-    }
-    if text.contains("version number") {
-        return refused("another version of this program has written it; update with that version");
     }
     let first = text.lines().next().unwrap_or_default();
     if let Some(want) = WANTS.iter().find(|want| text.to_ascii_lowercase().contains(**want)) {

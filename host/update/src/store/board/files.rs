@@ -9,16 +9,14 @@ use domain::JstDate;
 use duckdb::{Connection, params};
 use marketdata::board::{FinishedSegment, depth_fields, trade_print_fields};
 use marketdata::parquet::Field;
+use pricestore::STORAGE_VERSION;
 use pricestore::generation::{PublishedFile, digest_of};
-use pricestore::sql::{column, quoted, quoted_path};
+use pricestore::sql::{column, must_be_database, quoted, quoted_path};
 
 use super::segments::Dated;
 use crate::store::durable::clear;
 use crate::store::error::StoreError;
 use crate::store::paths::{StorePaths, unfinished};
-
-/// As the files of prices: the smallest blocks, and a form that programs of DuckDB 1.5 can open.
-const OPTIONS: &str = "STORAGE_VERSION 'v1.5.0'";
 
 /// Whether a file is there with these bytes.
 pub(super) fn has_bytes(path: &Path, file: &PublishedFile) -> Result<bool, StoreError> {
@@ -46,6 +44,7 @@ pub(super) fn is_of_the_job(connection: &Connection, path: &Path) -> Result<bool
     if head.get(HEAD.1..) != Some(b"DUCK") {
         return Ok(false);
     }
+    must_be_database(path).map_err(StoreError::io("open", path))?;
     let attach = format!("ATTACH {} AS found (READ_ONLY)", quoted_path(path));
     if connection.execute_batch(&attach).is_err() {
         return Ok(true);
@@ -109,7 +108,8 @@ pub(super) fn write_one(
         fs::copy(&path, &aside).map_err(StoreError::io("copy", &path))?;
     }
     let failed = |error| StoreError::database("write the database of a board")(error);
-    let attach = format!("ATTACH {} AS issue ({OPTIONS})", quoted_path(&aside));
+    let attach =
+        format!("ATTACH {} AS issue (STORAGE_VERSION '{STORAGE_VERSION}')", quoted_path(&aside));
     connection.execute_batch(&attach).map_err(failed)?;
     let filled = fill(connection, code, segments, is_new);
     let detached = connection.execute_batch("CHECKPOINT issue; DETACH issue");
