@@ -1,15 +1,14 @@
 //! `cargo xtask dist`: what users install without a compiler, into `dist/`: an archive, a Debian package and
-//! a Python wheel, each looked into, and their SHA-256 sums. They are tried by `cargo xtask test`; with
-//! `--check` each is made twice, compared, and tried in a small Debian too.
+//! a Python wheel, each looked into, and their SHA-256 sums. With `--check` each is made twice, compared, and
+//! tried as its users have it.
 
+mod build;
 mod contents;
 mod debian;
 mod first_session;
 mod inspect;
 mod root;
-mod stand_in;
 mod third_party;
-mod traces;
 mod tree;
 mod trial;
 mod wheel;
@@ -22,21 +21,16 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use sha2::{Digest, Sha256};
 
-use crate::doctor::Purpose;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Stopwatch;
-use crate::{doctor, guests, heavy, host, process};
+use crate::{cache, doctor, guests, process};
 
+use build::Build;
 use contents::Contents;
-use root::Root;
-pub(crate) use stand_in::{is_wanted as stands_in, run as stand_in};
 
 /// Where products go, in the project's folder; git ignores it.
 const FOLDER: &str = "dist";
-/// Why the tests leave out small Debians.
-const LEFT_TO_CHECK: &str =
-    "a small Debian takes minutes to make; `cargo xtask dist --check` tries products in one";
 /// Their sums, as `sha256sum --check` reads them.
 const SUMS: &str = "SHA256SUMS";
 
@@ -65,22 +59,16 @@ impl Product {
 
 /// Builds and makes the products, all of them where none is named.
 pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()> {
-    doctor::require(project, Purpose::Everything)?;
-    let progress = heavy::announce(project);
+    doctor::require(project, false)?;
     guests::build(project)?;
-    // The program that the tests start: what was tested is what is shipped, and nothing heavy is compiled
-    // once more.
-    host::build_with_tests(project)?;
-    drop(progress);
     let mut skips = Skips::default();
-    let maker = Maker::new(project, project.root.join(FOLDER))?;
+    let maker = Maker::new(project)?;
     for product in if only.is_empty() { &ALL[..] } else { only } {
         if let Some(path) = maker.make(*product, &mut skips)?
             && check
         {
             maker.must_be_made_again(*product, &path)?;
-            maker.try_here(*product, &path, &mut skips)?;
-            maker.try_in_debian(*product, &path, &mut skips)?;
+            maker.try_out(*product, &path, &mut skips)?;
         }
     }
     maker.write_sums()?;
@@ -88,30 +76,20 @@ pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()
     Ok(())
 }
 
-/// The part for `cargo xtask test`: everything is made, looked into and tried with what this system has.
-/// Only a small Debian, which takes minutes to make, is left to `dist --check`, and counted.
-pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
-    let maker = Maker::new(project, project.target.join("dist-test"))?;
-    for product in ALL {
-        if let Some(path) = maker.make(product, skips)? {
-            maker.try_here(product, &path, skips)?;
-            skip(skips, &format!("{} in a small Debian", product.title()), LEFT_TO_CHECK);
-        }
-    }
-    maker.write_sums()
-}
-
 struct Maker<'a> {
     project: &'a Project,
+    build: Build,
     contents: Contents,
     folder: PathBuf,
 }
 
 impl<'a> Maker<'a> {
-    fn new(project: &'a Project, folder: PathBuf) -> Result<Self> {
-        let contents = Contents::take(project)?;
+    fn new(project: &'a Project) -> Result<Self> {
+        let build = Build::new(project);
+        let contents = Contents::take(project, build.run(project)?)?;
+        let folder = project.root.join(FOLDER);
         clear(&folder)?;
-        Ok(Self { project, contents, folder })
+        Ok(Self { project, build, contents, folder })
     }
 
     /// Makes a product and looks into it; where it cannot be made here, says why.
@@ -120,7 +98,7 @@ impl<'a> Maker<'a> {
         let path = match self.make_in(product, &self.folder)? {
             Ok(path) => path,
             Err(reason) => {
-                skip(skips, product.title(), &reason);
+                skips.say(product.title(), &reason);
                 return Ok(None);
             }
         };
@@ -150,7 +128,7 @@ impl<'a> Maker<'a> {
                 Err(reason) => Err(reason),
             },
             Product::Wheel => match wheel::Maker::find(self.project) {
-                Ok(maker) => Ok(maker.make(self.project, &self.contents, folder)?),
+                Ok(maker) => Ok(maker.make(self.project, &self.build, &self.contents, folder)?),
                 Err(reason) => Err(reason),
             },
         })
@@ -171,62 +149,31 @@ impl<'a> Maker<'a> {
         clear(&folder)
     }
 
-    /// Tries a product with what this system has, or says why it cannot be tried here: the archive beside
-    /// the libraries that the program is linked with, and as the container image has it; the package beside
-    /// those of the packages that it declares; the wheel in a virtual environment, up to its first session.
-    fn try_here(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
+    /// Tries a product, or says why it cannot be tried here: the archive beside the libraries that it is
+    /// linked with, the package in a small Debian, the wheel in a virtual environment up to its first session,
+    /// and in a small Debian too.
+    fn try_out(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
         let (project, contents) = (self.project, &self.contents);
-        let watch = Stopwatch::start();
         let what = format!("trial of the {}", product.title());
-        let tried = || -> Result<Result<(), String>> {
-            match product {
-                Product::Archive => {
-                    if let Err(reason) = root::possible() {
-                        return Ok(Err(reason));
-                    }
-                    let root = Root::with_libraries(project, "archive", &contents.program)?;
-                    trial::archive(&root, contents, path)?;
-                    let root = Root::with_libraries(project, "container", &contents.program)?;
-                    trial::container(project, &root, contents, path).map(Ok)
-                }
-                Product::Debian => match Root::of_package(project, path)? {
-                    Ok(root) => trial::unpacked_debian(&root, contents).map(Ok),
-                    Err(reason) => Ok(Err(reason)),
-                },
-                Product::Wheel => {
-                    trial::wheel_here(project, contents, &wheel::Maker::python(project)?, path)
-                }
+        let in_debian = format!("{what} in a small Debian");
+        let trials: Vec<(&String, Result<Result<(), String>>)> = match product {
+            Product::Archive => vec![(&what, trial::archive(project, contents, path))],
+            Product::Debian => vec![(&in_debian, trial::debian(project, contents, path))],
+            Product::Wheel => {
+                let python = wheel::Maker::python(project)?;
+                vec![
+                    (&what, trial::wheel_here(project, contents, &python, path)),
+                    (&in_debian, trial::wheel(project, contents, path)),
+                ]
             }
         };
-        match tried().with_context(|| what.clone())? {
-            Ok(()) => eprintln!("{what}: done in {}", watch.shown()),
-            Err(reason) => skip(skips, &what, &reason),
-        }
-        if product == Product::Archive {
-            // What it starts was tried; the image as a whole is made where there is time to compile all anew.
-            skip(skips, "the container image", "it is built by .github/workflows/image.yml only");
+        for (what, tried) in trials {
+            match tried.with_context(|| what.clone())? {
+                Ok(()) => eprintln!("{what}: done"),
+                Err(reason) => skips.say(what, &reason),
+            }
         }
         Ok(())
-    }
-
-    /// Tries what is installed in a small Debian, or says why it cannot be tried here.
-    fn try_in_debian(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
-        let what = format!("trial of the {} in a small Debian", product.title());
-        let name = match product {
-            // It is unpacked only, and that was tried.
-            Product::Archive => return Ok(()),
-            Product::Debian => "debian",
-            Product::Wheel => "wheel",
-        };
-        match (product, Root::debian(self.project, name)) {
-            (_, Err(reason)) => {
-                skip(skips, &what, &reason);
-                Ok(())
-            }
-            (Product::Wheel, Ok(root)) => trial::wheel(&root, &self.contents, path),
-            (_, Ok(root)) => trial::debian(&root, &self.contents, path),
-        }
-        .context(what)
     }
 
     /// Writes the sums of all products in the folder; where the system can, has it check them.
@@ -242,9 +189,7 @@ impl<'a> Maker<'a> {
         let mut text = String::new();
         for name in names {
             let bytes = fs::read(self.folder.join(&name))?;
-            let sum: String =
-                Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-            text.push_str(&format!("{sum}  {name}\n"));
+            text.push_str(&format!("{}  {name}\n", cache::hex(&Sha256::digest(&bytes))));
         }
         let path = self.folder.join(SUMS);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
@@ -275,11 +220,6 @@ fn is_product(name: &str) -> bool {
     let endings = [".tar.gz", ".deb", ".whl"];
     name == SUMS
         || name.starts_with("kumiki") && endings.iter().any(|ending| name.ends_with(ending))
-}
-
-fn skip(skips: &mut Skips, what: &str, reason: &str) {
-    eprintln!("skipped: {what}: {reason}");
-    skips.add(what, reason);
 }
 
 #[cfg(test)]

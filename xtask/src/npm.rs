@@ -1,48 +1,42 @@
-//! Packages of npm, as a committed `package-lock.json` names them, in a folder of the target folder.
+//! Packages of npm, as a committed `package-lock.json` names them, in a folder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Context;
 
+use crate::cache;
 use crate::environment::told;
 use crate::node::Node;
 use crate::project::Project;
 
 /// Which packages with all that they need, and the checksum of each.
-const LOCK: &str = "package-lock.json";
+pub(crate) const LOCK: &str = "package-lock.json";
 
-/// A Node.js and the folder with the packages of `sources`, which are installed when they are missing or others than
-/// wanted; the reason where they cannot be.
-pub(crate) fn installed(
+/// Installs the packages of `sources` where they are missing or others than wanted; the reason where they
+/// cannot be.
+pub(crate) fn install(
     project: &Project,
+    node: &Node,
     sources: &str,
-    tools: &str,
-) -> Result<(Node, PathBuf), String> {
-    let node = Node::find(project)?;
-    let folder = project.target.join(tools);
-    let told_io = |error: anyhow::Error| format!("{error:#}");
+    folder: &Path,
+) -> Result<(), String> {
     let source = |name: &str| project.root.join(sources).join(name);
-    let wanted = read(&source(LOCK)).map_err(told_io)?;
+    let io = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    let wanted = fs::read_to_string(source(LOCK)).map_err(|error| io(&source(LOCK), error))?;
+    let _lock = cache::locked(folder).context("packages of npm").map_err(|e| format!("{e:#}"))?;
     // Written last, so that packages that were begun are installed anew.
     let stamp = folder.join("installed.json");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok((node, folder));
+        return Ok(());
     }
-    eprintln!("installing {} into {}", source(LOCK).display(), folder.display());
-    let io = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    fs::create_dir_all(&folder).map_err(|error| io(&folder, error))?;
+    eprintln!("installing {sources}/{LOCK} into {}", folder.display());
     for name in ["package.json", LOCK] {
         fs::copy(source(name), folder.join(name)).map_err(|error| io(&source(name), error))?;
     }
     let mut install = node.npm();
     // Not `npm ci`: it wants the packages of all other systems to be in the lock too.
-    install.current_dir(&folder).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
+    install.current_dir(folder).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
     told("the packages of npm could not be installed", &mut install)?;
-    fs::write(&stamp, wanted).map_err(|error| io(&stamp, error))?;
-    Ok((node, folder))
-}
-
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    fs::write(&stamp, wanted).map_err(|error| io(&stamp, error))
 }

@@ -18,6 +18,8 @@ pub(crate) struct Project {
     pub(crate) target: PathBuf,
     /// The lowest Rust version the root workspace takes, as in `1.95`.
     pub(crate) rust_version: String,
+    /// Whether DuckDB's C++ code is compiled, because its library cannot be had.
+    pub(crate) is_database_compiled: bool,
 }
 
 impl Project {
@@ -36,12 +38,23 @@ impl Project {
             .flatten()
             .find_map(|package| package["rust_version"].as_str())
             .unwrap_or("1.95");
-        Ok(Self { target: target.into(), rust_version: rust_version.to_owned(), root })
+        let rust_version = rust_version.to_owned();
+        Ok(Self { target: target.into(), rust_version, root, is_database_compiled: false })
     }
 
     /// Cargo, in the project's folder.
     pub(crate) fn cargo(&self) -> Command {
         cargo(&self.root)
+    }
+
+    /// A task of cargo with what is linked with DuckDB.
+    pub(crate) fn cargo_with_database(&self, task: &str) -> Command {
+        let mut command = self.cargo();
+        command.args(task.split(' ')).arg("--release");
+        if self.is_database_compiled {
+            command.args(["--features", "cli/bundled"]);
+        }
+        command
     }
 
     /// The manifest of the guests' workspace, relative to the project's folder.

@@ -2,16 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::third_party::ThirdParty;
-use super::traces::Traces;
+use super::third_party;
 use super::tree::Tree;
-use crate::process;
 use crate::project::Project;
 use crate::toolchain::Active;
+use crate::{duckdb, paths};
 
 /// Folders of components that go beside the program, below `<target>/release`.
 const COMPONENTS: [&str; 3] = ["strategies", "formulas", "dialects"];
@@ -29,6 +27,8 @@ pub(super) struct Contents {
     pub(super) host: String,
     /// The program without what only debuggers read, and without folders of this machine.
     pub(super) program: PathBuf,
+    /// DuckDB's library; none where the program holds it.
+    pub(super) library: Option<PathBuf>,
     /// Strategies, formula modules and dialects.
     pub(super) components: Tree,
     /// What is there to read.
@@ -37,8 +37,8 @@ pub(super) struct Contents {
     pub(super) schemas: Tree,
     /// Files to start from: units of systemd and the like.
     pub(super) examples: Tree,
-    /// What must be in none of the files.
-    pub(super) traces: Traces,
+    /// What no file may name.
+    pub(super) forbidden: Vec<String>,
 }
 
 /// What of an installation stands in the project's folder as it is.
@@ -70,7 +70,7 @@ impl Sources {
 
 impl Contents {
     /// Takes what was built before.
-    pub(super) fn take(project: &Project) -> Result<Self> {
+    pub(super) fn take(project: &Project, program: PathBuf) -> Result<Self> {
         let mut components = Tree::default();
         for folder in COMPONENTS {
             let path = project.release().join(folder);
@@ -79,19 +79,19 @@ impl Contents {
             }
         }
         let active = Active::find()?;
-        let others = ThirdParty::of(project, &active)?;
+        let (library, licence) = duckdb::shipped(project)?.unzip();
         let Sources { mut texts, schemas, examples } = Sources::read(&project.root)?;
-        texts.add_text(THIRD_PARTY, others.licences()?);
-        let traces = Traces::of(project, &active, &others.registries());
+        texts.add_text(THIRD_PARTY, third_party::licences(project, &active, licence)?);
         Ok(Self {
             version: version(project)?,
+            forbidden: paths::forbidden(project, &active.sysroot),
             host: active.host,
-            program: shipped_program(project, &traces)?,
+            program,
+            library,
             components,
             texts,
             schemas,
             examples,
-            traces,
         })
     }
 
@@ -106,7 +106,15 @@ impl Contents {
         tree.extend(self.texts.clone());
         tree.extend(self.examples.below("examples"));
         tree.add_program(format!("kumiki{}", std::env::consts::EXE_SUFFIX), &self.program);
+        self.add_library(&mut tree, "");
         tree.below(&self.archive_folder())
+    }
+
+    /// Adds DuckDB's library to a folder; nothing where the program holds it.
+    pub(super) fn add_library(&self, tree: &mut Tree, folder: &str) {
+        if let Some(library) = &self.library {
+            tree.add(format!("{folder}{}", duckdb::LIBRARY), library);
+        }
     }
 }
 
@@ -118,25 +126,4 @@ fn version(project: &Project) -> Result<String> {
     line.and_then(|rest| rest.split('"').next())
         .map(str::to_owned)
         .context("Cargo.toml has no version of the workspace")
-}
-
-/// A copy of the program without folders of this machine, and without symbols and line numbers, where the
-/// system keeps them inside.
-fn shipped_program(project: &Project, traces: &Traces) -> Result<PathBuf> {
-    let (from, folder) = (project.program(), project.target.join("dist"));
-    fs::create_dir_all(&folder)?;
-    let to = folder.join(from.file_name().context("the program has a name")?);
-    // The copy is allowed to be run, as the program is.
-    fs::copy(&from, &to).with_context(|| format!("cannot copy {}", from.display()))?;
-    if cfg!(unix) {
-        process::run(Command::new("strip").arg(&to))?;
-    }
-    let mut bytes = fs::read(&to)?;
-    traces.blank(&mut bytes);
-    fs::write(&to, bytes).with_context(|| format!("cannot write {}", to.display()))?;
-    if cfg!(target_os = "macos") {
-        // The signature that the linker made is of the bytes before.
-        process::run(Command::new("codesign").args(["--force", "--sign", "-"]).arg(&to))?;
-    }
-    Ok(to)
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::contents::{Contents, THIRD_PARTY};
 use super::tree::{TIME, Tree};
-use crate::process;
+use crate::{duckdb, process};
 
 /// Runs then compile nothing. An installation without it works too, so it may fail.
 const AFTER_INSTALLATION: &str = "#!/bin/sh
@@ -58,7 +58,7 @@ impl Packager {
         let files = work.join("files");
         tree.write_folder(&files)?;
         let mut about = Tree::default();
-        let needs = libraries(&work.join("needs"), &files.join("usr/bin/kumiki"))?;
+        let needs = libraries(&work.join("needs"), &files)?;
         about.add_text("DEBIAN/control", self.control(&contents.version, &needs, size));
         about.add_text("DEBIAN/md5sums", sums(&files, &tree)?);
         about.add_script("DEBIAN/postinst", AFTER_INSTALLATION);
@@ -98,6 +98,7 @@ const INSTALLED: &str = "/usr/bin/kumiki";
 pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     let mut tree = contents.components.below("usr/lib/kumiki");
     tree.add_program("usr/bin/kumiki", &contents.program);
+    contents.add_library(&mut tree, "usr/lib/kumiki/");
     let mut texts = contents.texts.clone();
     // They start what people have put there by hand.
     let examples = contents.examples.clone().replacing(BY_HAND, INSTALLED)?;
@@ -114,23 +115,24 @@ fn copyright() -> String {
     )
 }
 
-/// The packages with the libraries that the program is linked with, in the versions that it needs.
-fn libraries(work: &Path, program: &Path) -> Result<String> {
+/// The packages with the libraries that the program and DuckDB's are linked with, in the versions that they
+/// need.
+fn libraries(work: &Path, files: &Path) -> Result<String> {
     // dpkg-shlibdeps wants the folder of a source package.
     fs::create_dir_all(work.join("debian"))?;
     let source = "Source: kumiki\n\nPackage: kumiki\nArchitecture: any\n";
     fs::write(work.join("debian/control"), source)?;
+    let files = std::path::absolute(files)?;
+    let (own, program) = (files.join("usr/lib/kumiki"), files.join("usr/bin/kumiki"));
+    let library = Some(own.join(duckdb::LIBRARY)).filter(|library| library.is_file());
     let mut command = Command::new("dpkg-shlibdeps");
-    let answer = process::ask(command.current_dir(work).arg("-O").arg(absolute(program)?));
+    command.current_dir(work).arg("-O").arg(format!("-l{}", own.display())).arg(program);
+    let answer = process::ask(command.args(library));
     let needs = answer.out.lines().find_map(|line| line.strip_prefix("shlibs:Depends="));
     needs
         .filter(|_| answer.ok)
         .map(str::to_owned)
         .with_context(|| format!("dpkg-shlibdeps: {}", answer.last_line()))
-}
-
-fn absolute(path: &Path) -> Result<PathBuf> {
-    Ok(std::path::absolute(path)?)
 }
 
 fn sums(files: &Path, tree: &Tree) -> Result<String> {

@@ -13,8 +13,8 @@ use super::contents::Contents;
 use super::debian;
 use super::tree::Tree;
 use super::wheel;
-use crate::process;
 use crate::project::Project;
+use crate::{paths, process};
 
 /// Unpacks a wheel with the modes of its files, and compares them with the sums in its list.
 const UNPACK_WHEEL: &str = "import base64, csv, hashlib, io, os, sys, zipfile
@@ -113,8 +113,8 @@ impl<'a> Inspection<'a> {
     }
 
     fn must_be_clean(&self, path: &Path) -> Result<()> {
-        match self.contents.traces.first_in(&fs::read(path)?) {
-            Some(trace) => bail!("names a folder of this machine: {trace}"),
+        match paths::first_in(&fs::read(path)?, &self.contents.forbidden) {
+            Some(folder) => bail!("names a folder of this machine: {folder}"),
             None => Ok(()),
         }
     }

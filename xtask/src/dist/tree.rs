@@ -12,9 +12,9 @@ use flate2::{Compression, GzBuilder};
 /// The time of every file, seconds since 1970: the start of 2020 in UTC. Wheels know none before 1980.
 pub(super) const TIME: u64 = 1_577_836_800;
 /// How products are packed: a good deal smaller than the fastest, and not much slower.
-pub(super) const LEVEL: u32 = 6;
+const LEVEL: u32 = 6;
 /// Files of a product.
-pub(super) const FILES_MAX: usize = 10_000;
+const FILES_MAX: usize = 10_000;
 
 /// Files by their place, which is written with `/` on every system.
 #[derive(Debug, Default, Clone)]
@@ -24,7 +24,7 @@ pub(super) struct Tree(BTreeMap<String, Item>);
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     /// Whether it is a program.
-    pub(super) is_program: bool,
+    is_program: bool,
     content: Content,
 }
 
@@ -196,11 +196,11 @@ fn set_mode(_: &Path, _: u32) -> Result<()> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
     /// The same files, made in another order and at another time.
-    pub(crate) fn twins(folder: &Path) -> [Tree; 2] {
+    fn twins(folder: &Path) -> [Tree; 2] {
         [["b.txt", "a/program"], ["a/program", "b.txt"]].map(|order| {
             let mut tree = Tree::default();
             let files = tempfile::tempdir_in(folder).expect("a folder").keep();

@@ -3,23 +3,19 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
 use super::contents::Contents;
 use super::first_session::{Newcomer, Wheels};
-use super::root::Root;
+use super::root::{self, Root};
 use crate::environment::told;
 use crate::process;
 use crate::project::Project;
 use crate::steps::Stopwatch;
 
-/// What describes the container image.
-const CONTAINERFILE: &str = "examples/container/Containerfile";
 /// Reads all texts of the installed package, and those that its documentation names.
 const READS_TEXTS: &str = "import kumiki, pathlib, re, sys
 assert kumiki.schemas() == sorted(sys.argv[1:]), kumiki.schemas()
@@ -28,9 +24,6 @@ sources = [path.read_text('utf-8') for path in pathlib.Path(kumiki.__file__).par
 named = re.findall(r'kumiki\\.schema\\(\"([^\"]+)', ' '.join(sources))
 assert len(named) > 4 and set(named) <= set(kumiki.schemas()), named
 ";
-/// Where the image has the archive.
-const IN_CONTAINER: &str = "/opt/kumiki";
-
 /// Where a product is tried. Paths inside are told from its first folder.
 pub(super) trait Place {
     /// Where a path of the place is for us.
@@ -79,131 +72,31 @@ impl Place for Folder {
     }
 }
 
+/// What a trial gives: the reason why it cannot be done here comes in the inner result.
+type Tried = Result<Result<(), String>>;
+
 /// Tries the archive in a root with nothing but the libraries that the program is linked with.
-pub(super) fn archive(root: &Root, contents: &Contents, archive: &Path) -> Result<()> {
-    fs::create_dir_all(root.path("opt"))?;
+pub(super) fn archive(project: &Project, contents: &Contents, archive: &Path) -> Tried {
+    if let Err(reason) = root::possible() {
+        return Ok(Err(reason));
+    }
+    let root = Root::with_libraries(project, contents)?;
     let mut unpack = Command::new("tar");
     unpack.arg("-xzf").arg(archive).arg("-C").arg(root.path("opt"));
     told("the archive cannot be unpacked", &mut unpack).map_err(anyhow::Error::msg)?;
     let program = format!("/opt/{}/kumiki", contents.archive_folder());
-    used(root, &program, &contents.version)
-}
-
-/// Tries the container image as far as that goes without one: the archive stands where the image has it,
-/// beside the libraries that the program is linked with, and what the image starts is started.
-pub(super) fn container(
-    project: &Project,
-    root: &Root,
-    contents: &Contents,
-    archive: &Path,
-) -> Result<()> {
-    let file = fs::read_to_string(project.root.join(CONTAINERFILE))?;
-    let image = Image::of(&file)?;
-    fs::create_dir_all(root.path(IN_CONTAINER))?;
-    let mut unpack = Command::new("tar");
-    unpack.arg("-xzf").arg(archive).arg("-C").arg(root.path(IN_CONTAINER));
-    told("the archive cannot be unpacked", unpack.arg("--strip-components=1"))
-        .map_err(anyhow::Error::msg)?;
-    image.link(root)?;
-    fs::create_dir_all(root.path(&image.folder))?;
-    let entry: Vec<&str> = image.entry.iter().map(String::as_str).collect();
-    let version = root.run(&[&entry[..], &["--version"]].concat())?;
-    if version.trim() != format!("kumiki {}", contents.version) {
-        bail!("the image's `--version` says {}", version.trim());
-    }
-    let command: Vec<&str> = image.command.iter().map(String::as_str).collect();
-    let mut service = root.command(&[&entry[..], &command].concat());
-    service.env("DATA_DIR", &image.folder).stdin(Stdio::null());
-    let started = service.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut started = started.context("the image's command does not start")?;
-    let mut line = String::new();
-    if let Some(out) = started.stdout.take() {
-        BufReader::new(out).read_line(&mut line)?;
-    }
-    let _ = started.kill();
-    let ended = started.wait_with_output()?;
-    if !line.contains("http://0.0.0.0:8080") {
-        let err = String::from_utf8_lossy(&ended.stderr);
-        bail!("the image's command says `{}`, and no address:\n{}", line.trim(), err.trim());
-    }
-    eprintln!("tried as the container image has it: {}", line.trim());
-    Ok(())
-}
-
-/// What an image starts.
-#[derive(Debug, PartialEq)]
-struct Image {
-    entry: Vec<String>,
-    command: Vec<String>,
-    /// Where its data is.
-    folder: String,
-    /// A link, and where it leads.
-    link: (String, String),
-}
-
-impl Image {
-    /// Reads what a Containerfile says.
-    fn of(file: &str) -> Result<Self> {
-        let line = |start: &str| {
-            let found = file.lines().find_map(|line| line.strip_prefix(start));
-            found.with_context(|| format!("the Containerfile has no {start}"))
-        };
-        let words = |start: &str| -> Result<Vec<String>> {
-            let list: Vec<Value> = serde_json::from_str(line(start)?)?;
-            Ok(list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect())
-        };
-        let folder = line("ENV ")?.split_whitespace().find_map(|one| one.strip_prefix("DATA_DIR="));
-        let mut link = line("RUN ln -s ")?.split_whitespace().map(str::to_owned);
-        let mut end = || link.next().context("the link has no two ends");
-        Ok(Self {
-            entry: words("ENTRYPOINT ")?,
-            command: words("CMD ")?,
-            folder: folder.context("the image has no DATA_DIR")?.to_owned(),
-            link: (end()?, end()?),
-        })
-    }
-
-    #[cfg(unix)]
-    fn link(&self, root: &Root) -> Result<()> {
-        let (to, at) = (&self.link.0, root.path(&self.link.1));
-        fs::create_dir_all(at.parent().context("a link is in a folder")?)?;
-        Ok(std::os::unix::fs::symlink(to, at)?)
-    }
-
-    #[cfg(not(unix))]
-    fn link(&self, _: &Root) -> Result<()> {
-        bail!("{} cannot be a link here", self.link.1)
-    }
-}
-
-/// Tries a Debian package that is unpacked beside the libraries of the packages that it declares: what is
-/// not declared is not there.
-pub(super) fn unpacked_debian(root: &Root, contents: &Contents) -> Result<()> {
-    // What its script does when it is installed.
-    root.run(&["kumiki", "strategy", "compile"])?;
-    must_be_compiled(root)?;
-    used(root, "kumiki", &contents.version)
-}
-
-fn must_be_compiled(root: &Root) -> Result<()> {
-    if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
-        bail!("its strategies were not compiled when it was installed");
-    }
-    Ok(())
+    used(&root, &program, &contents.version).map(Ok)
 }
 
 /// Installs the wheel with what it depends on into an empty virtual environment of this machine, makes the
 /// first session, uses it as a program and as a package, and then with each of its extras. Without what it
 /// depends on only the program is used.
-///
-/// # Errors
-/// The reason why it cannot be tried here comes in the inner result.
 pub(super) fn wheel_here(
     project: &Project,
     contents: &Contents,
     interpreter: &OsString,
     wheel: &Path,
-) -> Result<Result<(), String>> {
+) -> Tried {
     let folder = project.target.join("dist-trial").join("environment");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
@@ -263,30 +156,40 @@ fn has_its_texts(place: &dyn Place, python: &str, contents: &Contents) -> Result
 }
 
 /// Installs the Debian package, uses it, and removes it.
-pub(super) fn debian(root: &Root, contents: &Contents, package: &Path) -> Result<()> {
+pub(super) fn debian(project: &Project, contents: &Contents, package: &Path) -> Tried {
+    let root = match Root::debian(project, "debian") {
+        Ok(root) => root,
+        Err(reason) => return Ok(Err(reason)),
+    };
     fs::copy(package, root.path("tmp/kumiki.deb"))?;
     root.run(&["dpkg", "--install", "/tmp/kumiki.deb"])?;
-    must_be_compiled(root)?;
-    used(root, "kumiki", &contents.version)?;
+    if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
+        bail!("its strategies were not compiled when it was installed");
+    }
+    used(&root, "kumiki", &contents.version)?;
     root.run(&["dpkg", "--remove", "kumiki"])?;
     for path in ["usr/bin/kumiki", "usr/lib/kumiki"] {
         if root.path(path).exists() {
             bail!("/{path} is still there after the package was removed");
         }
     }
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// Installs the wheel into a virtual environment, and uses it as a program and as a package.
-pub(super) fn wheel(root: &Root, contents: &Contents, wheel: &Path) -> Result<()> {
+pub(super) fn wheel(project: &Project, contents: &Contents, wheel: &Path) -> Tried {
+    let root = match Root::debian(project, "wheel") {
+        Ok(root) => root,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let name = wheel.file_name().and_then(|name| name.to_str()).context("a wheel has a name")?;
     fs::copy(wheel, root.path("tmp").join(name))?;
     root.run(&["python3", "-m", "venv", "/opt/venv"])?;
     let inside = format!("/tmp/{name}");
     root.run(&["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps", &inside])?;
-    used(root, "/opt/venv/bin/kumiki", &contents.version)?;
-    knows_strategies(root, "/opt/venv/bin/python")?;
-    has_its_texts(root, "/opt/venv/bin/python", contents)
+    used(&root, "/opt/venv/bin/kumiki", &contents.version)?;
+    knows_strategies(&root, "/opt/venv/bin/python")?;
+    has_its_texts(&root, "/opt/venv/bin/python", contents).map(Ok)
 }
 
 /// Uses an installed program.
@@ -310,25 +213,4 @@ fn used(place: &dyn Place, program: &str, version: &str) -> Result<()> {
     }
     eprintln!("tried: {}, a replay's report.html of {bytes} bytes, and a ranking", told.trim());
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_container_starts_what_the_archive_has() {
-        let project = Project::find(None).expect("the tests run inside the project");
-        let file = fs::read_to_string(project.root.join(CONTAINERFILE)).expect("it is there");
-        let image = Image::of(&file).expect("it says what it starts");
-        assert_eq!(image.entry, ["kumiki"]);
-        assert_eq!(image.command, ["rank", "serve", "--listen", "0.0.0.0:8080"]);
-        assert_eq!(image.folder, "/cache");
-        let program = format!("{IN_CONTAINER}/kumiki");
-        assert_eq!(image.link, (program, "/usr/local/bin/kumiki".to_owned()));
-        // What the second stage takes from the first is where the first has put it.
-        assert!(file.contains("COPY --from=build /opt/kumiki /opt/kumiki"), "{file}");
-        assert!(file.contains("-C /opt/kumiki --strip-components=1"), "{file}");
-        assert!(Image::of("CMD [\"rank\"]").is_err());
-    }
 }

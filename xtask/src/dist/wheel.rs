@@ -1,5 +1,5 @@
-//! The Python wheel, made by maturin from `clients/python`. The program is the one that was built already:
-//! maturin is given a cargo that hands it over (`stand_in`).
+//! The Python wheel, made by maturin from `clients/python`. It asks cargo for the program, which is compiled
+//! already.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,8 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::build::Build;
 use super::contents::Contents;
-use super::stand_in;
 use super::tree::{TIME, Tree};
 use crate::environment::Environment;
 use crate::process;
@@ -21,7 +21,7 @@ const PROJECT: &str = "clients/python";
 const DATA: &str = "kumiki.data";
 /// What makes wheels.
 const TOOLS: Environment = Environment {
-    folder: "dist-python",
+    name: "maturin",
     requirements: "clients/python/build-requirements.txt",
     probe: "import maturin",
     optional: None,
@@ -31,7 +31,7 @@ const TOOLS: Environment = Environment {
 pub(super) struct Maker(OsString);
 
 impl Maker {
-    /// Finds maturin, or installs it into the target folder.
+    /// Finds maturin, or installs it into the cache folder.
     ///
     /// # Errors
     /// Why wheels cannot be made here.
@@ -49,6 +49,7 @@ impl Maker {
     pub(super) fn make(
         &self,
         project: &Project,
+        build: &Build,
         contents: &Contents,
         folder: &Path,
     ) -> Result<PathBuf> {
@@ -61,10 +62,14 @@ impl Maker {
         installed(contents).write_folder(&data)?;
         let mut command = Command::new(&self.0);
         command.current_dir(project.root.join(PROJECT)).env_remove("VIRTUAL_ENV");
-        command.args(["-m", "maturin", "build", "--release", "--locked", "--out"]).arg(&out);
-        command.env("CARGO_TARGET_DIR", &project.target);
+        command.args(["-m", "maturin", "build", "--release", "--locked"]);
+        // It would copy DuckDB's library and change the program; ours is where the program looks for it.
+        command.args(["--auditwheel", "warn", "--out"]).arg(&out);
+        if project.is_database_compiled {
+            command.args(["--features", "bundled"]);
+        }
         command.env("SOURCE_DATE_EPOCH", TIME.to_string());
-        stand_in::give(&mut command, project, &contents.program)?;
+        build.describe_to(&mut command);
         let answer = process::ask(&mut command);
         fs::remove_dir_all(&data)?;
         if !answer.ok {
@@ -85,6 +90,7 @@ impl Maker {
 /// the package (`platlib`).
 fn installed(contents: &Contents) -> Tree {
     let mut data = contents.components.below("data/lib/kumiki");
+    contents.add_library(&mut data, if cfg!(windows) { "scripts/" } else { "data/lib/kumiki/" });
     data.extend(contents.texts.below("data/share/doc/kumiki"));
     data.extend(contents.schemas.below("platlib/kumiki"));
     data
