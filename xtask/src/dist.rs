@@ -5,9 +5,8 @@
 mod build;
 mod contents;
 mod debian;
-mod first_session;
 mod inspect;
-mod root;
+mod place;
 mod third_party;
 mod tree;
 mod trial;
@@ -156,14 +155,14 @@ impl<'a> Maker<'a> {
         let (project, contents) = (self.project, &self.contents);
         let what = format!("trial of the {}", product.title());
         let in_debian = format!("{what} in a small Debian");
-        let trials: Vec<(&String, Result<Result<(), String>>)> = match product {
+        let trials: Vec<(&String, trial::Tried)> = match product {
             Product::Archive => vec![(&what, trial::archive(project, contents, path))],
             Product::Debian => vec![(&in_debian, trial::debian(project, contents, path))],
             Product::Wheel => {
                 let python = wheel::Maker::python(project)?;
                 vec![
-                    (&what, trial::wheel_here(project, contents, &python, path)),
-                    (&in_debian, trial::wheel(project, contents, path)),
+                    (&what, trial::wheel(project, contents, &python, path)),
+                    (&in_debian, trial::wheel_in_debian(project, contents, path)),
                 ]
             }
         };

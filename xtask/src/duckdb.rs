@@ -19,47 +19,8 @@ use crate::process;
 use crate::project::Project;
 use crate::{cache, steps::Stopwatch};
 
-/// The version of the packages.
-const VERSION: &str = "1.5.6-r.1";
-/// The packages: system and processor in Rust's words, the end of the name in npm's, and npm's `integrity`.
-const PACKAGES: [(&str, &str, &str, &str); 6] = [
-    (
-        "linux",
-        "x86_64",
-        "linux-x64",
-        "sha512-IXcrZJE6kEqM0Z4wwdVnGBHX/frOS33VPNAwDXQ/Q+Fs84b058Qe94chrCCIcNJlG8Y3UHIUU4eBeCQxW5mN1Q==",
-    ),
-    (
-        "linux",
-        "aarch64",
-        "linux-arm64",
-        "sha512-3jnUaDil1BrF/6vAZwVaInJ1xoBaWGHB4PDiUnzJWKCo8a8TLx9j7/gPyPl/UGRBftrYIuTihRZSfF4mWMgtWA==",
-    ),
-    (
-        "macos",
-        "x86_64",
-        "darwin-x64",
-        "sha512-tVwUZNvdQoaPJhrh3q2e6jxm1MhahNHJQK/pvCyco46NX0mEuGzlw9i0n2MArgsyzccdCwScOK9ctbyr+3oMbQ==",
-    ),
-    (
-        "macos",
-        "aarch64",
-        "darwin-arm64",
-        "sha512-KFT/J/pyouuAD1jftAIfcWVRdorg+c/yVR/BJL8LJKrST+mYC4d7QSuQ+iXSYbFpHENUAeZUagXrMPtZT8Xzsg==",
-    ),
-    (
-        "windows",
-        "x86_64",
-        "win32-x64",
-        "sha512-5Rpn5WXEG5gY/u7Keh+c4kuwG/LiE31pCP9CoCohv+u0aFensk/yRIQVW/CXuIoITky9xFhdRzaWUtAnGTYxJQ==",
-    ),
-    (
-        "windows",
-        "aarch64",
-        "win32-arm64",
-        "sha512-nzNTZx9rus5QpuX+KH6UOPNeZp8yF25TxV6DiUly4RKgR5mu6xo8c7a7lS80AqxTJfJ9BwUIiqlCuYKWztRM5A==",
-    ),
-];
+/// The packages, a line each.
+const PACKAGES: &str = include_str!("../duckdb.txt");
 /// Names another folder with the library; cargo's configuration names ours.
 const VARIABLE: &str = "DUCKDB_LIB_DIR";
 /// Our folder, in the checkout.
@@ -81,18 +42,30 @@ pub(crate) const LIBRARY: &str = if cfg!(windows) {
 /// A package of npm with the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Package {
-    platform: &'static str,
+    /// Its name and version.
+    name: &'static str,
     integrity: &'static str,
 }
 
 impl Package {
+    /// The package for this machine.
+    fn of_machine() -> Option<Self> {
+        Self::of(env::consts::OS, env::consts::ARCH)
+    }
+
     fn of(system: &str, processor: &str) -> Option<Self> {
-        let found = PACKAGES.into_iter().find(|one| (one.0, one.1) == (system, processor));
-        found.map(|(_, _, platform, integrity)| Self { platform, integrity })
+        let start = format!("{system} {processor} ");
+        let line = PACKAGES.lines().find_map(|line| line.strip_prefix(&start))?;
+        line.split_once(' ').map(|(name, integrity)| Self { name, integrity })
+    }
+
+    /// The file that `npm pack` makes of it.
+    fn file_name(self) -> String {
+        format!("{}.tgz", self.name.trim_start_matches('@').replace(['/', '@'], "-"))
     }
 
     fn marker(self) -> String {
-        format!("@duckdb/node-bindings-{}@{VERSION} {}\n", self.platform, self.integrity)
+        format!("{} {}\n", self.name, self.integrity)
     }
 
     /// Whether our folder was filled from this package.
@@ -128,14 +101,9 @@ impl Place {
     }
 }
 
-/// The package for this machine.
-fn package() -> Option<Package> {
-    Package::of(env::consts::OS, env::consts::ARCH)
-}
-
 /// Sees to it that builds find the library; where it cannot be had, notes that they compile it.
 pub(crate) fn set_up(project: &mut Project) -> Result<()> {
-    let (place, package) = (Place::of(project), package());
+    let (place, package) = (Place::of(project), Package::of_machine());
     if place.has_library(package) {
         return Ok(());
     }
@@ -174,27 +142,28 @@ pub(crate) fn set_up(project: &mut Project) -> Result<()> {
 
 /// The archive of a package in the cache; it is fetched where it is missing or damaged.
 fn fetched(node: &Node, package: Package, cache: &Path) -> Result<PathBuf> {
-    let name = format!("duckdb-node-bindings-{}-{VERSION}.tgz", package.platform);
-    let archive = cache.join(&name);
+    let (name, archive) = (package.name, cache.join(package.file_name()));
     if archive.is_file() && has_sum(&archive, package.integrity).is_ok() {
         return Ok(archive);
     }
     let work = cache.join("unfinished");
     let _ = fs::remove_dir_all(&work);
     fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
-    let wanted = format!("@duckdb/node-bindings-{}@{VERSION}", package.platform);
-    eprintln!("fetching {wanted} with npm into {}", cache.display());
+    eprintln!("fetching {name} with npm into {}", cache.display());
     let mut pack = node.npm();
-    pack.current_dir(&work).args(["pack", &wanted, "--loglevel=error", "--pack-destination"]);
+    pack.current_dir(&work).args(["pack", name, "--loglevel=error", "--pack-destination"]);
     let answer = process::ask(pack.arg(&work));
-    let advice = || {
-        format!(
-            "with a network, try again; or name a folder with {LIBRARY} of DuckDB {VERSION} in {VARIABLE}"
-        )
+    let made = work.join(package.file_name());
+    let fetched = match answer.ok {
+        true => has_sum(&made, package.integrity),
+        false => Err(anyhow!("npm said:\n{}", answer.err.trim())),
     };
-    ensure!(answer.ok, "npm could not fetch {wanted}:\n{}\n{}", answer.err.trim(), advice());
-    let made = work.join(&name);
-    has_sum(&made, package.integrity).with_context(advice)?;
+    fetched.with_context(|| {
+        format!(
+            "cannot fetch {name} with npm; with a network, try again, or name a folder with {LIBRARY} in \
+             {VARIABLE}"
+        )
+    })?;
     fs::rename(&made, &archive).with_context(|| format!("cannot write {}", archive.display()))?;
     let _ = fs::remove_dir_all(&work);
     Ok(archive)
@@ -239,7 +208,7 @@ fn put(archive: &Path, package: Package, folder: &Path) -> Result<()> {
 
 /// Whether builds find the library now.
 pub(crate) fn is_there(project: &Project) -> bool {
-    Place::of(project).has_library(package())
+    Place::of(project).has_library(Package::of_machine())
 }
 
 /// The library and its licence, for what is shipped; none where the program holds DuckDB itself.
@@ -275,7 +244,7 @@ mod tests {
         path
     }
 
-    const PACKAGE: Package = Package { platform: "linux-x64", integrity: "sha512-x" };
+    const PACKAGE: Package = Package { name: "@x/y@1", integrity: "sha512-x" };
 
     #[test]
     fn the_library_is_there_after_its_marker_only() {
@@ -335,8 +304,28 @@ mod tests {
     #[test]
     fn machines_without_a_package_are_known() {
         let package = Package::of("linux", "x86_64").expect("it has one");
-        assert_eq!(package.platform, "linux-x64");
+        assert_eq!(package.file_name(), "duckdb-node-bindings-linux-x64-1.5.6-r.1.tgz");
         assert_eq!(Package::of("linux", "riscv64"), None);
-        assert!(PACKAGES.iter().all(|one| one.3.len() == "sha512-".len() + 88));
+        for line in PACKAGES.lines().skip(1) {
+            let [_, _, _, sum] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+            assert_eq!(sum.len(), "sha512-".len() + 88, "{line}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_npm_could_not_fetch_is_told_in_its_words() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().expect("a folder");
+        let programs = place.path().join("bin");
+        fs::create_dir(&programs).expect("a folder");
+        let node = programs.join("node");
+        fs::write(&node, "#!/bin/sh\necho no network >&2\nexit 1\n").expect("a file");
+        fs::set_permissions(&node, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let cache = place.path().join("cache");
+        let error = fetched(&Node::OfPackage(place.path().into()), PACKAGE, &cache).err();
+        let why = format!("{:#}", error.expect("there is no npm"));
+        assert!(why.contains("@x/y@1") && why.ends_with("no network"), "{why}");
+        assert!(!cache.join(PACKAGE.file_name()).exists());
     }
 }

@@ -8,62 +8,27 @@ use crate::project::Project;
 use crate::skips::Skips;
 use crate::{dist, guests, host, languages, process, python};
 
-/// Tests that count their seeds in a variable, and how many there are by default; `cargo xtask test` takes
-/// a tenth or less.
-struct Seeded {
-    /// Where cargo finds the tests.
-    place: &'static str,
-    /// How their names begin.
-    names: &'static str,
-    variable: &'static str,
-    seeds: u64,
-}
-
-const SEEDED: [Seeded; 7] = [
+/// Tests that count their seeds in a variable: where cargo finds them, how their names begin, the variable,
+/// and how many there are by default; `cargo xtask test` takes a tenth or less.
+const SEEDED: [(&str, &str, &str, u64); 7] = [
     // Paced sessions with clients' orders that are made again from their record.
-    Seeded {
-        place: "--test suite",
-        names: "a_script_of_a_paced_session",
-        variable: "KUMIKI_SOAK_SESSIONS",
-        seeds: 200,
-    },
+    ("--test suite", "a_script_of_a_paced_session", "KUMIKI_SOAK_SESSIONS", 200),
     // Random crossings of orders, answers, notices and kills at the order desk.
-    Seeded {
-        place: "--test suite",
-        names: "no_crossing",
-        variable: "KUMIKI_SOAK_ORDER_SEEDS",
-        seeds: 10_000,
-    },
-    // Ten days each of a local gateway that fails at random.
-    Seeded {
-        place: "--test gateway_soak",
-        names: "no_outage_loses",
-        variable: "KUMIKI_SOAK_GATEWAY_SEEDS",
-        seeds: 400,
-    },
-    // The same of the simulated gateway over real sockets.
-    Seeded {
-        place: "--test gateway_soak",
-        names: "no_outage_of_the_simulated",
-        variable: "KUMIKI_SOAK_GATEWAY_SOCKET_SEEDS",
-        seeds: 40,
-    },
+    ("--test suite", "no_crossing", "KUMIKI_SOAK_ORDER_SEEDS", 10_000),
+    // Ten days each of a local gateway that fails at random; then of the simulated one over real sockets.
+    ("--test gateway_soak", "no_outage_loses", "KUMIKI_SOAK_GATEWAY_SEEDS", 400),
+    ("--test gateway_soak", "no_outage_of_the_simulated", "KUMIKI_SOAK_GATEWAY_SOCKET_SEEDS", 40),
     // Damaged components of Rust and C, and of Python and JavaScript anywhere in the file or in their wiring.
-    Seeded {
-        place: "--test sandbox_paths --lib",
-        names: "--test-threads=1 damaged_components",
-        variable: "KUMIKI_SOAK_MUTATIONS",
-        seeds: 10_000,
-    },
+    (
+        "--test sandbox_paths --lib",
+        "--test-threads=1 damaged_components",
+        "KUMIKI_SOAK_MUTATIONS",
+        10_000,
+    ),
     // Data folders that are cut after an instant and run again.
-    Seeded { place: "--test suite", names: "cuts::", variable: "KUMIKI_SOAK_CUTS", seeds: 500 },
+    ("--test suite", "cuts::", "KUMIKI_SOAK_CUTS", 500),
     // Runs of `kumiki update` that are killed, and jobs that publish one state after the other.
-    Seeded {
-        place: "--test program",
-        names: "update_kills:: update_crash::",
-        variable: "KUMIKI_SOAK_KILLS",
-        seeds: 100,
-    },
+    ("--test program", "update_kills:: update_crash::", "KUMIKI_SOAK_KILLS", 100),
 ];
 
 /// Sessions of people with the engine process, made again by the program with windows 1, 64 and 1,024.
@@ -76,13 +41,12 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     guests::build(project)?;
     languages::build(project)?;
     host::build_with_tests(project)?;
-    for seeded in &SEEDED {
+    for (place, names, variable, default) in SEEDED {
         // Built with the whole workspace, as `cargo xtask test` builds them: a single package has other
         // features, and wasmtime would be compiled again.
         let mut command = project.cargo_with_database("test --workspace");
-        command.args(seeded.place.split(' ')).args(["--", "--nocapture"]);
-        command.args(seeded.names.split(' '));
-        process::run(command.env(seeded.variable, seeds(seeded.variable, seeded.seeds)))?;
+        command.args(place.split(' ')).args(["--", "--nocapture"]).args(names.split(' '));
+        process::run(command.env(variable, seeds(variable, default)))?;
     }
     let mut skips = Skips::default();
     let sessions = seeds(ENGINE_VARIABLE, ENGINE_SESSIONS);

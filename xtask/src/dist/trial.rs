@@ -1,20 +1,20 @@
-//! Tries a product as its user does: unpacks or installs it in an empty root, makes sample data, replays a
-//! built-in strategy, ranks, and looks for the report.
+//! Tries a product as its user does: unpacks or installs it, makes sample data, replays a built-in strategy,
+//! ranks, and looks for the report. The wheel's user also does what the quick start of
+//! `clients/python/README.md` says, word for word.
 
-use std::ffi::OsString;
+use std::env::consts::EXE_SUFFIX;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use super::contents::Contents;
-use super::first_session::{Newcomer, Wheels};
-use super::root::{self, Root};
+use super::place::Place;
 use crate::environment::told;
-use crate::process;
+use crate::process::Answer;
 use crate::project::Project;
-use crate::steps::Stopwatch;
 
 /// Reads all texts of the installed package, and those that its documentation names.
 const READS_TEXTS: &str = "import kumiki, pathlib, re, sys
@@ -24,63 +24,28 @@ sources = [path.read_text('utf-8') for path in pathlib.Path(kumiki.__file__).par
 named = re.findall(r'kumiki\\.schema\\(\"([^\"]+)', ' '.join(sources))
 assert len(named) > 4 and set(named) <= set(kumiki.schemas()), named
 ";
-/// Where a product is tried. Paths inside are told from its first folder.
-pub(super) trait Place {
-    /// Where a path of the place is for us.
-    fn path(&self, inside: &str) -> PathBuf;
-
-    /// Runs a command there, and gives what it wrote to stdout.
-    fn run(&self, arguments: &[&str]) -> Result<String>;
-}
-
-/// A folder of this machine that is removed at the end; what runs there knows none of our variables.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left over costs disk space, nothing else.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Keeps variables from a command that would tell it of us, or another Python.
-pub(super) fn forget_ours(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        let of_ours = ["KUMIKI_", "PYTHON", "DATA_DIR", "STOCKDATA_", "VIRTUAL_ENV"];
-        if of_ours.iter().any(|start| text.starts_with(start)) {
-            command.env_remove(&name);
-        }
-    }
-}
-
-impl Place for Folder {
-    fn path(&self, inside: &str) -> PathBuf {
-        self.0.join(inside)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Result<String> {
-        let (program, rest) = arguments.split_first().context("no program")?;
-        let mut command = Command::new(self.path(program));
-        command.current_dir(&self.0).args(rest);
-        forget_ours(&mut command);
-        let answer = process::ask(command.env("KUMIKI_CACHE", self.path("cache")));
-        if !answer.ok {
-            bail!("`{}` failed:\n{}{}", arguments.join(" "), answer.out, answer.err.trim());
-        }
-        Ok(answer.out)
-    }
-}
+/// Where the quick start is.
+const GUIDE: &str = "clients/python/README.md";
+const TITLE: &str = "## Quick start";
+/// Where a session is shown first.
+const FRONT_PAGE: &str = "README.md";
+/// The releases that the tests of the package take, so that another release of one is no news of ours.
+const RELEASES: &str = "clients/python/requirements.txt";
+/// What is said where frames are asked for without pandas.
+const WANTS_PANDAS: &str = "frames need it: pip install pandas pyarrow";
+/// What frames show of themselves when they are printed.
+const PANDAS_SHOWS: &str = " columns]";
+const POLARS_SHOWS: &str = "shape: (";
 
 /// What a trial gives: the reason why it cannot be done here comes in the inner result.
-type Tried = Result<Result<(), String>>;
+pub(super) type Tried = Result<Result<(), String>>;
 
 /// Tries the archive in a root with nothing but the libraries that the program is linked with.
 pub(super) fn archive(project: &Project, contents: &Contents, archive: &Path) -> Tried {
-    if let Err(reason) = root::possible() {
-        return Ok(Err(reason));
-    }
-    let root = Root::with_libraries(project, contents)?;
+    let root = match Place::with_libraries(project, contents)? {
+        Ok(root) => root,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let mut unpack = Command::new("tar");
     unpack.arg("-xzf").arg(archive).arg("-C").arg(root.path("opt"));
     told("the archive cannot be unpacked", &mut unpack).map_err(anyhow::Error::msg)?;
@@ -88,76 +53,9 @@ pub(super) fn archive(project: &Project, contents: &Contents, archive: &Path) ->
     used(&root, &program, &contents.version).map(Ok)
 }
 
-/// Installs the wheel with what it depends on into an empty virtual environment of this machine, makes the
-/// first session, uses it as a program and as a package, and then with each of its extras. Without what it
-/// depends on only the program is used.
-pub(super) fn wheel_here(
-    project: &Project,
-    contents: &Contents,
-    interpreter: &OsString,
-    wheel: &Path,
-) -> Tried {
-    let folder = project.target.join("dist-trial").join("environment");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(folder.join("tmp"))?;
-    let folder = Folder(folder);
-    let mut make = Command::new(interpreter);
-    if let Err(reason) =
-        told("no virtual environment", make.args(["-m", "venv"]).arg(folder.path("venv")))
-    {
-        return Ok(Err(reason));
-    }
-    let bin = if cfg!(windows) { "venv/Scripts" } else { "venv/bin" };
-    let wheels = Wheels::find(project, interpreter, wheel)?;
-    let newcomer = Newcomer::new(project, folder.path(bin), folder.path("home"))?;
-    match &wheels {
-        Ok(wheels) => {
-            let watch = Stopwatch::start();
-            newcomer.install(wheels, wheel, "")?;
-            let result = newcomer.first_result()?;
-            let took = watch.shown();
-            eprintln!("tried: from installing the wheel to a session's result in {took}: {result}");
-        }
-        Err(_) => newcomer.install_alone(wheel)?,
-    }
-    let python = format!("{bin}/python{}", std::env::consts::EXE_SUFFIX);
-    let program = format!("{bin}/kumiki{}", std::env::consts::EXE_SUFFIX);
-    used(&folder, &program, &contents.version)?;
-    knows_strategies(&folder, &python)?;
-    has_its_texts(&folder, &python, contents)?;
-    let wheels = match wheels {
-        Ok(wheels) => wheels,
-        Err(reason) => return Ok(Err(format!("its program was tried, no session: {reason}"))),
-    };
-    newcomer.install(&wheels, wheel, "polars")?;
-    newcomer.frames_of_polars()?;
-    newcomer.install(&wheels, wheel, "pandas")?;
-    newcomer.frames_of_pandas()?;
-    Ok(Ok(()))
-}
-
-/// The package starts the program too.
-fn knows_strategies(place: &dyn Place, python: &str) -> Result<()> {
-    let told = place.run(&[python, "-m", "kumiki", "strategy", "list"])?;
-    if !told.contains("sma-cross") {
-        bail!("`python -m kumiki` does not know the built-in strategies: {told}");
-    }
-    Ok(())
-}
-
-/// The package has the texts that its documentation names, and no others than the project.
-fn has_its_texts(place: &dyn Place, python: &str, contents: &Contents) -> Result<()> {
-    let names = contents.schemas.items().filter_map(|(place, _)| place.rsplit('/').next());
-    let arguments: Vec<&str> = [python, "-c", READS_TEXTS].into_iter().chain(names).collect();
-    place.run(&arguments).context("the package lacks texts that it names")?;
-    Ok(())
-}
-
-/// Installs the Debian package, uses it, and removes it.
+/// Installs the Debian package in a small Debian, uses it, and removes it.
 pub(super) fn debian(project: &Project, contents: &Contents, package: &Path) -> Tried {
-    let root = match Root::debian(project, "debian") {
+    let root = match Place::debian(project, "debian") {
         Ok(root) => root,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -176,9 +74,10 @@ pub(super) fn debian(project: &Project, contents: &Contents, package: &Path) -> 
     Ok(Ok(()))
 }
 
-/// Installs the wheel into a virtual environment, and uses it as a program and as a package.
-pub(super) fn wheel(project: &Project, contents: &Contents, wheel: &Path) -> Tried {
-    let root = match Root::debian(project, "wheel") {
+/// Installs the wheel into a virtual environment of a small Debian, without what it depends on, and uses it as
+/// a program and as a package.
+pub(super) fn wheel_in_debian(project: &Project, contents: &Contents, wheel: &Path) -> Tried {
+    let root = match Place::debian(project, "wheel") {
         Ok(root) => root,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -188,12 +87,135 @@ pub(super) fn wheel(project: &Project, contents: &Contents, wheel: &Path) -> Tri
     let inside = format!("/tmp/{name}");
     root.run(&["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps", &inside])?;
     used(&root, "/opt/venv/bin/kumiki", &contents.version)?;
-    knows_strategies(&root, "/opt/venv/bin/python")?;
-    has_its_texts(&root, "/opt/venv/bin/python", contents).map(Ok)
+    knows_its_files(&root, "/opt/venv/bin/python", contents).map(Ok)
+}
+
+/// Installs the wheel into an empty virtual environment of this machine, uses it as a program and as a
+/// package, makes the first session, and another with each of its extras.
+pub(super) fn wheel(
+    project: &Project,
+    contents: &Contents,
+    interpreter: &OsStr,
+    wheel: &Path,
+) -> Tried {
+    let place = Place::empty(project, "environment")?;
+    let mut make = Command::new(interpreter);
+    let made = told("no virtual environment", make.args(["-m", "venv"]).arg(place.path("venv")));
+    if let Err(reason) = made {
+        return Ok(Err(reason));
+    }
+    let bin = if cfg!(windows) { "venv/Scripts" } else { "venv/bin" };
+    let program = |name: &str| format!("{bin}/{name}{EXE_SUFFIX}");
+    let python = program("python");
+    let pip = |what: OsString| {
+        let mut install = Command::new(place.path(&python));
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        install.arg("--constraint").arg(project.root.join(RELEASES)).arg(what);
+        install
+    };
+    let with_extra = |extra: &str| {
+        let mut named = wheel.as_os_str().to_owned();
+        named.push(format!("[{extra}]"));
+        // Large packages, of which little is used here.
+        told("the wheel cannot be installed with an extra", pip(named).arg("--no-compile"))
+            .map_err(anyhow::Error::msg)
+    };
+    told("the wheel cannot be installed", pip(wheel.into()).args(["--no-index", "--no-deps"]))
+        .map_err(anyhow::Error::msg)?;
+    used(&place, &program("kumiki"), &contents.version)?;
+    knows_its_files(&place, &python, contents)?;
+    if let Err(reason) = told("what it depends on cannot be had", &mut pip(wheel.into())) {
+        return Ok(Err(format!("its program was tried, no session: {reason}")));
+    }
+    let guide = fs::read_to_string(project.root.join(GUIDE))?;
+    let QuickStart { commands, script } = QuickStart::of(&guide)?;
+    for line in &commands {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        let first = program(words.first().context("a command has a name")?);
+        words[0] = &first;
+        place.run(&words)?;
+    }
+    fs::write(place.path("first.py"), &script)?;
+    let answer = place.ask(&[&python, "first.py"])?;
+    let result = answer.out.lines().find(|line| line.contains(": completed at "));
+    let Some(result) = result else {
+        bail!("the quick start printed no result:\n{}{}", answer.out, answer.err);
+    };
+    // Without a package for frames the script must end there, and say what to install.
+    must_want_pandas(&answer)?;
+    with_extra("polars")?;
+    fs::write(place.path("polars.py"), script.replace("fills()", "fills(backend=\"polars\")"))?;
+    let answer = place.ask(&[&python, "polars.py"])?;
+    if !answer.out.contains(POLARS_SHOWS) {
+        bail!("there are no fills with polars:\n{}{}", answer.out, answer.err);
+    }
+    must_want_pandas(&answer)?;
+    with_extra("pandas")?;
+    let page = fs::read_to_string(project.root.join(FRONT_PAGE))?;
+    fs::write(place.path("front_page.py"), script_of(&page)?)?;
+    for script in ["first.py", "front_page.py"] {
+        if !place.run(&[&python, script])?.contains(PANDAS_SHOWS) {
+            bail!("{script} has no fills");
+        }
+    }
+    eprintln!("tried: the quick start: {result}");
+    Ok(Ok(()))
+}
+
+/// A script must have failed because there is no pandas.
+fn must_want_pandas(answer: &Answer) -> Result<()> {
+    if answer.ok || !answer.err.contains(WANTS_PANDAS) {
+        bail!("`{WANTS_PANDAS}` should have been said:\n{}{}", answer.out, answer.err);
+    }
+    Ok(())
+}
+
+/// What the quick start says.
+struct QuickStart {
+    /// Command lines.
+    commands: Vec<String>,
+    /// A script.
+    script: String,
+}
+
+impl QuickStart {
+    fn of(guide: &str) -> Result<Self> {
+        let part = guide.split_once(TITLE).with_context(|| format!("{GUIDE} has no {TITLE}"))?.1;
+        // Text and blocks take turns.
+        let mut blocks = part.split("```").skip(1).step_by(2);
+        let mut block = |kind: &str| {
+            let block = blocks.next().and_then(|block| block.strip_prefix(kind));
+            block.with_context(|| format!("{GUIDE}: `{kind}` is not the next block of {TITLE}"))
+        };
+        // The wheel is installed already, from where it was made.
+        let is_done = |line: &&str| line.trim().is_empty() || line.starts_with("pip install ");
+        let commands = block("\n")?.lines().filter(|line| !is_done(line));
+        let commands = commands.map(str::to_owned).collect();
+        Ok(Self { commands, script: block("python\n")?.to_owned() })
+    }
+}
+
+/// The script of a page.
+fn script_of(page: &str) -> Result<&str> {
+    let script = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next());
+    script.with_context(|| format!("{FRONT_PAGE} has no script"))
+}
+
+/// The package starts the program too, and has the texts that its documentation names and no others than the
+/// project.
+fn knows_its_files(place: &Place, python: &str, contents: &Contents) -> Result<()> {
+    let told = place.run(&[python, "-m", "kumiki", "strategy", "list"])?;
+    if !told.contains("sma-cross") {
+        bail!("`python -m kumiki` does not know the built-in strategies: {told}");
+    }
+    let names = contents.schemas.items().filter_map(|(place, _)| place.rsplit('/').next());
+    let arguments: Vec<&str> = [python, "-c", READS_TEXTS].into_iter().chain(names).collect();
+    place.run(&arguments).context("the package lacks texts that it names")?;
+    Ok(())
 }
 
 /// Uses an installed program.
-fn used(place: &dyn Place, program: &str, version: &str) -> Result<()> {
+fn used(place: &Place, program: &str, version: &str) -> Result<()> {
     let run = |line: &str| {
         let words: Vec<&str> = [program].into_iter().chain(line.split(' ')).collect();
         place.run(&words)
@@ -213,4 +235,24 @@ fn used(place: &dyn Place, program: &str, version: &str) -> Result<()> {
     }
     eprintln!("tried: {}, a replay's report.html of {bytes} bytes, and a ranking", told.trim());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quick_start_is_commands_and_a_script() {
+        let project = Project::find(None).expect("the tests run inside the project");
+        let guide = fs::read_to_string(project.root.join(GUIDE)).expect("it is there");
+        let QuickStart { commands, script } = QuickStart::of(&guide).expect("it is complete");
+        assert!(commands.iter().all(|line| line.starts_with("kumiki ")), "{commands:?}");
+        assert!(!commands.is_empty());
+        assert!(script.starts_with("import kumiki\n") && script.contains("result.fills()"));
+        let read = |name: &str| fs::read_to_string(project.root.join(name)).expect("it is there");
+        let (english, japanese) = (read(FRONT_PAGE), read("README.ja.md"));
+        assert_eq!(script_of(&english).ok(), script_of(&japanese).ok());
+        assert!(script_of(&english).is_ok_and(|script| script.starts_with("import kumiki\n")));
+        assert!(QuickStart::of("## Quick start\n```python\nimport kumiki\n```").is_err());
+    }
 }
