@@ -14,7 +14,6 @@ mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -23,7 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Stopwatch;
-use crate::{cache, doctor, guests, process};
+use crate::{cache, doctor, guests};
 
 use build::Build;
 use contents::Contents;
@@ -119,7 +118,7 @@ impl<'a> Maker<'a> {
         Ok(match product {
             Product::Archive => {
                 let path = folder.join(format!("{}.tar.gz", self.contents.archive_folder()));
-                self.contents.archive_tree().write_tar_gz(&path)?;
+                self.contents.archive_tree()?.write_tar_gz(&path)?;
                 Ok(path)
             }
             Product::Debian => match debian::Packager::find() {
@@ -148,56 +147,44 @@ impl<'a> Maker<'a> {
         clear(&folder)
     }
 
-    /// Tries a product, or says why it cannot be tried here: the archive beside the libraries that it is
-    /// linked with, the package in a small Debian, the wheel in a virtual environment up to its first session,
-    /// and in a small Debian too.
+    /// Tries a product on this machine, where only a package manager could install the package, and in a small
+    /// Debian; or says why it cannot be tried there.
     fn try_out(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
         let (project, contents) = (self.project, &self.contents);
-        let what = format!("trial of the {}", product.title());
-        let in_debian = format!("{what} in a small Debian");
-        let trials: Vec<(&String, trial::Tried)> = match product {
-            Product::Archive => vec![(&what, trial::archive(project, contents, path))],
-            Product::Debian => vec![(&in_debian, trial::debian(project, contents, path))],
+        let here = match product {
+            Product::Archive => Some(trial::archive(project, contents, path)),
+            Product::Debian => None,
             Product::Wheel => {
                 let python = wheel::Maker::python(project)?;
-                vec![
-                    (&what, trial::wheel(project, contents, &python, path)),
-                    (&in_debian, trial::wheel_in_debian(project, contents, path)),
-                ]
+                Some(trial::wheel(project, contents, &python, path))
             }
         };
-        for (what, tried) in trials {
+        let in_debian = trial::in_debian(project, contents, product, path);
+        for (place, tried) in [("on this machine", here), ("in a small Debian", Some(in_debian))] {
+            let Some(tried) = tried else { continue };
+            let what = format!("trial of the {} {place}", product.title());
             match tried.with_context(|| what.clone())? {
                 Ok(()) => eprintln!("{what}: done"),
-                Err(reason) => skips.say(what, &reason),
+                Err(reason) => skips.say(&what, &reason),
             }
         }
         Ok(())
     }
 
-    /// Writes the sums of all products in the folder; where the system can, has it check them.
+    /// Writes the sums of all products in the folder.
     fn write_sums(&self) -> Result<()> {
-        let mut names: Vec<String> = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
-            let name = entry?.file_name().into_string().ok().context("a name is not text")?;
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
             if is_product(&name) && name != SUMS {
-                names.push(name);
+                let sum = cache::hex(&Sha256::digest(fs::read(entry.path())?));
+                lines.push(format!("{sum}  {name}\n"));
             }
         }
-        names.sort();
-        let mut text = String::new();
-        for name in names {
-            let bytes = fs::read(self.folder.join(&name))?;
-            text.push_str(&format!("{}  {name}\n", cache::hex(&Sha256::digest(&bytes))));
-        }
+        lines.sort();
         let path = self.folder.join(SUMS);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        let mut check = Command::new("sha256sum");
-        if process::ask(check.arg("--version")).ok {
-            let mut check = Command::new("sha256sum");
-            process::run(check.current_dir(&self.folder).args(["--check", "--quiet", SUMS]))?;
-        }
-        Ok(())
+        fs::write(&path, lines.concat()).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
@@ -224,6 +211,7 @@ fn is_product(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process;
 
     #[test]
     fn only_products_are_removed() {
@@ -236,7 +224,7 @@ mod tests {
     }
     #[test]
     fn the_container_is_made_of_files_that_there_are() {
-        let project = Project::find(None).expect("the tests run inside the project");
+        let project = Project::find().expect("the tests run inside the project");
         let file = project.root.join("examples/container/Containerfile");
         let file = fs::read_to_string(file).expect("it is there");
         let lines = file.lines().filter_map(|line| line.strip_prefix("COPY "));

@@ -9,9 +9,6 @@ use crate::project::Project;
 use crate::toolchain::{self, Active, TARGET, Unpacked};
 use crate::{cache, duckdb, host, process};
 
-/// GB of the disk that a first build takes.
-const DISK_GB: u64 = 6;
-
 /// What was found: whether it is there, what it is, and what to do where it is not.
 #[derive(Debug)]
 enum Finding {
@@ -87,7 +84,7 @@ pub(crate) fn has_nextest(project: &Project) -> bool {
 }
 
 fn essential(project: &Project) -> Vec<Finding> {
-    vec![compiler(&project.rust_version), linker(), disk(project)]
+    vec![compiler(&project.rust_version), linker()]
 }
 
 fn compiler(lowest: &str) -> Finding {
@@ -115,23 +112,6 @@ fn linker() -> Finding {
             "the linker `cc`".into(),
             "install gcc or clang; on Debian `apt install gcc`".into(),
         )
-    }
-}
-
-/// A build that fills the disk ends after many minutes, so it is not begun.
-fn disk(project: &Project) -> Finding {
-    let there = project.target.ancestors().find(|folder| folder.is_dir());
-    let free = there.and_then(|folder| fs4::available_space(folder).ok());
-    match free.map(|bytes| bytes / 1_000_000_000) {
-        _ if host::is_compiled(project, "wasmtime") => {
-            Present("room on the disk is assumed".into())
-        }
-        None => Optional("the free disk space is not known".into(), format!("have {DISK_GB} GB")),
-        Some(free) if free < DISK_GB => Missing(
-            format!("{DISK_GB} GB of disk for the target folder; {free} GB are free"),
-            "make room, or name another disk with CARGO_TARGET_DIR".into(),
-        ),
-        Some(free) => Present(format!("{free} GB of disk (a build wants {DISK_GB} GB)")),
     }
 }
 

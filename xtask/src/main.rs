@@ -34,7 +34,6 @@ mod steps;
 mod test;
 mod toolchain;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -50,10 +49,6 @@ use crate::project::Project;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
-    /// The project's folder; found by itself when left out.
-    #[arg(long, global = true, hide = true, value_name = "FOLDER")]
-    root: Option<PathBuf>,
-
     #[command(subcommand)]
     task: Task,
 }
@@ -174,7 +169,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let mut project = Project::find(arguments.root.as_deref())?;
+    let mut project = Project::find()?;
     if arguments.task.needs_database() {
         duckdb::set_up(&mut project)?;
     }

@@ -23,13 +23,15 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Finds the project in `root`; without one, in the folder above this package.
-    pub(crate) fn find(root: Option<&Path>) -> Result<Self> {
-        let root = match root {
-            Some(folder) => folder.to_path_buf(),
-            None => folder_of_the_project()?,
-        };
-        let root = std::path::absolute(&root)?;
+    /// Finds the project in the folder above this package, which `cargo run` names.
+    pub(crate) fn find() -> Result<Self> {
+        let package = env::var_os("CARGO_MANIFEST_DIR");
+        let package = package.context("not started by cargo; run `cargo xtask`")?;
+        Self::of(Path::new(&package).parent().context("the package is in no folder")?)
+    }
+
+    fn of(root: &Path) -> Result<Self> {
+        let root = root.to_path_buf();
         let metadata = metadata(&root, &root.join("Cargo.toml"))?;
         let target = metadata["target_directory"].as_str().context("no target folder known")?;
         let rust_version = metadata["packages"]
@@ -83,20 +85,6 @@ impl Project {
     }
 }
 
-fn folder_of_the_project() -> Result<PathBuf> {
-    // `cargo run` sets it; a program that was copied elsewhere looks around itself.
-    if let Some(package) = env::var_os("CARGO_MANIFEST_DIR")
-        && let Some(parent) = Path::new(&package).parent()
-    {
-        return Ok(parent.to_path_buf());
-    }
-    let here = env::current_dir()?;
-    here.ancestors()
-        .find(|folder| folder.join("xtask").is_dir() && folder.join("Cargo.toml").is_file())
-        .map(Path::to_path_buf)
-        .context("not inside the project: no folder above this one has Cargo.toml and xtask/")
-}
-
 fn cargo(folder: &Path) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(folder);
@@ -135,7 +123,7 @@ mod tests {
 
     #[test]
     fn finds_this_project() {
-        let project = Project::find(None).expect("the tests run inside the project");
+        let project = Project::find().expect("the tests run inside the project");
         assert!(project.root.join("xtask").is_dir());
         assert!(project.rust_version.starts_with("1."));
     }
@@ -143,7 +131,7 @@ mod tests {
     #[test]
     fn a_missing_manifest_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
-        let error = Project::find(Some(folder.path())).err().expect("nothing is there");
+        let error = Project::of(folder.path()).err().expect("nothing is there");
         assert!(error.to_string().ends_with("Cargo.toml is missing"));
     }
 

@@ -17,7 +17,8 @@ use crate::process;
 use crate::project::Project;
 use crate::skips::Skips;
 
-const TESTS: &str = "clients/python/tests";
+/// Their folder.
+pub(crate) const TESTS: &str = "clients/python/tests";
 /// Names another interpreter, like that of a virtual environment.
 const VARIABLE: &str = "KUMIKI_PYTHON";
 /// What a usable interpreter can do without failing.
@@ -33,26 +34,12 @@ const ENVIRONMENT: Environment = Environment {
     optional: Some("clients/python/requirements-ray.txt"),
 };
 
-/// Runs the tests; says why where it cannot. The program must have been built.
-pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
-    run(project, TESTS, None, skips)
-}
-
-/// Runs one test with more seeds than [`test()`] takes: `seeds` is the variable that says how many, and that
-/// number.
-pub(crate) fn soak(
-    project: &Project,
-    test: &str,
-    seeds: (&str, &str),
-    skips: &mut Skips,
-) -> Result<()> {
-    run(project, &format!("{TESTS}/{test}"), Some(seeds), skips)
-}
-
-fn run(
+/// Runs the tests of a folder, or one test; says why where it cannot. The program must have been built.
+/// `seeds` are variables that say how many seeds tests take.
+pub(crate) fn test(
     project: &Project,
     tests: &str,
-    seeds: Option<(&str, &str)>,
+    seeds: &[(&str, &str)],
     skips: &mut Skips,
 ) -> Result<()> {
     let python = match interpreter(project) {
@@ -75,7 +62,7 @@ fn run(
     // Most tests wait for a process, so there are more at once than processors.
     let at_once = thread::available_parallelism().map_or(1, NonZero::get) + 1;
     command.args(["-n", &at_once.to_string(), "--dist", "worksteal"]);
-    command.arg(format!("--junitxml={}", report.display())).arg(tests).envs(seeds);
+    command.arg(format!("--junitxml={}", report.display())).arg(tests).envs(seeds.iter().copied());
     command.env("KUMIKI_PROGRAM", project.program()).env("PYTHONDONTWRITEBYTECODE", "1");
     // The tests need not hold it themselves.
     command.env("KUMIKI_PRODUCTION_PORT_HELD", "1");
@@ -135,7 +122,7 @@ mod tests {
 
     #[test]
     fn tests_that_cannot_run_are_counted() {
-        let project = Project::find(None).expect("the tests run inside the project");
+        let project = Project::find().expect("the tests run inside the project");
         let tests = tests_below(&project.root.join(TESTS)).expect("they are there");
         assert!(tests.len() > 100, "{tests:?}");
         assert!(tests.contains(&"test_a_wrong_greeting_is_refused".to_owned()));

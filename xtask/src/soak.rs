@@ -50,7 +50,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     }
     let mut skips = Skips::default();
     let sessions = seeds(ENGINE_VARIABLE, ENGINE_SESSIONS);
-    python::soak(project, ENGINE_TEST, (ENGINE_VARIABLE, &sessions), &mut skips)?;
+    let test = format!("{}/{ENGINE_TEST}", python::TESTS);
+    python::test(project, &test, &[(ENGINE_VARIABLE, &sessions)], &mut skips)?;
     eprintln!("sessions with the engine: {sessions}; {}", skips.told());
     dist::run(project, &[], true)
 }

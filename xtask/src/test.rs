@@ -9,11 +9,13 @@ use serde_json::Value;
 use crate::cases::{self, of_cargo_test, of_junit, slowest};
 use crate::failures::Failures;
 use crate::process::Shown;
-use crate::production_port::Guard;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
-use crate::{browser, doctor, graphql_audit, guests, host, languages, process, python, schemas};
+use crate::{
+    browser, doctor, graphql_audit, guests, host, languages, process, production_port, python,
+    schemas,
+};
 
 /// Tests that are told at the end as the slowest.
 const SLOWEST: usize = 20;
@@ -25,8 +27,7 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     host::announce(project);
     let mut steps = Steps::new(if no_lint { 8 } else { 11 });
     let mut skips = Skips::default();
-    let guard = Guard::hold()?;
-    let ended = run_steps(project, no_lint, &mut steps, &mut skips).and_then(|()| guard.release());
+    let ended = production_port::held(|| run_steps(project, no_lint, &mut steps, &mut skips));
     let ended = ended.map_err(|error| anyhow!("{error:#}\n{}, then one failed", steps.passed()));
     match &ended {
         Ok(()) => println!("{}; {}", steps.verdict(), skips.told()),
@@ -50,7 +51,9 @@ fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Sk
     steps.step("audit suite of GraphQL", || graphql_audit::prepare(project))?;
     steps.step("tests", || test(project, skips))?;
     steps.step("schemas", || schemas::check(project))?;
-    steps.step("engine end to end, and statistics, by Python", || python::test(project, skips))
+    steps.step("engine end to end, and statistics, by Python", || {
+        python::test(project, python::TESTS, &[], skips)
+    })
 }
 
 fn format(project: &Project) -> Result<()> {

@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_compilers_are_told_other_names_of_folders() {
-        let project = Project::find(None).expect("the tests run inside the project");
+        let project = Project::find().expect("the tests run inside the project");
         let build = Build::new(&project);
         let mut command = Command::new("cargo");
         build.describe_to(&mut command);

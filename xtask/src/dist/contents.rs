@@ -54,7 +54,7 @@ impl Sources {
     pub(super) fn read(root: &Path) -> Result<Self> {
         let mut texts = Tree::default();
         for text in TEXTS {
-            texts.add(text, root.join(text));
+            texts.add(text, &root.join(text))?;
         }
         let mut schemas = Tree::default();
         if schemas.add_folder("schemas", &root.join("schemas"), "")? == 0 {
@@ -81,7 +81,8 @@ impl Contents {
         let active = Active::find()?;
         let (library, licence) = duckdb::shipped(project)?.unzip();
         let Sources { mut texts, schemas, examples } = Sources::read(&project.root)?;
-        texts.add_text(THIRD_PARTY, third_party::licences(project, &active, licence)?);
+        let others = third_party::licences(project, &active, licence)?;
+        texts.add_text(THIRD_PARTY, others.into_bytes());
         Ok(Self {
             version: version(project)?,
             forbidden: paths::forbidden(project, &active.sysroot),
@@ -101,20 +102,28 @@ impl Contents {
     }
 
     /// Everything in one folder, as the archive has it.
-    pub(super) fn archive_tree(&self) -> Tree {
+    pub(super) fn archive_tree(&self) -> Result<Tree> {
         let mut tree = self.components.clone();
         tree.extend(self.texts.clone());
         tree.extend(self.examples.below("examples"));
-        tree.add_program(format!("kumiki{}", std::env::consts::EXE_SUFFIX), &self.program);
-        self.add_library(&mut tree, "");
-        tree.below(&self.archive_folder())
+        self.add_program(&mut tree, "", "")?;
+        Ok(tree.below(&self.archive_folder()))
     }
 
-    /// Adds DuckDB's library to a folder; nothing where the program holds it.
-    pub(super) fn add_library(&self, tree: &mut Tree, folder: &str) {
+    /// Adds the program to a folder, and DuckDB's library to another.
+    pub(super) fn add_program(
+        &self,
+        tree: &mut Tree,
+        programs: &str,
+        libraries: &str,
+    ) -> Result<()> {
+        let program = fs::read(&self.program)
+            .with_context(|| format!("cannot read {}", self.program.display()))?;
+        tree.add_program(format!("{programs}kumiki{}", std::env::consts::EXE_SUFFIX), program);
         if let Some(library) = &self.library {
-            tree.add(format!("{folder}{}", duckdb::LIBRARY), library);
+            tree.add(format!("{libraries}{}", duckdb::LIBRARY), library)?;
         }
+        Ok(())
     }
 }
 

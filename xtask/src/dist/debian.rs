@@ -34,7 +34,7 @@ impl Packager {
     /// # Errors
     /// Why packages cannot be made here.
     pub(super) fn find() -> Result<Self, String> {
-        for program in ["dpkg-deb", "dpkg-shlibdeps", "md5sum"] {
+        for program in ["dpkg-deb", "dpkg-shlibdeps"] {
             if !process::ask(Command::new(program).arg("--version")).ok {
                 return Err(format!("there is no {program}; on Debian, `apt install dpkg-dev`"));
             }
@@ -51,18 +51,15 @@ impl Packager {
         let out = folder.join(format!("kumiki_{}-1_{}.deb", contents.version, self.architecture));
         let _ = fs::remove_dir_all(work);
         let tree = tree(contents)?;
-        let size: u64 = tree
-            .items()
-            .map(|(_, item)| item.bytes().map(|all| all.len() as u64))
-            .sum::<Result<u64>>()?;
+        let size = tree.items().map(|(_, item)| item.bytes.len()).sum();
         let files = work.join("files");
         tree.write_folder(&files)?;
         let mut about = Tree::default();
         let needs = libraries(&work.join("needs"), &files)?;
-        about.add_text("DEBIAN/control", self.control(&contents.version, &needs, size));
-        about.add_text("DEBIAN/md5sums", sums(&files, &tree)?);
-        about.add_script("DEBIAN/postinst", AFTER_INSTALLATION);
-        about.add_script("DEBIAN/prerm", BEFORE_REMOVAL);
+        let control = self.control(&contents.version, &needs, size);
+        about.add_text("DEBIAN/control", control.into_bytes());
+        about.add_program("DEBIAN/postinst", AFTER_INSTALLATION.as_bytes());
+        about.add_program("DEBIAN/prerm", BEFORE_REMOVAL.as_bytes());
         about.write_folder(&files)?;
         let mut command = Command::new("dpkg-deb");
         // Not xz: it takes a minute, and a quarter less is not worth it.
@@ -75,7 +72,7 @@ impl Packager {
         Ok(out)
     }
 
-    fn control(&self, version: &str, needs: &str, size: u64) -> String {
+    fn control(&self, version: &str, needs: &str, size: usize) -> String {
         format!(
             "Package: kumiki\nVersion: {version}-1\nArchitecture: {}\n\
              Maintainer: The Kumiki developers <kumiki@localhost>\nInstalled-Size: {}\n\
@@ -97,13 +94,12 @@ const INSTALLED: &str = "/usr/bin/kumiki";
 /// The files that it installs.
 pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     let mut tree = contents.components.below("usr/lib/kumiki");
-    tree.add_program("usr/bin/kumiki", &contents.program);
-    contents.add_library(&mut tree, "usr/lib/kumiki/");
+    contents.add_program(&mut tree, "usr/bin/", "usr/lib/kumiki/")?;
     let mut texts = contents.texts.clone();
     // They start what people have put there by hand.
     let examples = contents.examples.clone().replacing(BY_HAND, INSTALLED)?;
     texts.extend(examples.below("examples"));
-    texts.add_text("copyright", copyright());
+    texts.add_text("copyright", copyright().into_bytes());
     tree.extend(texts.below("usr/share/doc/kumiki"));
     Ok(tree)
 }
@@ -133,14 +129,4 @@ fn libraries(work: &Path, files: &Path) -> Result<String> {
         .filter(|_| answer.ok)
         .map(str::to_owned)
         .with_context(|| format!("dpkg-shlibdeps: {}", answer.last_line()))
-}
-
-fn sums(files: &Path, tree: &Tree) -> Result<String> {
-    let mut command = Command::new("md5sum");
-    command.current_dir(files).args(tree.items().map(|(place, _)| place));
-    let answer = process::ask(&mut command);
-    if !answer.ok {
-        bail!("md5sum: {}", answer.last_line());
-    }
-    Ok(answer.out)
 }

@@ -1,8 +1,6 @@
-//! Places in which products are tried: a small Debian, a root with nothing but the libraries that the program
-//! is linked with, or an empty folder. Roots see nothing of this machine, the network neither; no place knows
-//! our environment.
+//! Places in which products are tried: an empty folder, or a small Debian, from which nothing of this machine
+//! can be seen, the network neither. No place knows our environment.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -11,11 +9,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::contents::Contents;
+use crate::apt;
 use crate::environment::told;
 use crate::process::{self, Answer};
 use crate::project::Project;
-use crate::{apt, duckdb};
 
 /// Makes small Debians.
 const DEBOOTSTRAP: &str = "debootstrap";
@@ -27,7 +24,7 @@ const KEPT: [&str; 2] = ["SystemRoot", "TEMP"];
 /// A place that is removed at the end.
 pub(super) struct Place {
     folder: PathBuf,
-    /// Whether it is the first folder of what runs there.
+    /// Whether it is the root of what runs there.
     is_root: bool,
 }
 
@@ -50,41 +47,11 @@ impl Place {
         Ok(Self { folder, is_root: false })
     }
 
-    /// A root with the libraries of this system that a product's files are linked with, and nothing else.
-    ///
-    /// # Errors
-    /// The reason why it cannot be entered comes in the inner result.
-    pub(super) fn with_libraries(
-        project: &Project,
-        contents: &Contents,
-    ) -> Result<Result<Self, String>> {
-        if let Err(reason) = can_enter_roots() {
-            return Ok(Err(reason));
-        }
-        let mut place = Self::empty(project, "archive")?;
-        place.is_root = true;
-        let mut ldd = Command::new("ldd");
-        let answer = process::ask(ldd.arg(&contents.program).args(&contents.library));
-        let libraries = libraries(&answer.out);
-        if !answer.ok || libraries.is_empty() {
-            bail!("ldd does not tell the libraries: {}", answer.last_line());
-        }
-        for library in libraries {
-            let to = place.path(library);
-            fs::create_dir_all(to.parent().context("a library is in a folder")?)?;
-            fs::copy(library, &to).with_context(|| format!("cannot copy {library}"))?;
-        }
-        for folder in ["proc", "opt"] {
-            fs::create_dir_all(place.path(folder))?;
-        }
-        Ok(Ok(place))
-    }
-
     /// A copy of a small Debian, which is made once and kept in the target folder.
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn debian(project: &Project, name: &str) -> Result<Self, String> {
+    pub(super) fn debian(project: &Project) -> Result<Self, String> {
         can_enter_roots()?;
         let pristine = project.target.join("dist-debian");
         let stamp = pristine.join("made.txt");
@@ -92,7 +59,7 @@ impl Place {
             make_debian(&pristine)?;
             fs::write(&stamp, PACKAGES).map_err(|error| error.to_string())?;
         }
-        let mut place = Self::empty(project, name).map_err(|error| format!("{error:#}"))?;
+        let mut place = Self::empty(project, "debian").map_err(|error| format!("{error:#}"))?;
         place.is_root = true;
         let mut copy = Command::new("cp");
         copy.args(["--archive", "--reflink=auto"]).arg(pristine.join("root/.")).arg(&place.folder);
@@ -119,7 +86,9 @@ impl Place {
         let (program, rest) = arguments.split_first().context("no program")?;
         if self.is_root {
             let mut command = unshare();
-            command.arg(with("--root=", &self.folder)).args(arguments).env_clear();
+            let mut root = OsString::from("--root=");
+            root.push(&self.folder);
+            command.arg(root).args(arguments).env_clear();
             command.env("PATH", "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/tmp");
             return Ok(process::ask(&mut command));
         }
@@ -134,12 +103,6 @@ impl Place {
         }
         Ok(process::ask(&mut command))
     }
-}
-
-fn with(text: &str, path: &Path) -> OsString {
-    let mut all = OsString::from(text);
-    all.push(path);
-    all
 }
 
 /// Whether programs can be run in another root here.
@@ -182,27 +145,4 @@ fn make_debian(place: &Path) -> Result<(), String> {
     let mut command = Command::new(DEBOOTSTRAP);
     command.args(["--variant=minbase", &format!("--include={PACKAGES}"), codename]);
     told(DEBOOTSTRAP, command.arg(place.join("root")))
-}
-
-/// The files of this system that `ldd` names; DuckDB's library is the product's own.
-fn libraries(text: &str) -> BTreeSet<&str> {
-    // A heading of a file ends so.
-    let lines = text.lines().filter(|line| !line.ends_with(':') && !line.contains(duckdb::LIBRARY));
-    lines.filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/'))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libraries_are_the_files_that_ldd_names() {
-        let own = format!("\t{0} => /made/{0} (0x00)\n/made/{0}:\n", duckdb::LIBRARY);
-        let text = "/made/kumiki:\n\tlinux-vdso.so.1 (0x00007f12)\n\tlibm.so.6 => /lib/x/libm.so.6 \
-                    (0x00)\n\t/lib64/ld-linux-x86-64.so.2 (0x00)\n";
-        let text = format!("{text}{own}");
-        let wanted = ["/lib/x/libm.so.6", "/lib64/ld-linux-x86-64.so.2"];
-        assert_eq!(libraries(&text), BTreeSet::from(wanted));
-        assert!(libraries("\tstatically linked\n").is_empty());
-    }
 }

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::Product;
 use super::contents::Contents;
 use super::place::Place;
 use crate::environment::told;
@@ -40,54 +41,61 @@ const POLARS_SHOWS: &str = "shape: (";
 /// What a trial gives: the reason why it cannot be done here comes in the inner result.
 pub(super) type Tried = Result<Result<(), String>>;
 
-/// Tries the archive in a root with nothing but the libraries that the program is linked with.
+/// Unpacks the archive into an empty folder of this machine, and uses it.
 pub(super) fn archive(project: &Project, contents: &Contents, archive: &Path) -> Tried {
-    let root = match Place::with_libraries(project, contents)? {
-        Ok(root) => root,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let mut unpack = Command::new("tar");
-    unpack.arg("-xzf").arg(archive).arg("-C").arg(root.path("opt"));
-    told("the archive cannot be unpacked", &mut unpack).map_err(anyhow::Error::msg)?;
-    let program = format!("/opt/{}/kumiki", contents.archive_folder());
-    used(&root, &program, &contents.version).map(Ok)
+    let place = Place::empty(project, "archive")?;
+    unpack(archive, &place)?;
+    let program = format!("{}/kumiki{EXE_SUFFIX}", contents.archive_folder());
+    used(&place, &program, &contents.version).map(Ok)
 }
 
-/// Installs the Debian package in a small Debian, uses it, and removes it.
-pub(super) fn debian(project: &Project, contents: &Contents, package: &Path) -> Tried {
-    let root = match Place::debian(project, "debian") {
+fn unpack(archive: &Path, place: &Place) -> Result<()> {
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(archive).arg("-C").arg(place.path(""));
+    told("the archive cannot be unpacked", &mut unpack).map_err(anyhow::Error::msg)
+}
+
+/// Uses a product in a small Debian, which has nothing but what its packages declare.
+pub(super) fn in_debian(
+    project: &Project,
+    contents: &Contents,
+    product: Product,
+    path: &Path,
+) -> Tried {
+    let root = match Place::debian(project) {
         Ok(root) => root,
         Err(reason) => return Ok(Err(reason)),
     };
-    fs::copy(package, root.path("tmp/kumiki.deb"))?;
-    root.run(&["dpkg", "--install", "/tmp/kumiki.deb"])?;
-    if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
-        bail!("its strategies were not compiled when it was installed");
-    }
-    used(&root, "kumiki", &contents.version)?;
-    root.run(&["dpkg", "--remove", "kumiki"])?;
-    for path in ["usr/bin/kumiki", "usr/lib/kumiki"] {
-        if root.path(path).exists() {
-            bail!("/{path} is still there after the package was removed");
+    let name = path.file_name().and_then(|name| name.to_str()).context("it has a name")?;
+    let inside = format!("/tmp/{name}");
+    fs::copy(path, root.path(&inside))?;
+    match product {
+        Product::Archive => {
+            unpack(path, &root)?;
+            used(&root, &format!("/{}/kumiki", contents.archive_folder()), &contents.version)?;
+        }
+        Product::Debian => {
+            root.run(&["dpkg", "--install", &inside])?;
+            if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
+                bail!("its strategies were not compiled when it was installed");
+            }
+            used(&root, "kumiki", &contents.version)?;
+            root.run(&["dpkg", "--remove", "kumiki"])?;
+            for path in ["usr/bin/kumiki", "usr/lib/kumiki"] {
+                if root.path(path).exists() {
+                    bail!("/{path} is still there after the package was removed");
+                }
+            }
+        }
+        Product::Wheel => {
+            root.run(&["python3", "-m", "venv", "/opt/venv"])?;
+            let install = ["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps"];
+            root.run(&[&install[..], &[&inside]].concat())?;
+            used(&root, "/opt/venv/bin/kumiki", &contents.version)?;
+            knows_its_files(&root, "/opt/venv/bin/python", contents)?;
         }
     }
     Ok(Ok(()))
-}
-
-/// Installs the wheel into a virtual environment of a small Debian, without what it depends on, and uses it as
-/// a program and as a package.
-pub(super) fn wheel_in_debian(project: &Project, contents: &Contents, wheel: &Path) -> Tried {
-    let root = match Place::debian(project, "wheel") {
-        Ok(root) => root,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let name = wheel.file_name().and_then(|name| name.to_str()).context("a wheel has a name")?;
-    fs::copy(wheel, root.path("tmp").join(name))?;
-    root.run(&["python3", "-m", "venv", "/opt/venv"])?;
-    let inside = format!("/tmp/{name}");
-    root.run(&["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps", &inside])?;
-    used(&root, "/opt/venv/bin/kumiki", &contents.version)?;
-    knows_its_files(&root, "/opt/venv/bin/python", contents).map(Ok)
 }
 
 /// Installs the wheel into an empty virtual environment of this machine, uses it as a program and as a
@@ -243,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_quick_start_is_commands_and_a_script() {
-        let project = Project::find(None).expect("the tests run inside the project");
+        let project = Project::find().expect("the tests run inside the project");
         let guide = fs::read_to_string(project.root.join(GUIDE)).expect("it is there");
         let QuickStart { commands, script } = QuickStart::of(&guide).expect("it is complete");
         assert!(commands.iter().all(|line| line.starts_with("kumiki ")), "{commands:?}");

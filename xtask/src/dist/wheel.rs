@@ -12,13 +12,15 @@ use super::build::Build;
 use super::contents::Contents;
 use super::tree::{TIME, Tree};
 use crate::environment::Environment;
-use crate::process;
 use crate::project::Project;
+use crate::{duckdb, process};
 
 /// The project of the package.
 const PROJECT: &str = "clients/python";
 /// What maturin puts below the prefix of the installation; `pyproject.toml` names it.
 const DATA: &str = "kumiki.data";
+/// Where the program finds DuckDB's library: Windows looks beside it, others in `lib/kumiki` too.
+const LIBRARIES: &str = if cfg!(windows) { "scripts/" } else { "data/lib/kumiki/" };
 /// What makes wheels.
 const TOOLS: Environment = Environment {
     name: "maturin",
@@ -59,7 +61,11 @@ impl Maker {
             let _ = fs::remove_dir_all(folder);
             fs::create_dir_all(folder)?;
         }
-        installed(contents).write_folder(&data)?;
+        let mut files = installed(contents);
+        if let Some(library) = &contents.library {
+            files.add(format!("{LIBRARIES}{}", duckdb::LIBRARY), library)?;
+        }
+        files.write_folder(&data)?;
         let mut command = Command::new(&self.0);
         command.current_dir(project.root.join(PROJECT)).env_remove("VIRTUAL_ENV");
         command.args(["-m", "maturin", "build", "--release", "--locked"]);
@@ -86,20 +92,18 @@ impl Maker {
     }
 }
 
-/// What goes below the prefix of an installation (`data` is maturin's word for that), and beside the modules of
-/// the package (`platlib`).
+/// What is given to maturin: what goes below the prefix of an installation (`data` is its word for that), and
+/// beside the modules of the package (`platlib`).
 fn installed(contents: &Contents) -> Tree {
     let mut data = contents.components.below("data/lib/kumiki");
-    contents.add_library(&mut data, if cfg!(windows) { "scripts/" } else { "data/lib/kumiki/" });
     data.extend(contents.texts.below("data/share/doc/kumiki"));
     data.extend(contents.schemas.below("platlib/kumiki"));
     data
 }
 
 /// The files of the wheel that are not Python's.
-pub(super) fn tree(contents: &Contents) -> Tree {
+pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     let mut tree = installed(contents);
-    let program = contents.program.file_name().unwrap_or_default().to_string_lossy();
-    tree.add_program(format!("scripts/{program}"), &contents.program);
-    tree.below(&format!("kumiki-{}.data", contents.version))
+    contents.add_program(&mut tree, "scripts/", LIBRARIES)?;
+    Ok(tree.below(&format!("kumiki-{}.data", contents.version)))
 }
