@@ -15,7 +15,7 @@ mod wheel;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use clap::ValueEnum;
 use sha2::{Digest, Sha256};
 
@@ -104,7 +104,9 @@ impl<'a> Maker<'a> {
         let looked = match product {
             Product::Archive => inspection.archive(&path),
             Product::Debian => inspection.debian(&path),
-            Product::Wheel => inspection.wheel(&path, &wheel::Maker::python(self.project)?),
+            Product::Wheel => {
+                inspection.wheel(&path, &wheel::python(self.project).map_err(Error::msg)?)
+            }
         };
         looked.with_context(|| format!("{} is not as it should be", path.display()))?;
         let size = fs::metadata(&path)?.len() / 1_000_000;
@@ -115,21 +117,23 @@ impl<'a> Maker<'a> {
     /// Makes a product in a folder, and gives its path, or the reason why it cannot be made here.
     fn make_in(&self, product: Product, folder: &Path) -> Result<Result<PathBuf, String>> {
         let work = self.project.target.join("dist").join("work");
-        Ok(match product {
+        let contents = &self.contents;
+        let made = match product {
             Product::Archive => {
-                let path = folder.join(format!("{}.tar.gz", self.contents.archive_folder()));
-                self.contents.archive_tree()?.write_tar_gz(&path)?;
-                Ok(path)
+                let path = folder.join(format!("{}.tar.gz", contents.archive_folder()));
+                let tree = contents.archive_tree()?;
+                Ok(tree.write_tar_gz(&path).map(|()| path))
             }
-            Product::Debian => match debian::Packager::find() {
-                Ok(packager) => Ok(packager.make(&self.contents, &work, folder)?),
-                Err(reason) => Err(reason),
-            },
-            Product::Wheel => match wheel::Maker::find(self.project) {
-                Ok(maker) => Ok(maker.make(self.project, &self.build, &self.contents, folder)?),
-                Err(reason) => Err(reason),
-            },
-        })
+            Product::Debian => {
+                debian::architecture().map(|of| debian::make(contents, &of, &work, folder))
+            }
+            Product::Wheel => wheel::python(self.project)
+                .map(|python| wheel::make(self.project, &python, &self.build, contents, folder)),
+        };
+        match made {
+            Ok(made) => made.map(Ok),
+            Err(reason) => Ok(Err(reason)),
+        }
     }
 
     /// Makes a product once more: the same files give the same bytes.
@@ -155,7 +159,7 @@ impl<'a> Maker<'a> {
             Product::Archive => Some(trial::archive(project, contents, path)),
             Product::Debian => None,
             Product::Wheel => {
-                let python = wheel::Maker::python(project)?;
+                let python = wheel::python(project).map_err(Error::msg)?;
                 Some(trial::wheel(project, contents, &python, path))
             }
         };

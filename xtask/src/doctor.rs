@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::project::Project;
+use crate::project::{Project, RUST_VERSION};
 use crate::toolchain::{self, Active, TARGET, Unpacked};
 use crate::{cache, duckdb, host, process};
 
@@ -32,7 +32,7 @@ impl Finding {
 
 /// Prints the whole list; fails when something essential is missing.
 pub(crate) fn run(project: &Project) -> Result<()> {
-    let mut findings = essential(project);
+    let mut findings = essential();
     findings.extend(linters(project));
     let optional = |is_there: bool, what: &str, advice: &str| match is_there {
         true => Present(what.to_owned()),
@@ -66,7 +66,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
 /// Fails when something essential is missing, with `lints` a linter too; says nothing otherwise. The
 /// WebAssembly target is looked at later, when the guests are built, because it can be prepared.
 pub(crate) fn require(project: &Project, lints: bool) -> Result<()> {
-    let mut findings = essential(project);
+    let mut findings = essential();
     if lints {
         findings.extend(linters(project));
     }
@@ -83,8 +83,8 @@ pub(crate) fn has_nextest(project: &Project) -> bool {
     process::ask(project.cargo().args(["nextest", "--version"])).ok
 }
 
-fn essential(project: &Project) -> Vec<Finding> {
-    vec![compiler(&project.rust_version), linker()]
+fn essential() -> Vec<Finding> {
+    vec![compiler(RUST_VERSION), linker()]
 }
 
 fn compiler(lowest: &str) -> Finding {

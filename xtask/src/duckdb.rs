@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use base64::Engine;
@@ -14,10 +15,9 @@ use flate2::read::GzDecoder;
 use sha2::{Digest, Sha512};
 use tar::Archive;
 
-use crate::node::Node;
-use crate::process;
 use crate::project::Project;
-use crate::{cache, steps::Stopwatch};
+use crate::steps::Stopwatch;
+use crate::{cache, npm, process};
 
 /// The packages, a line each.
 const PACKAGES: &str = include_str!("../duckdb.txt");
@@ -113,12 +113,10 @@ pub(crate) fn set_up(project: &mut Project) -> Result<()> {
             place.folder.display()
         );
     }
-    let node = Node::find(project);
-    let (package, node) = match (package, node) {
-        (Some(package), Ok(node)) => (package, node),
-        (package, node) => {
-            let no_package = || "npm has no package with DuckDB for this machine".to_owned();
-            let reason = package.map_or_else(no_package, |_| node.err().unwrap_or_default());
+    let package = package.ok_or("npm has no package with DuckDB for this machine".to_owned());
+    let (package, npm) = match package.and_then(|package| Ok((package, npm::client()?))) {
+        Ok(both) => both,
+        Err(reason) => {
             eprintln!(
                 "{reason}. So DuckDB's C++ code is compiled (feature `bundled`): it needs a C++ compiler, \
                  and takes about an hour on two cores, once"
@@ -134,14 +132,14 @@ pub(crate) fn set_up(project: &mut Project) -> Result<()> {
     if place.has_library(Some(package)) {
         return Ok(());
     }
-    let archive = fetched(&node, package, &cache)?;
+    let archive = fetched(npm, package, &cache)?;
     put(&archive, package, &place.folder)?;
     eprintln!("DuckDB's library is in {}, after {}", place.folder.display(), watch.shown());
     Ok(())
 }
 
 /// The archive of a package in the cache; it is fetched where it is missing or damaged.
-fn fetched(node: &Node, package: Package, cache: &Path) -> Result<PathBuf> {
+fn fetched(mut npm: Command, package: Package, cache: &Path) -> Result<PathBuf> {
     let (name, archive) = (package.name, cache.join(package.file_name()));
     if archive.is_file() && has_sum(&archive, package.integrity).is_ok() {
         return Ok(archive);
@@ -150,9 +148,8 @@ fn fetched(node: &Node, package: Package, cache: &Path) -> Result<PathBuf> {
     let _ = fs::remove_dir_all(&work);
     fs::create_dir_all(&work).with_context(|| format!("cannot make {}", work.display()))?;
     eprintln!("fetching {name} with npm into {}", cache.display());
-    let mut pack = node.npm();
-    pack.current_dir(&work).args(["pack", name, "--loglevel=error", "--pack-destination"]);
-    let answer = process::ask(pack.arg(&work));
+    npm.current_dir(&work).args(["pack", name, "--loglevel=error", "--pack-destination"]);
+    let answer = process::ask(npm.arg(&work));
     let made = work.join(package.file_name());
     let fetched = match answer.ok {
         true => has_sum(&made, package.integrity),
@@ -315,17 +312,36 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn what_npm_could_not_fetch_is_told_in_its_words() {
-        use std::os::unix::fs::PermissionsExt;
         let place = tempfile::tempdir().expect("a folder");
-        let programs = place.path().join("bin");
-        fs::create_dir(&programs).expect("a folder");
-        let node = programs.join("node");
-        fs::write(&node, "#!/bin/sh\necho no network >&2\nexit 1\n").expect("a file");
-        fs::set_permissions(&node, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        let cache = place.path().join("cache");
-        let error = fetched(&Node::OfPackage(place.path().into()), PACKAGE, &cache).err();
+        let mut npm = Command::new("sh");
+        npm.args(["-c", "echo no network >&2; exit 1"]);
+        let error = fetched(npm, PACKAGE, place.path()).err();
         let why = format!("{:#}", error.expect("there is no npm"));
         assert!(why.contains("@x/y@1") && why.ends_with("no network"), "{why}");
-        assert!(!cache.join(PACKAGE.file_name()).exists());
+        assert!(!place.path().join(PACKAGE.file_name()).exists());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_damaged_archive_is_fetched_anew_and_a_wrong_one_is_not_kept() {
+        let place = tempfile::tempdir().expect("a folder");
+        let package = Package {
+            integrity: "sha512-3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9\
+                        RU1EI2Q86A4qmslPpUyknw==",
+            ..PACKAGE
+        };
+        let npm = |text: &str| {
+            let mut npm = Command::new("sh");
+            npm.args(["-c", &format!("printf {text} > {}", package.file_name())]);
+            npm
+        };
+        let archive = place.path().join(package.file_name());
+        fs::write(&archive, "half").expect("it can be written");
+        let why = format!("{:#}", fetched(npm("other"), package, place.path()).expect_err("wrong"));
+        assert!(why.contains("is wanted"), "{why}");
+        assert_eq!(fetched(npm("abc"), package, place.path()).ok().as_ref(), Some(&archive));
+        assert_eq!(fs::read_to_string(&archive).ok().as_deref(), Some("abc"));
+        // Now it is kept, and npm is not asked.
+        assert!(fetched(Command::new("false"), package, place.path()).is_ok());
     }
 }

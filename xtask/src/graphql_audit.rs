@@ -1,11 +1,8 @@
 //! Sees to it that the tests of the ranking service find the public audit suite of GraphQL over HTTP.
 //! Where it cannot be installed, a file in `<target>/release` says why, and its test is skipped.
 
-use std::fs;
-
 use anyhow::Result;
 
-use crate::node::Node;
 use crate::project::Project;
 use crate::{npm, skips};
 
@@ -17,15 +14,7 @@ const TOOLS: &str = "graphql-http-tools";
 /// Finds or installs it; writes the reason where neither can be.
 pub(crate) fn prepare(project: &Project) -> Result<()> {
     let folder = project.target.join(TOOLS);
-    let installed = Node::find(project).and_then(|node| {
-        npm::install(project, &node, SOURCES, &folder)?;
-        // The tests start it.
-        let program = node.command().get_program().to_string_lossy().into_owned();
-        let release = project.release();
-        fs::create_dir_all(&release)
-            .and_then(|()| fs::write(release.join("graphql-http.node"), program))
-            .map_err(|error| format!("{}: {error}", release.display()))?;
-        Ok(format!("the audit suite is in {}", folder.display()))
-    });
+    let installed = npm::install(project, SOURCES, &folder)
+        .map(|()| format!("the audit suite is in {}", folder.display()));
     skips::write_reason(project, "graphql-http", "the audit of GraphQL over HTTP", installed)
 }

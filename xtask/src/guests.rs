@@ -40,7 +40,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     if guests.is_empty() {
         bail!("the workspace in guests/ has no package with crate-type `cdylib`");
     }
-    let toolchain = toolchain::find(&project.rust_version)?;
+    let toolchain = toolchain::find()?;
     eprintln!("building {} guests with {}", guests.len(), toolchain.description);
     compile(project, &toolchain)?;
     let modules = project.guests_target().join(TARGET).join("release");

@@ -87,7 +87,6 @@ mod tests {
         let project = Project {
             root: folder.path().into(),
             target: folder.path().into(),
-            rust_version: "1.95".to_owned(),
             is_database_compiled: false,
         };
         let deps = project.release().join("deps");

@@ -158,7 +158,6 @@ mod tests {
         let project = Project {
             root: root.to_owned(),
             target: root.join("target"),
-            rust_version: String::new(),
             is_database_compiled: false,
         };
         let after = |name: &str, text: &str| {

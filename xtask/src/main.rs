@@ -20,7 +20,6 @@ mod graphql_audit;
 mod guests;
 mod host;
 mod languages;
-mod node;
 mod npm;
 mod paths;
 mod process;

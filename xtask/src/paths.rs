@@ -81,7 +81,6 @@ mod tests {
         let project = Project {
             root: "/home/x/kumiki".into(),
             target: "/src".into(),
-            rust_version: "1.95".to_owned(),
             is_database_compiled: false,
         };
         let flags = rustc_flags(&renamed(&project, &[("/work/target".into(), "/target")]));

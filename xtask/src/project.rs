@@ -10,14 +10,15 @@ use serde_json::Value;
 
 use crate::process;
 
+/// The lowest Rust version that the project takes, as in `1.95`.
+pub(crate) const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
+
 /// The project on this machine.
 pub(crate) struct Project {
     /// The folder with the root manifest.
     pub(crate) root: PathBuf,
     /// Cargo's target folder of the root workspace.
     pub(crate) target: PathBuf,
-    /// The lowest Rust version the root workspace takes, as in `1.95`.
-    pub(crate) rust_version: String,
     /// Whether DuckDB's C++ code is compiled, because its library cannot be had.
     pub(crate) is_database_compiled: bool,
 }
@@ -34,14 +35,7 @@ impl Project {
         let root = root.to_path_buf();
         let metadata = metadata(&root, &root.join("Cargo.toml"))?;
         let target = metadata["target_directory"].as_str().context("no target folder known")?;
-        let rust_version = metadata["packages"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find_map(|package| package["rust_version"].as_str())
-            .unwrap_or("1.95");
-        let rust_version = rust_version.to_owned();
-        Ok(Self { target: target.into(), rust_version, root, is_database_compiled: false })
+        Ok(Self { target: target.into(), root, is_database_compiled: false })
     }
 
     /// Cargo, in the project's folder.
@@ -125,7 +119,7 @@ mod tests {
     fn finds_this_project() {
         let project = Project::find().expect("the tests run inside the project");
         assert!(project.root.join("xtask").is_dir());
-        assert!(project.rust_version.starts_with("1."));
+        assert!(RUST_VERSION.starts_with("1."));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cache;
 use crate::process::{self, Answer};
+use crate::project::RUST_VERSION;
 
 pub(crate) use debian::Unpacked;
 
@@ -82,7 +83,7 @@ impl Active {
 }
 
 /// Finds a toolchain; prepares one when there is none.
-pub(crate) fn find(rust_version: &str) -> Result<Toolchain> {
+pub(crate) fn find() -> Result<Toolchain> {
     let active = Active::find()?;
     if active.has_target() {
         return Ok(active.toolchain());
@@ -90,12 +91,12 @@ pub(crate) fn find(rust_version: &str) -> Result<Toolchain> {
     let cache = cache::folder()?;
     // What was unpacked earlier goes before rustup: on a machine where rustup cannot reach its
     // server it would be asked in vain, each time anew.
-    if let Some(unpacked) = Unpacked::newest(&cache, rust_version) {
+    if let Some(unpacked) = Unpacked::newest(&cache, RUST_VERSION) {
         return unpacked.toolchain(&active);
     }
     let Err(rustup) = add_with_rustup(&active) else { return Ok(active.toolchain()) };
     eprintln!("rustup could not add it");
-    let made = debian::prepare(&cache, rust_version).and_then(|made| made.toolchain(&active));
+    let made = debian::prepare(&cache).and_then(|made| made.toolchain(&active));
     made.map_err(|debian| anyhow::anyhow!(nothing_found(&active.version, &rustup, &debian)))
 }
 

@@ -19,10 +19,11 @@ pub(super) const TEXTS: [&str; 5] =
 /// Where the other licences are.
 pub(super) const THIRD_PARTY: &str = "THIRD-PARTY-LICENSES.txt";
 
+/// The version of the whole workspace, as in `0.1.0`.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The parts of every product.
 pub(super) struct Contents {
-    /// As in `0.1.0`.
-    pub(super) version: String,
     /// The target triple.
     pub(super) host: String,
     /// The program without what only debuggers read, and without folders of this machine.
@@ -84,7 +85,6 @@ impl Contents {
         let others = third_party::licences(project, &active, licence)?;
         texts.add_text(THIRD_PARTY, others.into_bytes());
         Ok(Self {
-            version: version(project)?,
             forbidden: paths::forbidden(project, &active.sysroot),
             host: active.host,
             program,
@@ -98,7 +98,7 @@ impl Contents {
 
     /// The folder that the archive unpacks to.
     pub(super) fn archive_folder(&self) -> String {
-        format!("kumiki-{}-{}", self.version, self.host)
+        format!("kumiki-{}-{}", VERSION, self.host)
     }
 
     /// Everything in one folder, as the archive has it.
@@ -125,14 +125,4 @@ impl Contents {
         }
         Ok(())
     }
-}
-
-/// The version of the workspace.
-fn version(project: &Project) -> Result<String> {
-    let manifest = fs::read_to_string(project.root.join("Cargo.toml"))?;
-    let package = manifest.split("[workspace.package]").nth(1).unwrap_or_default();
-    let line = package.lines().find_map(|line| line.strip_prefix("version = \""));
-    line.and_then(|rest| rest.split('"').next())
-        .map(str::to_owned)
-        .context("Cargo.toml has no version of the workspace")
 }

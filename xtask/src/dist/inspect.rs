@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::contents::Contents;
+use super::contents::{Contents, VERSION};
 use super::debian;
 use super::tree::Tree;
 use super::wheel;
@@ -70,7 +70,7 @@ impl<'a> Inspection<'a> {
     pub(super) fn wheel(&self, path: &Path, python: &OsStr) -> Result<()> {
         let mut unpack = Command::new(python);
         told(unpack.args(["-c", UNPACK_WHEEL]).arg(path).arg(&self.folder))?;
-        let about = format!("kumiki-{}.dist-info/", self.contents.version);
+        let about = format!("kumiki-{}.dist-info/", VERSION);
         self.holds(&wheel::tree(self.contents)?, &["kumiki/", &about])
     }
 

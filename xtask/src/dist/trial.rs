@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::Product;
-use super::contents::Contents;
+use super::contents::{Contents, VERSION};
 use super::place::Place;
 use crate::environment::told;
 use crate::process::Answer;
@@ -46,7 +46,7 @@ pub(super) fn archive(project: &Project, contents: &Contents, archive: &Path) ->
     let place = Place::empty(project, "archive")?;
     unpack(archive, &place)?;
     let program = format!("{}/kumiki{EXE_SUFFIX}", contents.archive_folder());
-    used(&place, &program, &contents.version).map(Ok)
+    used(&place, &program).map(Ok)
 }
 
 fn unpack(archive: &Path, place: &Place) -> Result<()> {
@@ -72,14 +72,14 @@ pub(super) fn in_debian(
     match product {
         Product::Archive => {
             unpack(path, &root)?;
-            used(&root, &format!("/{}/kumiki", contents.archive_folder()), &contents.version)?;
+            used(&root, &format!("/{}/kumiki", contents.archive_folder()))?;
         }
         Product::Debian => {
             root.run(&["dpkg", "--install", &inside])?;
             if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
                 bail!("its strategies were not compiled when it was installed");
             }
-            used(&root, "kumiki", &contents.version)?;
+            used(&root, "kumiki")?;
             root.run(&["dpkg", "--remove", "kumiki"])?;
             for path in ["usr/bin/kumiki", "usr/lib/kumiki"] {
                 if root.path(path).exists() {
@@ -91,7 +91,7 @@ pub(super) fn in_debian(
             root.run(&["python3", "-m", "venv", "/opt/venv"])?;
             let install = ["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps"];
             root.run(&[&install[..], &[&inside]].concat())?;
-            used(&root, "/opt/venv/bin/kumiki", &contents.version)?;
+            used(&root, "/opt/venv/bin/kumiki")?;
             knows_its_files(&root, "/opt/venv/bin/python", contents)?;
         }
     }
@@ -130,7 +130,7 @@ pub(super) fn wheel(
     };
     told("the wheel cannot be installed", pip(wheel.into()).args(["--no-index", "--no-deps"]))
         .map_err(anyhow::Error::msg)?;
-    used(&place, &program("kumiki"), &contents.version)?;
+    used(&place, &program("kumiki"))?;
     knows_its_files(&place, &python, contents)?;
     if let Err(reason) = told("what it depends on cannot be had", &mut pip(wheel.into())) {
         return Ok(Err(format!("its program was tried, no session: {reason}")));
@@ -223,13 +223,13 @@ fn knows_its_files(place: &Place, python: &str, contents: &Contents) -> Result<(
 }
 
 /// Uses an installed program.
-fn used(place: &Place, program: &str, version: &str) -> Result<()> {
+fn used(place: &Place, program: &str) -> Result<()> {
     let run = |line: &str| {
         let words: Vec<&str> = [program].into_iter().chain(line.split(' ')).collect();
         place.run(&words)
     };
     let told = run("--version")?;
-    if told.trim() != format!("kumiki {version}") {
+    if told.trim() != format!("kumiki {VERSION}") {
         bail!("`{program} --version` says {}", told.trim());
     }
     run("data sample --out tmp/data --days 3 --instrument 7203.TSE")?;

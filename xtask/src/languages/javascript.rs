@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, anyhow};
 
 use super::{CONTRACT, Problem};
 use crate::environment::told;
-use crate::node::Node;
 use crate::project::Project;
 use crate::{cache, npm};
 
@@ -15,12 +15,11 @@ const SOURCES: &str = "guests/languages/javascript";
 
 /// Makes a component of `sma_cross.js`.
 pub(super) fn build(project: &Project, out: &Path) -> Result<(), Problem> {
-    let node = Node::find(project).map_err(Problem::NoTools)?;
     let lock = project.root.join(SOURCES).join(npm::LOCK);
     let lock = fs::read_to_string(&lock).with_context(|| format!("cannot read {}", lock.display()));
     let tools = cache::pinned("javascript-tools", &lock?)?;
-    npm::install(project, &node, SOURCES, &tools).map_err(Problem::NoTools)?;
-    let mut command = node.command();
+    npm::install(project, SOURCES, &tools).map_err(Problem::NoTools)?;
+    let mut command = Command::new("node");
     command.current_dir(project.root.join(SOURCES));
     command.arg(tools.join("node_modules/@bytecodealliance/componentize-js/src/cli.js"));
     command.args(["sma_cross.js", "--world-name", "strategy", "--wit"]);

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::{Active, TARGET, Toolchain, at_least};
 use crate::environment::told;
+use crate::project::RUST_VERSION;
 use crate::steps::Stopwatch;
 use crate::{cache, process};
 
@@ -117,10 +118,10 @@ fn in_front(name: &str, folders: Vec<PathBuf>) -> Result<OsString> {
 
 /// Downloads and unpacks the newest compiler. All is done in a folder beside the final one, which is renamed
 /// at the end, so that an interrupted preparation is never taken for a complete one.
-pub(super) fn prepare(cache: &Path, rust_version: &str) -> Result<Unpacked> {
+pub(super) fn prepare(cache: &Path) -> Result<Unpacked> {
     let work = cache.join("unfinished-wasm-toolchain");
     let _lock = cache::locked(&work)?;
-    if let Some(made) = Unpacked::newest(cache, rust_version) {
+    if let Some(made) = Unpacked::newest(cache, RUST_VERSION) {
         return Ok(made);
     }
     let (debs, tree) = (work.join("debs"), work.join("tree"));
@@ -143,8 +144,8 @@ pub(super) fn prepare(cache: &Path, rust_version: &str) -> Result<Unpacked> {
         }
     }
     let version = unpacked_version(&debs)?;
-    if !at_least(&version, rust_version) {
-        bail!("apt's newest {} is {version}, Kumiki needs {rust_version}", PACKAGES[0]);
+    if !at_least(&version, RUST_VERSION) {
+        bail!("apt's newest {} is {version}, Kumiki needs {RUST_VERSION}", PACKAGES[0]);
     }
     drop_what_is_not_needed(&tree)?;
     Unpacked { folder: tree.clone(), version: version.clone() }.check()?;
