@@ -118,8 +118,8 @@ pub(crate) fn set_up(project: &mut Project) -> Result<()> {
         Ok(both) => both,
         Err(reason) => {
             eprintln!(
-                "{reason}. So DuckDB's C++ code is compiled (feature `bundled`): it needs a C++ compiler, \
-                 and takes about an hour on two cores, once"
+                "{reason}. So DuckDB's C++ code is compiled, as with `cargo build --release -p cli --features \
+                 bundled`: it needs a C++ compiler, and takes about an hour on two cores, once"
             );
             project.is_database_compiled = true;
             return Ok(());
