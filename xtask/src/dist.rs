@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Stopwatch;
-use crate::{cache, doctor, guests};
+use crate::{cache, guests};
 
 use build::Build;
 use contents::Contents;
@@ -57,7 +57,6 @@ impl Product {
 
 /// Builds and makes the products, all of them where none is named.
 pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()> {
-    doctor::require(project, false)?;
     guests::build(project)?;
     let mut skips = Skips::default();
     let maker = Maker::new(project)?;

@@ -27,16 +27,6 @@ const TOOLS: Environment = Environment {
 /// The contract.
 const CONTRACT: &str = "wit/strategy";
 
-/// A strategy in another language.
-struct Foreign {
-    /// The component's file name.
-    name: &'static str,
-    /// Its sources, and what says which tools are taken: whatever changes here makes it anew.
-    sources: &'static [&'static str],
-    /// Builds the component into a file; the reason why it could not be.
-    build: fn(&Project, &Path) -> Result<(), Problem>,
-}
-
 /// Why there is no component.
 enum Problem {
     /// The tools are not here and could not be installed.
@@ -51,36 +41,32 @@ impl From<anyhow::Error> for Problem {
     }
 }
 
-const FOREIGN: [Foreign; 4] = [
-    Foreign {
-        name: "sma-cross-python",
-        sources: &["requirements.txt", "python/sma_cross.py"],
-        build: |project, out| python::build(project, "sma_cross", out),
-    },
-    Foreign {
-        name: "raises-python",
-        sources: &["requirements.txt", "python/sma_cross.py", "python/raises.py"],
-        build: |project, out| python::build(project, "raises", out),
-    },
-    Foreign {
-        name: "sma-cross-javascript",
-        sources: &["javascript/package-lock.json", "javascript/sma_cross.js"],
-        build: javascript::build,
-    },
-    Foreign {
-        name: "sma-cross-c",
-        sources: &["requirements.txt", "c/sma_cross.c"],
-        build: c::build,
-    },
+/// Builds a component into a file; the reason why it could not be built.
+type Build = fn(&Project, &Path) -> Result<(), Problem>;
+
+/// What is made: each with its file name.
+const STRATEGIES: [(&str, Build); 4] = [
+    ("sma-cross-python", |project, out| python::build(project, "sma_cross", out)),
+    ("raises-python", |project, out| python::build(project, "raises", out)),
+    ("sma-cross-javascript", javascript::build),
+    ("sma-cross-c", c::build),
+];
+/// What they are made from, and what says which tools are taken: whatever changes here makes them anew.
+const SOURCES: [&str; 6] = [
+    "requirements.txt",
+    "python/sma_cross.py",
+    "python/raises.py",
+    "javascript/package-lock.json",
+    "javascript/sma_cross.js",
+    "c/sma_cross.c",
 ];
 
 /// Builds what is not there yet from the present sources and versions of the tools.
 pub(crate) fn build(project: &Project) -> Result<()> {
     let folder = project.release().join("languages");
     fs::create_dir_all(&folder)?;
-    for foreign in &FOREIGN {
-        let name = foreign.name;
-        let digest = digest(project, foreign)?;
+    let digest = digest(project)?;
+    for (name, build) in STRATEGIES {
         let place = |ending: &str| folder.join(format!("{name}.{ending}"));
         let (component, stamp, skipped) = (place("wasm"), place("digest"), place("skipped"));
         let is_there = component.is_file()
@@ -91,9 +77,9 @@ pub(crate) fn build(project: &Project) -> Result<()> {
         }
         remove(&[&component, &stamp, &skipped])?;
         let watch = Stopwatch::start();
-        match (foreign.build)(project, &component) {
+        match build(project, &component) {
             Ok(()) => {
-                fs::write(&stamp, digest)?;
+                fs::write(&stamp, &digest)?;
                 eprintln!("{name} was built in {}", watch.shown());
             }
             Err(Problem::NoTools(reason)) => {
@@ -115,16 +101,12 @@ fn remove(files: &[&PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// The SHA-256 of all that a component is made from.
-fn digest(project: &Project, foreign: &Foreign) -> Result<String> {
-    let languages = project.root.join("guests/languages");
-    let mut files: Vec<PathBuf> =
-        foreign.sources.iter().map(|source| languages.join(source)).collect();
-    let mut contract: Vec<PathBuf> = fs::read_dir(project.root.join(CONTRACT))?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
-    contract.sort();
-    files.append(&mut contract);
+/// The SHA-256 of all that they are made from.
+fn digest(project: &Project) -> Result<String> {
+    let contract = fs::read_dir(project.root.join(CONTRACT))?;
+    let mut files = contract.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
+    files.sort();
+    files.extend(SOURCES.map(|source| project.root.join("guests/languages").join(source)));
     // How the tools are called is part of it too.
     let ways = [
         include_str!("languages/python.rs"),
@@ -152,23 +134,21 @@ mod tests {
         let path = |name: &str| root.join("guests/languages").join(name);
         fs::create_dir_all(root.join(CONTRACT)).expect("a folder");
         fs::write(root.join(CONTRACT).join("world.wit"), "world").expect("it can be written");
-        let foreign =
-            Foreign { name: "x", sources: &["requirements.txt", "x.py"], build: |_, _| Ok(()) };
-        fs::create_dir_all(path("")).expect("a folder");
         let project = Project {
             root: root.to_owned(),
             target: root.join("target"),
             is_database_compiled: false,
         };
         let after = |name: &str, text: &str| {
+            fs::create_dir_all(path(name).parent().expect("a folder")).expect("a folder");
             fs::write(path(name), text).expect("it can be written");
-            digest(&project, &foreign).ok()
+            digest(&project).ok()
         };
-        assert_eq!(after("requirements.txt", "tool==1"), None, "a source is missing");
-        let first = after("x.py", "one");
+        assert_eq!(after("requirements.txt", "tool==1"), None, "sources are missing");
+        let first = SOURCES.map(|source| after(source, "one")).into_iter().next_back().flatten();
         assert!(first.is_some());
-        assert_eq!(after("x.py", "one"), first);
-        let second = after("x.py", "two");
+        assert_eq!(after("c/sma_cross.c", "one"), first);
+        let second = after("c/sma_cross.c", "two");
         assert_ne!(second, first);
         assert_ne!(after("requirements.txt", "tool==2"), second);
     }

@@ -91,9 +91,6 @@ enum Task {
     /// A compiler for wasm32-unknown-unknown is used as it is, or added with rustup, or unpacked
     /// from Debian's packages into your cache folder; nothing is installed.
     Guests {
-        /// Also lint and test the SDK and the strategies natively, without WebAssembly.
-        #[arg(long)]
-        check_sdk: bool,
         /// Build the strategies in Python, JavaScript and C instead.
         ///
         /// Their toolchains are installed into your cache folder, which needs Python, Node.js and the
@@ -169,6 +166,12 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut project = Project::find()?;
+    if !matches!(arguments.task, Task::Doctor) {
+        doctor::require(&project, matches!(arguments.task, Task::Test { no_lint: false }))?;
+    }
+    if !matches!(arguments.task, Task::Doctor | Task::Setup | Task::Guests { .. }) {
+        host::announce(&project);
+    }
     if arguments.task.needs_database() {
         duckdb::set_up(&mut project)?;
     }
@@ -184,8 +187,8 @@ fn perform(project: &Project, task: Task) -> anyhow::Result<()> {
         // That is done for others too, before this.
         Task::Setup => Ok(()),
         Task::Test { no_lint } => test::run(project, no_lint),
-        Task::Guests { languages: true, .. } => languages::build(project),
-        Task::Guests { check_sdk, .. } => guests::run(project, check_sdk),
+        Task::Guests { languages: true } => languages::build(project),
+        Task::Guests { languages: false } => guests::build(project),
         Task::Bench { name, arguments } => bench::run(project, &name, &arguments),
         Task::Dist { only, check } => dist::run(project, &only, check),
         Task::Schemas => schemas::write(project),
