@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-use crate::cache;
 use crate::environment::Environment;
 use crate::project::Project;
 use crate::steps::Stopwatch;
+use crate::{cache, cases};
 
 /// What componentize-py and zig are installed from.
 const TOOLS: Environment = Environment {
@@ -75,7 +75,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
             eprintln!("{name} is there");
             continue;
         }
-        remove(&[&component, &stamp, &skipped])?;
+        [&component, &stamp, &skipped].into_iter().try_for_each(|file| cases::remove(file))?;
         let watch = Stopwatch::start();
         match build(project, &component) {
             Ok(()) => {
@@ -90,13 +90,6 @@ pub(crate) fn build(project: &Project) -> Result<()> {
                 return Err(error.context(format!("the guest {name} could not be built")));
             }
         }
-    }
-    Ok(())
-}
-
-fn remove(files: &[&PathBuf]) -> Result<()> {
-    for file in files.iter().filter(|file| file.exists()) {
-        fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))?;
     }
     Ok(())
 }

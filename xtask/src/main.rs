@@ -113,17 +113,16 @@ enum Task {
     /// Make what users install without a compiler: an archive, a Debian package, a Python wheel.
     ///
     /// They go into dist/, with SHA256SUMS; what an earlier run has made there is removed. Their program is
-    /// compiled in a target folder of its own, so that it names no folder of this machine. Each is looked
-    /// into: its files, modes and owners. What cannot be made or tried here is skipped, with the reason.
+    /// compiled in a target folder of its own, so that it names no folder of this machine, which is looked
+    /// for. What cannot be made or tried here is skipped, with the reason.
     Dist {
         /// Only this; may be given many times.
         #[arg(long, value_name = "PRODUCT")]
         only: Vec<Product>,
         /// Make each twice, which must give the same bytes, and try it.
         ///
-        /// The archive in an empty root with nothing but the libraries that the program needs; the package
-        /// in a small Debian, which debootstrap makes (as root, with the network); the wheel in a virtual
-        /// environment: install, sample data, a replay of `sma-cross`, a ranking.
+        /// Archive and wheel are tried here, and all in a small Debian, which debootstrap makes (as root, with
+        /// the network): install, sample data, a replay of `sma-cross`, a ranking.
         #[arg(long)]
         check: bool,
     },
@@ -137,7 +136,7 @@ enum Task {
     /// like KUMIKI_SOAK_SESSIONS=5.
     Soak,
 
-    /// Say what is there, what is missing and what to do about it: compilers, memory, disk, tools.
+    /// Say what is there, what is missing and what to do about it.
     Doctor,
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::{Active, TARGET, Toolchain, at_least};
 use crate::environment::told;
@@ -33,12 +33,12 @@ pub(crate) struct Unpacked {
 
 impl Unpacked {
     /// The newest one in the cache folder that can build the guests.
-    pub(crate) fn newest(cache: &Path, rust_version: &str) -> Option<Self> {
+    pub(crate) fn newest(cache: &Path) -> Option<Self> {
         let entries = cache.read_dir().ok()?.flatten();
         let found = entries.filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let version = name.strip_prefix(FOLDER)?.to_owned();
-            let usable = at_least(&version, rust_version) && entry.path().join("usr").is_dir();
+            let usable = at_least(&version, RUST_VERSION) && entry.path().join("usr").is_dir();
             usable.then(|| Self { folder: entry.path(), version })
         });
         found.max_by_key(|one| (super::numbers(&one.version), one.version.clone()))
@@ -68,9 +68,11 @@ impl Unpacked {
             bail!("the unpacked compiler does not start: {}", answer.err.trim());
         }
         let library = Path::new(answer.out.trim()).join("lib/rustlib/src/rust/library");
-        if !library.join("std").join("Cargo.toml").is_file() {
-            bail!("its packages have no library source at {}", library.display());
-        }
+        ensure!(
+            library.join("std").is_dir(),
+            "there is no library source at {}",
+            library.display()
+        );
         Ok(())
     }
 
@@ -111,7 +113,7 @@ fn in_front(name: &str, folders: Vec<PathBuf>) -> Result<OsString> {
 pub(super) fn prepare(cache: &Path) -> Result<Unpacked> {
     let work = cache.join("unfinished-wasm-toolchain");
     let _lock = cache::locked(&work)?;
-    if let Some(made) = Unpacked::newest(cache, RUST_VERSION) {
+    if let Some(made) = Unpacked::newest(cache) {
         return Ok(made);
     }
     let (debs, tree) = (work.join("debs"), work.join("tree"));
@@ -214,10 +216,9 @@ mod tests {
             fs::create_dir_all(cache.path().join(format!("{FOLDER}{name}"))).expect("a folder");
         }
         fs::create_dir_all(cache.path().join("unfinished-7/tree/usr")).expect("a folder");
-        let newest = Unpacked::newest(cache.path(), "1.95").expect("two are usable");
+        let newest = Unpacked::newest(cache.path()).expect("two are usable");
         assert_eq!(newest.version, "1.100.0-1");
-        assert!(Unpacked::newest(cache.path(), "1.200").is_none());
-        assert!(Unpacked::newest(&cache.path().join("none"), "1.95").is_none());
+        assert!(Unpacked::newest(&cache.path().join("none")).is_none());
     }
 
     #[test]
