@@ -43,8 +43,6 @@ pub(crate) enum Product {
     Wheel,
 }
 
-const ALL: [Product; 3] = [Product::Archive, Product::Debian, Product::Wheel];
-
 impl Product {
     const fn title(self) -> &'static str {
         match self {
@@ -60,7 +58,7 @@ pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()
     guests::build(project)?;
     let mut skips = Skips::default();
     let maker = Maker::new(project)?;
-    for product in if only.is_empty() { &ALL[..] } else { only } {
+    for product in if only.is_empty() { Product::value_variants() } else { only } {
         if let Some(path) = maker.make(*product, &mut skips)?
             && check
         {
@@ -155,7 +153,11 @@ impl<'a> Maker<'a> {
     fn try_out(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
         let (project, contents) = (self.project, &self.contents);
         let here = match product {
-            Product::Archive => Some(trial::archive(project, contents, path)),
+            Product::Archive => {
+                let reason = "it is built and tried by .github/workflows/image.yml only";
+                skips.say("the container image", reason);
+                Some(trial::archive(project, contents, path))
+            }
             Product::Debian => None,
             Product::Wheel => {
                 let python = wheel::python(project).map_err(Error::msg)?;
