@@ -6,12 +6,10 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::project::Project;
-use crate::{doctor, guests, host, languages, process};
+use crate::{guests, host, languages, process};
 
 /// Builds the guests, then runs the benchmark `name`; its stdout is ours.
 pub(crate) fn run(project: &Project, name: &str, arguments: &[String]) -> Result<()> {
-    doctor::require(project, false)?;
-    host::announce(project);
     guests::build(project)?;
     if name == "languages" {
         languages::build(project)?;

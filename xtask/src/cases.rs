@@ -21,11 +21,11 @@ pub(crate) struct Case {
     pub(crate) skipped: Option<String>,
 }
 
-/// Removes the report of an earlier run, which must not be taken for that of the next.
-pub(crate) fn remove(report: &Path) -> Result<()> {
-    match fs::remove_file(report) {
+/// Removes a file of an earlier run, if it is there: it must not be taken for one of the next.
+pub(crate) fn remove(file: &Path) -> Result<()> {
+    match fs::remove_file(file) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", report.display()))
+            Err(error).with_context(|| format!("cannot remove {}", file.display()))
         }
         _ => Ok(()),
     }

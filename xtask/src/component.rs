@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
-use wasmparser::{Parser, Payload};
-use wit_component::ComponentEncoder;
+use wit_component::{ComponentEncoder, DecodedWasm};
 
 /// Interfaces of our own packages start so; a guest may import nothing else.
 const OURS: &str = "kumiki:";
@@ -36,21 +35,11 @@ fn refuse_foreign(names: Vec<String>) -> Result<()> {
 
 /// The imports of the component itself, not those of the modules inside it.
 fn component_imports(component: &[u8]) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    let mut depth = 0_usize;
-    for payload in Parser::new(0).parse_all(component) {
-        match payload.context("not a WebAssembly component")? {
-            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
-            Payload::End(_) => depth = depth.saturating_sub(1),
-            Payload::ComponentImportSection(section) if depth == 0 => {
-                for import in section {
-                    names.push(import?.name.name.to_owned());
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(names)
+    let DecodedWasm::Component(resolve, world) = wit_component::decode(component)? else {
+        bail!("it is no WebAssembly component");
+    };
+    let imports = resolve.worlds[world].imports.keys();
+    Ok(imports.map(|key| resolve.name_world_key(key)).collect())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Result, bail};
 
 use crate::project::Project;
-use crate::{doctor, guests, host, process};
+use crate::{guests, host, process};
 
 const DATA: &str = "runs/demo/data";
 const REPORT: &str = "runs/demo/report";
@@ -15,8 +15,6 @@ const INSTRUMENT: &str = "7203.TSE";
 
 /// Builds, makes sample data, replays a strategy over it and shows the report.
 pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
-    doctor::require(project, false)?;
-    host::announce(project);
     guests::build(project)?;
     let is_whole = host::build_for_replay(project)?;
     let mut sample = host::program(project);

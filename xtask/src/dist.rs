@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Stopwatch;
-use crate::{cache, doctor, guests};
+use crate::{cache, guests};
 
 use build::Build;
 use contents::Contents;
@@ -43,8 +43,6 @@ pub(crate) enum Product {
     Wheel,
 }
 
-const ALL: [Product; 3] = [Product::Archive, Product::Debian, Product::Wheel];
-
 impl Product {
     const fn title(self) -> &'static str {
         match self {
@@ -57,11 +55,10 @@ impl Product {
 
 /// Builds and makes the products, all of them where none is named.
 pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()> {
-    doctor::require(project, false)?;
     guests::build(project)?;
     let mut skips = Skips::default();
     let maker = Maker::new(project)?;
-    for product in if only.is_empty() { &ALL[..] } else { only } {
+    for product in if only.is_empty() { Product::value_variants() } else { only } {
         if let Some(path) = maker.make(*product, &mut skips)?
             && check
         {
@@ -156,7 +153,11 @@ impl<'a> Maker<'a> {
     fn try_out(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
         let (project, contents) = (self.project, &self.contents);
         let here = match product {
-            Product::Archive => Some(trial::archive(project, contents, path)),
+            Product::Archive => {
+                let reason = "it is built and tried by .github/workflows/image.yml only";
+                skips.say("the container image", reason);
+                Some(trial::archive(project, contents, path))
+            }
             Product::Debian => None,
             Product::Wheel => {
                 let python = wheel::python(project).map_err(Error::msg)?;

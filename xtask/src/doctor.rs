@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::project::{Project, RUST_VERSION};
-use crate::toolchain::{self, Active, TARGET, Unpacked};
+use crate::toolchain::{self, Active, Unpacked};
 use crate::{cache, duckdb, host, process};
 
 /// What was found: whether it is there, what it is, and what to do where it is not.
@@ -39,7 +39,11 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         false => Optional(what.to_owned(), advice.to_owned()),
     };
     findings.extend([
-        wasm(),
+        optional(
+            has_wasm(),
+            "a compiler for wasm32-unknown-unknown, which strategies are built for",
+            "nothing to do: `cargo xtask guests` adds it with rustup, or unpacks Debian's",
+        ),
         optional(
             duckdb::is_there(project),
             "DuckDB's library, for rankings, SQL and the daily job",
@@ -128,25 +132,10 @@ fn linters(project: &Project) -> [Finding; 2] {
     })
 }
 
-fn wasm() -> Finding {
-    if let Ok(active) = Active::find()
-        && active.has_target()
-    {
-        return Present(format!("rustc {} has {TARGET}", active.version));
-    }
-    match cache::folder().ok().and_then(|cache| Unpacked::newest(&cache, "0")) {
-        Some(Unpacked { version, folder }) => {
-            let folder = folder.display();
-            Present(format!("Debian's rustc {version} for {TARGET}, unpacked in {folder}"))
-        }
-        None => Optional(
-            format!("{TARGET}, which strategies are built for"),
-            format!(
-                "nothing to do: `cargo xtask guests` adds it with rustup or unpacks it from \
-                 Debian's packages; or `rustup target add {TARGET}`"
-            ),
-        ),
-    }
+/// Whether guests can be built as it is.
+fn has_wasm() -> bool {
+    Active::find().is_ok_and(|active| active.has_target())
+        || cache::folder().is_ok_and(|cache| Unpacked::newest(&cache).is_some())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use tar::Archive;
 
 use crate::project::Project;
 use crate::steps::Stopwatch;
-use crate::{cache, npm, process};
+use crate::{cache, cases, npm, process};
 
 /// The packages, a line each.
 const PACKAGES: &str = include_str!("../duckdb.txt");
@@ -178,9 +178,7 @@ fn has_sum(file: &Path, integrity: &str) -> Result<()> {
 fn put(archive: &Path, package: Package, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let marker = folder.join(MARKER);
-    if marker.exists() {
-        fs::remove_file(&marker).with_context(|| format!("cannot remove {}", marker.display()))?;
-    }
+    cases::remove(&marker)?;
     let file = File::open(archive).with_context(|| format!("cannot read {}", archive.display()))?;
     let mut wanted = vec![LIBRARY, LICENCE];
     let mut archived = Archive::new(GzDecoder::new(file));

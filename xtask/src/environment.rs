@@ -22,11 +22,6 @@ pub(crate) struct Environment {
     pub(crate) optional: Option<&'static str>,
 }
 
-/// Names under which systems have Python.
-pub(crate) fn system_pythons() -> impl Iterator<Item = OsString> {
-    ["python3", "python"].into_iter().map(OsString::from)
-}
-
 impl Environment {
     /// Its interpreter. It is made where it is missing.
     ///
@@ -44,8 +39,9 @@ impl Environment {
         probe.args(["-c", self.probe]);
         if !stamp.is_file() || !process::ask(&mut probe).ok {
             let usable =
-                |name: &OsString| process::ask(Command::new(name).args(["-c", VERSION_PROBE])).ok;
-            let system = system_pythons().find(usable).ok_or("there is no Python 3.9 or newer")?;
+                |name: &&str| process::ask(Command::new(name).args(["-c", VERSION_PROBE])).ok;
+            let system = ["python3", "python"].into_iter().find(usable);
+            let system = system.ok_or("there is no Python 3.9 or newer")?;
             eprintln!("installing {} into {}", self.requirements, folder.display());
             let mut make = Command::new(system);
             told("no virtual environment", make.args(["-m", "venv", "--clear"]).arg(&folder))?;

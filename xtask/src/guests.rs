@@ -6,21 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::process::{self, Shown};
 use crate::project::Project;
 use crate::steps::Stopwatch;
 use crate::toolchain::{self, TARGET, Toolchain};
-use crate::{component, paths};
-
-/// `cargo xtask guests`.
-pub(crate) fn run(project: &Project, check_sdk: bool) -> Result<()> {
-    build(project)?;
-    if check_sdk {
-        lint(project)?;
-        test(project)?.ended?;
-    }
-    Ok(())
-}
+use crate::{component, paths, process};
 
 /// A guest: a package of the guests' workspace that becomes a component.
 #[derive(Debug, PartialEq, Eq)]
@@ -87,7 +76,7 @@ pub(crate) fn lint(project: &Project) -> Result<()> {
 }
 
 /// Runs all tests of the guests' workspace natively.
-pub(crate) fn test(project: &Project) -> Result<Shown> {
+pub(crate) fn test(project: &Project) -> Result<(String, Result<()>)> {
     process::run_and_read(natively(project, "test").args(["--no-fail-fast", "--", "--show-output"]))
 }
 

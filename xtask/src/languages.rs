@@ -2,20 +2,19 @@
 //! installed into the cache folder. Where that cannot be (no network, no Python) a file beside the
 //! place of the component says why, and the tests that want it are skipped with that reason.
 
-mod c;
-mod javascript;
-mod python;
-
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use sha2::{Digest, Sha256};
+use wit_bindgen_core::Files;
+use wit_bindgen_core::wit_parser::Resolve;
 
-use crate::cache;
-use crate::environment::Environment;
+use crate::environment::{Environment, told};
 use crate::project::Project;
 use crate::steps::Stopwatch;
+use crate::{cache, cases, component, npm};
 
 /// What componentize-py and zig are installed from.
 const TOOLS: Environment = Environment {
@@ -26,16 +25,6 @@ const TOOLS: Environment = Environment {
 };
 /// The contract.
 const CONTRACT: &str = "wit/strategy";
-
-/// A strategy in another language.
-struct Foreign {
-    /// The component's file name.
-    name: &'static str,
-    /// Its sources, and what says which tools are taken: whatever changes here makes it anew.
-    sources: &'static [&'static str],
-    /// Builds the component into a file; the reason why it could not be.
-    build: fn(&Project, &Path) -> Result<(), Problem>,
-}
 
 /// Why there is no component.
 enum Problem {
@@ -51,36 +40,32 @@ impl From<anyhow::Error> for Problem {
     }
 }
 
-const FOREIGN: [Foreign; 4] = [
-    Foreign {
-        name: "sma-cross-python",
-        sources: &["requirements.txt", "python/sma_cross.py"],
-        build: |project, out| python::build(project, "sma_cross", out),
-    },
-    Foreign {
-        name: "raises-python",
-        sources: &["requirements.txt", "python/sma_cross.py", "python/raises.py"],
-        build: |project, out| python::build(project, "raises", out),
-    },
-    Foreign {
-        name: "sma-cross-javascript",
-        sources: &["javascript/package-lock.json", "javascript/sma_cross.js"],
-        build: javascript::build,
-    },
-    Foreign {
-        name: "sma-cross-c",
-        sources: &["requirements.txt", "c/sma_cross.c"],
-        build: c::build,
-    },
+/// Builds a component into a file; the reason why it could not be built.
+type Build = fn(&Project, &Path) -> Result<(), Problem>;
+
+/// What is made: each with its file name.
+const STRATEGIES: [(&str, Build); 4] = [
+    ("sma-cross-python", |project, out| of_python(project, "sma_cross", out)),
+    ("raises-python", |project, out| of_python(project, "raises", out)),
+    ("sma-cross-javascript", of_javascript),
+    ("sma-cross-c", of_c),
+];
+/// What they are made from, and what says which tools are taken: whatever changes here makes them anew.
+const SOURCES: [&str; 6] = [
+    "requirements.txt",
+    "python/sma_cross.py",
+    "python/raises.py",
+    "javascript/package-lock.json",
+    "javascript/sma_cross.js",
+    "c/sma_cross.c",
 ];
 
 /// Builds what is not there yet from the present sources and versions of the tools.
 pub(crate) fn build(project: &Project) -> Result<()> {
     let folder = project.release().join("languages");
     fs::create_dir_all(&folder)?;
-    for foreign in &FOREIGN {
-        let name = foreign.name;
-        let digest = digest(project, foreign)?;
+    let digest = digest(project)?;
+    for (name, build) in STRATEGIES {
         let place = |ending: &str| folder.join(format!("{name}.{ending}"));
         let (component, stamp, skipped) = (place("wasm"), place("digest"), place("skipped"));
         let is_there = component.is_file()
@@ -89,11 +74,11 @@ pub(crate) fn build(project: &Project) -> Result<()> {
             eprintln!("{name} is there");
             continue;
         }
-        remove(&[&component, &stamp, &skipped])?;
+        [&component, &stamp, &skipped].into_iter().try_for_each(|file| cases::remove(file))?;
         let watch = Stopwatch::start();
-        match (foreign.build)(project, &component) {
+        match build(project, &component) {
             Ok(()) => {
-                fs::write(&stamp, digest)?;
+                fs::write(&stamp, &digest)?;
                 eprintln!("{name} was built in {}", watch.shown());
             }
             Err(Problem::NoTools(reason)) => {
@@ -108,37 +93,98 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     Ok(())
 }
 
-fn remove(files: &[&PathBuf]) -> Result<()> {
-    for file in files.iter().filter(|file| file.exists()) {
-        fs::remove_file(file).with_context(|| format!("cannot remove {}", file.display()))?;
-    }
-    Ok(())
-}
-
-/// The SHA-256 of all that a component is made from.
-fn digest(project: &Project, foreign: &Foreign) -> Result<String> {
-    let languages = project.root.join("guests/languages");
-    let mut files: Vec<PathBuf> =
-        foreign.sources.iter().map(|source| languages.join(source)).collect();
-    let mut contract: Vec<PathBuf> = fs::read_dir(project.root.join(CONTRACT))?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
-    contract.sort();
-    files.append(&mut contract);
-    // How the tools are called is part of it too.
-    let ways = [
-        include_str!("languages/python.rs"),
-        include_str!("languages/javascript.rs"),
-        include_str!("languages/c.rs"),
-    ];
+/// The SHA-256 of all that they are made from.
+fn digest(project: &Project) -> Result<String> {
+    let contract = fs::read_dir(project.root.join(CONTRACT))?;
+    let mut files = contract.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
+    files.sort();
+    files.extend(SOURCES.map(|source| project.root.join("guests/languages").join(source)));
     let mut digest = Sha256::new();
     for file in &files {
         let content = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         digest.update((content.len() as u64).to_le_bytes());
         digest.update(content);
     }
-    ways.into_iter().for_each(|way| digest.update(way));
+    // How the tools are called is part of it too.
+    digest.update(include_str!("languages.rs"));
     Ok(cache::hex(&digest.finalize()))
+}
+
+/// Makes a component of a module in Python, by componentize-py.
+fn of_python(project: &Project, module: &str, out: &Path) -> Result<(), Problem> {
+    let python = TOOLS.python(project).map_err(Problem::NoTools)?;
+    // Not by the program that pip makes: that one has the folder's place in it.
+    let mut command = Command::new(python);
+    command.args(["-c", "import sys; from componentize_py import script; sys.exit(script())"]);
+    command.current_dir(&project.root).env_remove("VIRTUAL_ENV");
+    command.args(["--quiet", "--wit-path", CONTRACT]);
+    command.args(["--world", "strategy", "componentize", module, "--stub-wasi"]);
+    command.args(["--python-path", "guests/languages/python", "--output"]).arg(out);
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    told("componentize-py", &mut command).map_err(|error| Problem::Failed(anyhow::anyhow!(error)))
+}
+
+/// The strategy in JavaScript, and which packages of npm it takes.
+const JAVASCRIPT: &str = "guests/languages/javascript";
+
+/// Makes a component of `sma_cross.js`, by componentize-js, which runs on Node.js.
+fn of_javascript(project: &Project, out: &Path) -> Result<(), Problem> {
+    let lock = project.root.join(JAVASCRIPT).join(npm::LOCK);
+    let lock = fs::read_to_string(&lock).with_context(|| format!("cannot read {}", lock.display()));
+    let tools = cache::pinned("javascript-tools", &lock?)?;
+    npm::install(project, JAVASCRIPT, &tools).map_err(Problem::NoTools)?;
+    let mut command = Command::new("node");
+    command.current_dir(project.root.join(JAVASCRIPT));
+    command.arg(tools.join("node_modules/@bytecodealliance/componentize-js/src/cli.js"));
+    command.args(["sma_cross.js", "--world-name", "strategy", "--wit"]);
+    command.arg(project.root.join(CONTRACT));
+    // All that would import WASI.
+    command.args(["--disable", "stdio", "random", "clocks", "http", "fetch-event"]);
+    command.arg("--out").arg(out);
+    told("componentize-js", &mut command).map_err(|error| anyhow!(error))?;
+    if out.is_file() {
+        return Ok(());
+    }
+    Err(anyhow!("componentize-js wrote nothing").into())
+}
+
+/// Makes a component of `sma_cross.c`, by zig's compiler, with bindings of the crate wit-bindgen-c.
+fn of_c(project: &Project, out: &Path) -> Result<(), Problem> {
+    let python = TOOLS.python(project).map_err(Problem::NoTools)?;
+    let folder = project.target.join("languages/c");
+    bindings(&project.root.join(CONTRACT), &folder)?;
+    let module = folder.join("sma_cross.wasm");
+    let mut command = Command::new(python);
+    command.current_dir(&folder);
+    // A reactor has no main; what it does not use of the C library imports nothing.
+    command.args(["-m", "ziglang", "cc", "--target=wasm32-wasi", "-mexec-model=reactor"]);
+    command.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wl,--strip-debug", "-I."]);
+    command.args(["strategy.c", "strategy_component_type.o"]);
+    command.arg(project.root.join("guests/languages/c/sma_cross.c"));
+    command.arg("-o").arg(&module);
+    let cache = project.target.join("languages/zig-cache");
+    command.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", &cache);
+    told("zig cc", &mut command).map_err(|error| anyhow!(error))?;
+    let module = fs::read(&module).with_context(|| format!("cannot read {}", module.display()));
+    let component = component::from_module(&module?)?;
+    fs::write(out, component).with_context(|| format!("cannot write {}", out.display()))?;
+    Ok(())
+}
+
+/// Writes the bindings of the contract: `strategy.h`, `strategy.c` and an object file with its type.
+fn bindings(contract: &Path, folder: &Path) -> Result<()> {
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(contract)?;
+    let world = resolve.select_world(&[package], Some("strategy"))?;
+    let mut files = Files::default();
+    let mut generator = wit_bindgen_c::Opts::default().build();
+    generator.generate(&mut resolve, world, &mut files)?;
+    fs::create_dir_all(folder)?;
+    for (name, content) in files.iter() {
+        let path = folder.join(name);
+        fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -152,23 +198,21 @@ mod tests {
         let path = |name: &str| root.join("guests/languages").join(name);
         fs::create_dir_all(root.join(CONTRACT)).expect("a folder");
         fs::write(root.join(CONTRACT).join("world.wit"), "world").expect("it can be written");
-        let foreign =
-            Foreign { name: "x", sources: &["requirements.txt", "x.py"], build: |_, _| Ok(()) };
-        fs::create_dir_all(path("")).expect("a folder");
         let project = Project {
             root: root.to_owned(),
             target: root.join("target"),
             is_database_compiled: false,
         };
         let after = |name: &str, text: &str| {
+            fs::create_dir_all(path(name).parent().expect("a folder")).expect("a folder");
             fs::write(path(name), text).expect("it can be written");
-            digest(&project, &foreign).ok()
+            digest(&project).ok()
         };
-        assert_eq!(after("requirements.txt", "tool==1"), None, "a source is missing");
-        let first = after("x.py", "one");
+        assert_eq!(after("requirements.txt", "tool==1"), None, "sources are missing");
+        let first = SOURCES.map(|source| after(source, "one")).into_iter().next_back().flatten();
         assert!(first.is_some());
-        assert_eq!(after("x.py", "one"), first);
-        let second = after("x.py", "two");
+        assert_eq!(after("c/sma_cross.c", "one"), first);
+        let second = after("c/sma_cross.c", "two");
         assert_ne!(second, first);
         assert_ne!(after("requirements.txt", "tool==2"), second);
     }

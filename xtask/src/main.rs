@@ -91,9 +91,6 @@ enum Task {
     /// A compiler for wasm32-unknown-unknown is used as it is, or added with rustup, or unpacked
     /// from Debian's packages into your cache folder; nothing is installed.
     Guests {
-        /// Also lint and test the SDK and the strategies natively, without WebAssembly.
-        #[arg(long)]
-        check_sdk: bool,
         /// Build the strategies in Python, JavaScript and C instead.
         ///
         /// Their toolchains are installed into your cache folder, which needs Python, Node.js and the
@@ -116,17 +113,16 @@ enum Task {
     /// Make what users install without a compiler: an archive, a Debian package, a Python wheel.
     ///
     /// They go into dist/, with SHA256SUMS; what an earlier run has made there is removed. Their program is
-    /// compiled in a target folder of its own, so that it names no folder of this machine. Each is looked
-    /// into: its files, modes and owners. What cannot be made or tried here is skipped, with the reason.
+    /// compiled in a target folder of its own, so that it names no folder of this machine, which is looked
+    /// for. What cannot be made or tried here is skipped, with the reason.
     Dist {
         /// Only this; may be given many times.
         #[arg(long, value_name = "PRODUCT")]
         only: Vec<Product>,
         /// Make each twice, which must give the same bytes, and try it.
         ///
-        /// The archive in an empty root with nothing but the libraries that the program needs; the package
-        /// in a small Debian, which debootstrap makes (as root, with the network); the wheel in a virtual
-        /// environment: install, sample data, a replay of `sma-cross`, a ranking.
+        /// Archive and wheel are tried here, and all in a small Debian, which debootstrap makes (as root, with
+        /// the network): install, sample data, a replay of `sma-cross`, a ranking.
         #[arg(long)]
         check: bool,
     },
@@ -140,7 +136,7 @@ enum Task {
     /// like KUMIKI_SOAK_SESSIONS=5.
     Soak,
 
-    /// Say what is there, what is missing and what to do about it: compilers, memory, disk, tools.
+    /// Say what is there, what is missing and what to do about it.
     Doctor,
 }
 
@@ -169,6 +165,12 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut project = Project::find()?;
+    if !matches!(arguments.task, Task::Doctor) {
+        doctor::require(&project, matches!(arguments.task, Task::Test { no_lint: false }))?;
+    }
+    if !matches!(arguments.task, Task::Doctor | Task::Setup | Task::Guests { .. }) {
+        host::announce(&project);
+    }
     if arguments.task.needs_database() {
         duckdb::set_up(&mut project)?;
     }
@@ -184,8 +186,8 @@ fn perform(project: &Project, task: Task) -> anyhow::Result<()> {
         // That is done for others too, before this.
         Task::Setup => Ok(()),
         Task::Test { no_lint } => test::run(project, no_lint),
-        Task::Guests { languages: true, .. } => languages::build(project),
-        Task::Guests { check_sdk, .. } => guests::run(project, check_sdk),
+        Task::Guests { languages: true } => languages::build(project),
+        Task::Guests { languages: false } => guests::build(project),
         Task::Bench { name, arguments } => bench::run(project, &name, &arguments),
         Task::Dist { only, check } => dist::run(project, &only, check),
         Task::Schemas => schemas::write(project),

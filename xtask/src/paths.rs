@@ -83,10 +83,10 @@ mod tests {
             target: "/src".into(),
             is_database_compiled: false,
         };
-        let flags = rustc_flags(&renamed(&project, &[("/work/target".into(), "/target")]));
+        let flags = rustc_flags(&renamed(&project, &[("/made/target".into(), "/target")]));
         assert_eq!(flags[0], "--remap-path-prefix=/home/x/kumiki=/kumiki");
         assert!(
-            flags.contains(&"--remap-path-prefix=/work/target=/target".to_owned()),
+            flags.contains(&"--remap-path-prefix=/made/target=/target".to_owned()),
             "{flags:?}"
         );
         let texts = forbidden(&project, Path::new("/opt/rust"));

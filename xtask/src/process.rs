@@ -14,14 +14,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     ended(command, status)
 }
 
-/// What a command wrote to stdout, and how it ended.
-pub(crate) struct Shown {
-    pub(crate) out: String,
-    pub(crate) ended: Result<()>,
-}
-
-/// Runs a command like [`run`], shows what it writes to stdout, and gives it too.
-pub(crate) fn run_and_read(command: &mut Command) -> Result<Shown> {
+/// Runs a command like [`run`], shows what it writes to stdout, and gives that and how it ended.
+pub(crate) fn run_and_read(command: &mut Command) -> Result<(String, Result<()>)> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -37,7 +31,7 @@ pub(crate) fn run_and_read(command: &mut Command) -> Result<Shown> {
         }
     }
     let ended = ended(command, child.wait()?);
-    Ok(Shown { out: read, ended })
+    Ok((read, ended))
 }
 
 fn ended(command: &Command, status: ExitStatus) -> Result<()> {

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -24,76 +24,73 @@ pub(crate) fn held(work: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 fn held_at(port: u16, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    let guard = Guard::hold_at(port)?;
-    work().and_then(|()| guard.release())
-}
-
-/// Holds the port.
-struct Guard {
-    ended: Arc<AtomicBool>,
-    connections: Arc<AtomicU64>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-impl Guard {
-    /// Takes the port on every address of this machine that a gateway may have. Where somebody has it, that
-    /// may be a real gateway, beside which no test runs.
-    fn hold_at(port: u16) -> Result<Self> {
-        let ended = Arc::new(AtomicBool::new(false));
-        let connections = Arc::new(AtomicU64::new(0));
-        let mut threads = Vec::new();
-        for address in addresses() {
-            let address = SocketAddr::new(address, port);
-            let listener = match listen(address) {
-                Ok(listener) => listener,
-                // A machine without that kind of addresses has no gateway there either.
-                Err(error) if address.is_ipv6() && error.kind() != io::ErrorKind::AddrInUse => {
-                    continue;
-                }
-                Err(error) => {
-                    return Err(error).with_context(|| {
-                        format!(
-                            "{address} is the port of a production gateway, and somebody has it; end \
-                             that program before tests and benches, which must not reach it"
-                        )
-                    });
-                }
-            };
-            listener.set_nonblocking(true)?;
-            let (ended, connections) = (Arc::clone(&ended), Arc::clone(&connections));
-            threads.push(std::thread::spawn(move || {
-                while !ended.load(Ordering::Relaxed) {
-                    match listener.accept() {
-                        // Closed at once.
-                        Ok((stream, from)) if is_of_this_machine(&stream, from) => {
-                            connections.fetch_add(1, Ordering::Relaxed);
-                        }
-                        Ok(_) => {}
-                        Err(_) => std::thread::sleep(LOOK_EVERY),
-                    }
-                }
-            }));
+    let listeners = listeners(port)?;
+    let connections = AtomicU64::new(0);
+    let worked = thread::scope(|scope| {
+        let ended = Ended(Arc::default());
+        for listener in &listeners {
+            let (ended, connections) = (Arc::clone(&ended.0), &connections);
+            scope.spawn(move || count(listener, connections, &ended));
         }
-        Ok(Self { ended, connections, threads })
-    }
-
-    /// Gives the port back; fails where somebody connected to it.
-    fn release(mut self) -> Result<()> {
+        let worked = work();
         // One that came just now is waiting.
-        std::thread::sleep(2 * LOOK_EVERY);
-        self.ended.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // It only counts.
-            let _ = thread.join();
-        }
-        let connections = self.connections.load(Ordering::Relaxed);
-        ensure!(
-            connections == 0,
-            "a test or bench has connected to port {PORT}, the production gateway's, {connections} \
-             times; they use a simulated one on a port of its own"
-        );
-        Ok(())
+        thread::sleep(2 * LOOK_EVERY);
+        worked
+    });
+    worked?;
+    let connections = connections.into_inner();
+    ensure!(
+        connections == 0,
+        "a test or bench has connected to port {PORT}, the production gateway's, {connections} times; they \
+         use a simulated one on a port of its own"
+    );
+    Ok(())
+}
+
+/// Ends the threads that count, after a panic too.
+struct Ended(Arc<AtomicBool>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
+}
+
+fn count(listener: &TcpListener, connections: &AtomicU64, ended: &AtomicBool) {
+    while !ended.load(Ordering::Relaxed) {
+        match listener.accept() {
+            // Closed at once.
+            Ok((stream, from)) if is_of_this_machine(&stream, from) => {
+                connections.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(_) => {}
+            Err(_) => thread::sleep(LOOK_EVERY),
+        }
+    }
+}
+
+/// Takes the port on every address of this machine that a gateway may have. Where somebody has it, that may be
+/// a real gateway, beside which no test runs.
+fn listeners(port: u16) -> Result<Vec<TcpListener>> {
+    let mut listeners = Vec::new();
+    for address in addresses().map(|address| SocketAddr::new(address, port)) {
+        let listener = match listen(address) {
+            Ok(listener) => listener,
+            // A machine without that kind of addresses has no gateway there either.
+            Err(error) if address.is_ipv6() && error.kind() != io::ErrorKind::AddrInUse => continue,
+            Err(error) => {
+                return Err(error).with_context(|| {
+                    format!(
+                        "{address} is the port of a production gateway, and somebody has it; end that \
+                         program before tests and benches, which must not reach it"
+                    )
+                });
+            }
+        };
+        listener.set_nonblocking(true)?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
 }
 
 /// Whether a connection comes from this machine; others in its networks are no tests.
@@ -147,35 +144,29 @@ mod tests {
         listener.local_addr().unwrap().port()
     }
 
-    #[test]
-    fn whoever_connects_fails_the_run() {
-        let port = free();
-        Guard::hold_at(port).unwrap().release().unwrap();
-        let guard = Guard::hold_at(port).unwrap();
-        let why = format!("{:#}", Guard::hold_at(port).err().unwrap());
-        assert!(why.contains("somebody has it"), "{why}");
-        drop(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap());
-        assert!(guard.release().unwrap_err().to_string().contains("1 times"));
+    fn connect(address: Ipv4Addr, port: u16) -> Result<()> {
+        drop(TcpStream::connect((address, port))?);
+        Ok(())
     }
 
     #[test]
-    fn work_is_done_while_the_port_is_held() {
+    fn whoever_connects_fails_the_run() {
         let port = free();
-        let mut was_held = false;
-        let work = || {
-            was_held = Guard::hold_at(port).is_err();
-            Ok(())
-        };
-        held_at(port, work).unwrap();
-        assert!(was_held);
-        let connects = || {
-            drop(TcpStream::connect((Ipv4Addr::LOCALHOST, port))?);
-            Ok(())
-        };
-        let told = held_at(port, connects).unwrap_err().to_string();
+        held_at(port, || Ok(())).unwrap();
+        let told = held_at(port, || connect(Ipv4Addr::LOCALHOST, port)).unwrap_err().to_string();
         assert!(told.contains("1 times"), "{told}");
         let told = held_at(port, || anyhow::bail!("its own")).unwrap_err().to_string();
         assert_eq!(told, "its own");
+    }
+
+    #[test]
+    fn the_port_is_held_while_work_is_done_and_free_after_a_panic() {
+        let port = free();
+        let why = held_at(port, || held_at(port, || Ok(()))).unwrap_err();
+        assert!(format!("{why:#}").contains("somebody has it"), "{why:#}");
+        let panicked = std::panic::catch_unwind(|| held_at(port, || panic!("on purpose")));
+        assert!(panicked.is_err());
+        held_at(port, || Ok(())).unwrap();
     }
 
     /// The engine takes each of these addresses for a gateway's.
@@ -184,14 +175,17 @@ mod tests {
     fn whoever_connects_to_another_address_of_this_machine_fails_the_run() {
         let port = free();
         let other = Ipv4Addr::new(127, 9, 8, 7);
-        let guard = Guard::hold_at(port).unwrap();
-        drop(TcpStream::connect((other, port)).unwrap());
-        // Where there are no addresses of the sixth version, nobody connects to one.
-        let sixth = TcpStream::connect((Ipv6Addr::LOCALHOST, port)).is_ok();
-        let told = guard.release().unwrap_err().to_string();
+        let mut sixth = false;
+        let connects = || {
+            connect(other, port)?;
+            // Where there are no addresses of the sixth version, nobody connects to one.
+            sixth = TcpStream::connect((Ipv6Addr::LOCALHOST, port)).is_ok();
+            Ok(())
+        };
+        let told = held_at(port, connects).unwrap_err().to_string();
         assert!(told.contains(if sixth { "2 times" } else { "1 times" }), "{told}");
         let elsewhere = TcpListener::bind((other, port)).unwrap();
-        let why = format!("{:#}", Guard::hold_at(port).err().unwrap());
+        let why = format!("{:#}", held_at(port, || Ok(())).unwrap_err());
         assert!(why.contains("somebody has it"), "{why}");
         drop(elsewhere);
     }

@@ -11,7 +11,7 @@ use std::{env, fs, thread};
 use anyhow::{Context, Result};
 
 use crate::cases::{self, of_junit};
-use crate::environment::{Environment, system_pythons};
+use crate::environment::Environment;
 use crate::failures::Failures;
 use crate::process;
 use crate::project::Project;
@@ -100,8 +100,8 @@ fn test_on(line: &str) -> Option<&str> {
     name.starts_with("test_").then(|| name.split('(').next())?
 }
 
-/// An interpreter that has what the tests need: the one that was named; else that of our own
-/// environment; else one of the system that has it all. Otherwise the reason.
+/// An interpreter that has what the tests need: the one that was named, else that of our own environment;
+/// otherwise the reason.
 fn interpreter(project: &Project) -> Result<OsString, String> {
     if let Some(named) = env::var_os(VARIABLE) {
         let answer = process::ask(Command::new(&named).args(["-c", PROBE]));
@@ -110,10 +110,7 @@ fn interpreter(project: &Project) -> Result<OsString, String> {
         };
         return if answer.ok { Ok(named.clone()) } else { Err(reason()) };
     }
-    ENVIRONMENT.python(project).or_else(|reason| {
-        let usable = |name: &OsString| process::ask(Command::new(name).args(["-c", PROBE])).ok;
-        system_pythons().find(usable).ok_or(reason)
-    })
+    ENVIRONMENT.python(project)
 }
 
 #[cfg(test)]

@@ -3,14 +3,12 @@
 use anyhow::{Context, Result};
 
 use crate::project::Project;
-use crate::{doctor, host, process};
+use crate::{host, process};
 
 const FOLDER: &str = "schemas";
 
 /// `cargo xtask schemas`: writes them anew.
 pub(crate) fn write(project: &Project) -> Result<()> {
-    doctor::require(project, false)?;
-    host::announce(project);
     host::build(project)?;
     process::run(host::program(project).args(["schemas", "--write", FOLDER]))
 }

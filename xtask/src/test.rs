@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::cases::{self, of_cargo_test, of_junit, slowest};
 use crate::failures::Failures;
-use crate::process::Shown;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
@@ -23,8 +22,6 @@ const SLOWEST: usize = 20;
 /// Runs all steps; the first failure ends it, and is told on stdout too: a reader of either stream
 /// finds it at the end.
 pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
-    doctor::require(project, !no_lint)?;
-    host::announce(project);
     let mut steps = Steps::new();
     let mut skips = Skips::default();
     let ended = production_port::held(|| run_steps(project, no_lint, &mut steps, &mut skips));
@@ -93,11 +90,11 @@ fn test(project: &Project, skips: &mut Skips) -> Result<()> {
     failures.verdict()
 }
 
-fn take(shown: Shown, skips: &mut Skips, failures: &mut Failures) {
-    let cases = of_cargo_test(&shown.out);
+fn take((output, ended): (String, Result<()>), skips: &mut Skips, failures: &mut Failures) {
+    let cases = of_cargo_test(&output);
     skips.take(&cases);
     failures.take(&cases);
-    failures.take_end(shown.ended);
+    failures.take_end(ended);
 }
 
 fn nextest(project: &Project, skips: &mut Skips, failures: &mut Failures) -> Result<()> {

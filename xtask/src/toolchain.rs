@@ -14,7 +14,6 @@ use anyhow::{Context, Result, bail};
 
 use crate::cache;
 use crate::process::{self, Answer};
-use crate::project::RUST_VERSION;
 
 pub(crate) use debian::Unpacked;
 
@@ -91,7 +90,7 @@ pub(crate) fn find() -> Result<Toolchain> {
     let cache = cache::folder()?;
     // What was unpacked earlier goes before rustup: on a machine where rustup cannot reach its
     // server it would be asked in vain, each time anew.
-    if let Some(unpacked) = Unpacked::newest(&cache, RUST_VERSION) {
+    if let Some(unpacked) = Unpacked::newest(&cache) {
         return unpacked.toolchain(&active);
     }
     let Err(rustup) = add_with_rustup(&active) else { return Ok(active.toolchain()) };

@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn an_answer_that_fails_in_the_middle_is_an_error_and_the_connection_goes_on() {
         let connection = Connection::open_in_memory().unwrap();
-        let sql = "SELECT CASE WHEN i = 50000 THEN error('broken here') ELSE i::VARCHAR END FROM range(100000) t(i)";
+        let sql = "SELECT CASE WHEN i = 9000000 THEN error('broken here') ELSE i::VARCHAR END FROM range(9100000) t(i)";
         let mut statement = connection.prepare(sql).unwrap();
         let read: Vec<_> = batches(&mut statement).unwrap().collect();
         let (last, before) = read.split_last().unwrap();

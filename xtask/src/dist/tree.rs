@@ -7,15 +7,13 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
 
 /// The time of every file, seconds since 1970: the start of 2020 in UTC. Wheels know none before 1980.
 pub(super) const TIME: u64 = 1_577_836_800;
 /// How products are packed: a good deal smaller than the fastest, and not much slower.
 const LEVEL: u32 = 6;
-/// Files of a product.
-const FILES_MAX: usize = 10_000;
 
 /// Files by their place, which is written with `/` on every system.
 #[derive(Debug, Default, Clone)]
@@ -103,18 +101,8 @@ impl Tree {
         self.0.extend(other.0);
     }
 
-    /// Fails for a tree that is too large to be meant.
-    fn check(&self) -> Result<()> {
-        match self.0.len() {
-            0 => bail!("there are no files"),
-            many if many > FILES_MAX => bail!("{many} files; {FILES_MAX} is the most"),
-            _ => Ok(()),
-        }
-    }
-
     /// Writes the files into a folder, which is made.
     pub(super) fn write_folder(&self, folder: &Path) -> Result<()> {
-        self.check()?;
         for place in self.folders() {
             fs::create_dir_all(folder.join(place))?;
             set_mode(&folder.join(place), 0o755)?;
@@ -130,7 +118,6 @@ impl Tree {
 
     /// Writes a packed tape archive.
     pub(super) fn write_tar_gz(&self, path: &Path) -> Result<()> {
-        self.check()?;
         let file =
             File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         let packed = GzBuilder::new().write(BufWriter::new(file), Compression::new(LEVEL));
@@ -220,18 +207,5 @@ mod tests {
             ("top/b.txt", 0o644),
         ];
         assert_eq!(entries, wanted.map(|(place, mode)| (place.to_owned(), mode)));
-    }
-
-    #[test]
-    fn a_tree_has_a_limit_and_is_not_empty() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("x.tar.gz");
-        assert!(Tree::default().write_tar_gz(&path).is_err());
-        let mut tree = Tree::default();
-        for number in 0..=FILES_MAX {
-            tree.add_text(number.to_string(), []);
-        }
-        let error = tree.write_tar_gz(&path).expect_err("too many").to_string();
-        assert!(error.contains("10000 is the most"), "{error}");
     }
 }

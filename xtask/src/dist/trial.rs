@@ -216,7 +216,7 @@ fn knows_its_files(place: &Place, python: &str, contents: &Contents) -> Result<(
     if !told.contains("sma-cross") {
         bail!("`python -m kumiki` does not know the built-in strategies: {told}");
     }
-    let names = contents.schemas.items().filter_map(|(place, _)| place.rsplit('/').next());
+    let names = contents.sources.schemas.items().filter_map(|(place, _)| place.rsplit('/').next());
     let arguments: Vec<&str> = [python, "-c", READS_TEXTS].into_iter().chain(names).collect();
     place.run(&arguments).context("the package lacks texts that it names")?;
     Ok(())

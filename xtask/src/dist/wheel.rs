@@ -79,8 +79,8 @@ pub(super) fn make(
 /// beside the modules of the package (`platlib`).
 fn installed(contents: &Contents) -> Tree {
     let mut data = contents.components.below("data/lib/kumiki");
-    data.extend(contents.texts.below("data/share/doc/kumiki"));
-    data.extend(contents.schemas.below("platlib/kumiki"));
+    data.extend(contents.sources.texts.below("data/share/doc/kumiki"));
+    data.extend(contents.sources.schemas.below("platlib/kumiki"));
     data
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::{Active, TARGET, Toolchain, at_least};
 use crate::environment::told;
@@ -33,12 +33,12 @@ pub(crate) struct Unpacked {
 
 impl Unpacked {
     /// The newest one in the cache folder that can build the guests.
-    pub(crate) fn newest(cache: &Path, rust_version: &str) -> Option<Self> {
+    pub(crate) fn newest(cache: &Path) -> Option<Self> {
         let entries = cache.read_dir().ok()?.flatten();
         let found = entries.filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let version = name.strip_prefix(FOLDER)?.to_owned();
-            let usable = at_least(&version, rust_version) && entry.path().join("usr").is_dir();
+            let usable = at_least(&version, RUST_VERSION) && entry.path().join("usr").is_dir();
             usable.then(|| Self { folder: entry.path(), version })
         });
         found.max_by_key(|one| (super::numbers(&one.version), one.version.clone()))
@@ -68,25 +68,16 @@ impl Unpacked {
             bail!("the unpacked compiler does not start: {}", answer.err.trim());
         }
         let library = Path::new(answer.out.trim()).join("lib/rustlib/src/rust/library");
-        if !library.join("std").join("Cargo.toml").is_file() {
-            bail!("its packages have no library source at {}", library.display());
-        }
+        ensure!(
+            library.join("std").is_dir(),
+            "there is no library source at {}",
+            library.display()
+        );
         Ok(())
     }
 
     /// How cargo uses it.
     pub(super) fn toolchain(&self, active: &Active) -> Result<Toolchain> {
-        let tools = active.tools();
-        let linker = format!("rust-lld{}", env::consts::EXE_SUFFIX);
-        let on_path =
-            || env::split_paths(&env::var_os("PATH")?).find(|at| at.join(&linker).is_file());
-        if !tools.join(&linker).is_file() && on_path().is_none() {
-            bail!(
-                "they need the linker {linker} of the active toolchain, which is neither in {} nor \
-                 on PATH",
-                tools.display()
-            );
-        }
         Ok(Toolchain {
             description: format!("Debian's rustc {} in {}", self.version, self.folder.display()),
             variables: vec![
@@ -94,7 +85,8 @@ impl Unpacked {
                 // Building the standard library is not stable yet.
                 ("RUSTC_BOOTSTRAP", "1".into()),
                 ("LD_LIBRARY_PATH", self.libraries()?),
-                ("PATH", in_front("PATH", vec![tools])?),
+                // The linker is that of the active toolchain.
+                ("PATH", in_front("PATH", vec![active.tools()])?),
             ],
             arguments: vec!["-Zbuild-std=std,panic_abort".into()],
             sysroot: self.folder.join("usr"),
@@ -121,7 +113,7 @@ fn in_front(name: &str, folders: Vec<PathBuf>) -> Result<OsString> {
 pub(super) fn prepare(cache: &Path) -> Result<Unpacked> {
     let work = cache.join("unfinished-wasm-toolchain");
     let _lock = cache::locked(&work)?;
-    if let Some(made) = Unpacked::newest(cache, RUST_VERSION) {
+    if let Some(made) = Unpacked::newest(cache) {
         return Ok(made);
     }
     let (debs, tree) = (work.join("debs"), work.join("tree"));
@@ -224,10 +216,9 @@ mod tests {
             fs::create_dir_all(cache.path().join(format!("{FOLDER}{name}"))).expect("a folder");
         }
         fs::create_dir_all(cache.path().join("unfinished-7/tree/usr")).expect("a folder");
-        let newest = Unpacked::newest(cache.path(), "1.95").expect("two are usable");
+        let newest = Unpacked::newest(cache.path()).expect("two are usable");
         assert_eq!(newest.version, "1.100.0-1");
-        assert!(Unpacked::newest(cache.path(), "1.200").is_none());
-        assert!(Unpacked::newest(&cache.path().join("none"), "1.95").is_none());
+        assert!(Unpacked::newest(&cache.path().join("none")).is_none());
     }
 
     #[test]

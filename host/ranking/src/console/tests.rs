@@ -52,7 +52,7 @@ fn views_show_what_is_stored() {
     assert_eq!(ask(&console, "SELECT what FROM audit").unwrap().rows.len(), 1);
     assert!(ask(&console, "DESCRIBE daily").unwrap().rows.len() == 4);
     let plan = ask(&console, "explain SELECT code, avg(close) FROM daily GROUP BY code").unwrap();
-    assert!(format!("{:?}", plan.rows).contains("Hash Group By"), "{plan:?}");
+    assert!(format!("{:?}", plan.rows).contains("HASH_GROUP_BY"), "{plan:?}");
 }
 
 #[test]

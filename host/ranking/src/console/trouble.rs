@@ -12,7 +12,7 @@ use crate::text::excerpt;
 
 /// What the engine says where a value is not of its column's type.
 const CONVERSION: &str = "Conversion Error";
-/// What it says where it makes no table of a file, with the file's path behind it.
+/// What it says where it makes no table of a file, with the file's path behind it, or nothing.
 const SNIFFING: &str = "Error when sniffing file \"";
 /// What it says where a line has another form, with the number of the line behind it.
 const LINE: &str = "CSV Error on Line: ";
@@ -27,9 +27,9 @@ pub(super) fn wildcard(path: &Path) -> String {
     format!("{} has *, ? or [ in its name; give it another one", path.display())
 }
 
-/// Why the files of a view cannot be read, from the engine's words.
-pub(super) fn unreadable(error: &str) -> String {
-    if let Some(why) = of_form(error) {
+/// Why these files of a view cannot be read, from the engine's words.
+pub(super) fn unreadable<'a>(error: &str, files: impl IntoIterator<Item = &'a Path>) -> String {
+    if let Some(why) = of_form(error, files) {
         return why;
     }
     // Below its words it shows our statement.
@@ -49,12 +49,19 @@ pub(super) fn explain(
     let mut named = views.iter().filter(|view| sql.contains(&view.name.to_lowercase()));
     let is_value = error.contains(CONVERSION);
     let value = if is_value { named.find_map(|view| of_value(connection, view)) } else { None };
-    value.or_else(|| of_form(error))
+    let files = views.iter().flat_map(|view| &view.files).map(|file| file.path.as_path());
+    value.or_else(|| of_form(error, files))
 }
 
-/// A file that is no table.
-fn of_form(error: &str) -> Option<String> {
+/// A file that is no table: the one that the engine names, else the first of these that has an odd line.
+fn of_form<'a>(error: &str, files: impl IntoIterator<Item = &'a Path>) -> Option<String> {
     let sniffed = error.split(SNIFFING).nth(1).and_then(|rest| rest.split('"').next());
+    if sniffed == Some("") {
+        return files.into_iter().find_map(|file| {
+            let odd = odd_line(file).ok()??;
+            Some(format!("{}, {odd}; {WHAT_TO_DO}", file.display()))
+        });
+    }
     let read = || error.lines().find_map(|line| line.trim().strip_prefix(FILE));
     let file = sniffed.or_else(read)?;
     if let Ok(Some(odd)) = odd_line(file.as_ref()) {

@@ -308,7 +308,7 @@ fn explaining_shows_tree_statement_and_plan() {
     assert_eq!(explanation.formula, "Close / Close[-5]");
     assert_eq!(explanation.tree, "/\n  Close\n  Close, 5 business days earlier\n");
     assert!(explanation.sql.contains("(c / c_5)"), "{}", explanation.sql);
-    assert!(explanation.plan.contains("Positional"), "{}", explanation.plan);
+    assert!(explanation.plan.contains("POSITIONAL_SCAN"), "{}", explanation.plan);
     assert!(explanation.agrees && explanation.rows > 4_000);
     let empty = RankQuery { to: "2022-01-01".parse().unwrap(), ..query("Close") };
     assert_eq!(engine.explain(&empty, &CancelToken::new()).unwrap().sql, "");
