@@ -80,13 +80,6 @@ pub fn language_cache() -> PathBuf {
     release_folder().join("languages").join("cache")
 }
 
-/// The program of Node.js that `cargo xtask test` has found; the system's where it did not look.
-#[must_use]
-pub fn node() -> PathBuf {
-    let found = std::fs::read_to_string(release_folder().join("graphql-http.node"));
-    PathBuf::from(found.unwrap_or_else(|_| "node".to_owned()))
-}
-
 /// The folder with the audit suite of GraphQL over HTTP, or the reason why there is none.
 ///
 /// # Errors

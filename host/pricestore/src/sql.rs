@@ -203,10 +203,21 @@ pub fn batches(statement: &mut Statement<'_>) -> Result<impl Iterator<Item = Res
         if is_over {
             return None;
         }
-        let next = statement.step().map(|rows| rows.map(RecordBatch::from)).transpose();
+        let next = statement.step().map(|rows| rows.map(RecordBatch::from)).map_err(in_words);
+        let next = next.transpose();
         is_over = !matches!(next, Some(Ok(_)));
         next
     }))
+}
+
+/// An error in words, where the engine tells one as JSON.
+fn in_words(error: Error) -> Error {
+    let Error::DuckDBFailure(code, Some(text)) = error else { return error };
+    let told = serde_json::from_str::<serde_json::Value>(&text).unwrap_or_default();
+    let part = |name: &str| told[name].as_str();
+    let words = part("exception_type").zip(part("exception_message"));
+    let text = words.map(|(kind, message)| format!("{kind} Error: {message}")).unwrap_or(text);
+    Error::DuckDBFailure(code, Some(text))
 }
 
 #[cfg(test)]
@@ -227,6 +238,16 @@ mod tests {
         drop(read);
         drop(statement);
         assert_eq!(column::<i64>(&connection, "SELECT 42").unwrap(), [42]);
+    }
+
+    #[test]
+    fn want_of_memory_in_the_middle_is_told_in_words() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("SET memory_limit = '200MB'; SET threads = 1").unwrap();
+        let sql = "SELECT repeat('x', 10000) FROM range(100000)";
+        let mut statement = connection.prepare(sql).unwrap();
+        let told = batches(&mut statement).unwrap().find_map(Result::err).unwrap().to_string();
+        assert!(told.starts_with("Out of Memory Error: ") && !told.contains('{'), "{told}");
     }
 
     #[test]

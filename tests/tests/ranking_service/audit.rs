@@ -17,7 +17,7 @@ fn the_public_audit_has_nothing_to_say() {
         Err(reason) => return println!("skipped: {reason}"),
     };
     let served = Served::start(Steady, ServiceOptions::default());
-    let mut command = Command::new(built::node());
+    let mut command = Command::new("node");
     command.arg(workspace_root().join("tests/graphql-http/audit.mjs")).arg(tools);
     // The name of this machine, as a browser would send it.
     command.arg(format!("http://localhost:{}/graphql", served.address.port()));

@@ -50,7 +50,8 @@ impl FileSet {
             return Err(trouble::wildcard(path));
         }
         let failed = |error: duckdb::Error| {
-            let why = trouble::unreadable(&error.to_string(), self.paths.iter().map(PathBuf::as_path));
+            let why =
+                trouble::unreadable(&error.to_string(), self.paths.iter().map(PathBuf::as_path));
             format!("the files of {} cannot be read: {why}", self.name)
         };
         let paths: Vec<String> = self.paths.iter().map(|path| literal(path)).collect();

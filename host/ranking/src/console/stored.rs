@@ -134,7 +134,10 @@ impl FileView {
     /// What is selected: every column in the order of the files, those with a stated type cast.
     fn columns(&self, connection: &Connection) -> Result<String, ConsoleError> {
         let names = names_of(connection, &self.reader()).map_err(|error| {
-            let why = trouble::unreadable(&error.to_string(), self.files.iter().map(|file| file.path.as_path()));
+            let why = trouble::unreadable(
+                &error.to_string(),
+                self.files.iter().map(|file| file.path.as_path()),
+            );
             ConsoleError::Files(format!("the files of {} cannot be read: {why}", self.name))
         })?;
         let selected = names.iter().map(|name| {
