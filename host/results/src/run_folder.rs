@@ -8,10 +8,10 @@ use atomic_file::AtomicFolder;
 use domain::{InstrumentId, OrderEventKind, Origin, TsNanos};
 use serde_json::Value;
 
-use crate::output::cells::{Names, TableFile};
+use crate::output::cells::Names;
 use crate::output::commands::CommandLog;
-use crate::output::convert::other_forms;
 use crate::output::events::{AuditFile, AuditLog, EventLog};
+use crate::output::forms::{CsvForm, TableForms};
 use crate::output::json;
 use crate::output::read::read_json;
 use crate::output::removable;
@@ -19,7 +19,6 @@ use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
 use crate::output::whole_lines::WholeLines;
 use crate::output::{
     AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE,
-    TABLES,
 };
 use crate::report;
 use crate::sink::{Record, RunSink};
@@ -121,23 +120,24 @@ impl RunFolder {
         Ok(is_ours)
     }
 
-    /// Completes the folder: summary, positions, manifest, the tables in their other forms and the
-    /// page; then puts it in place.
+    /// Completes the folder: tables, summary, manifest and the page; then puts it in place.
     ///
     /// # Errors
     /// [`FolderError`]; the folder is as it was before the run.
     pub fn finish(mut self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
         let path = self.aside.unfinished_path();
-        self.tables.finish()?;
+        let tables = self.tables.finish()?;
         self.events.into_inner().flush().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
         self.audit.sync().map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
-        TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
+        let mut positions = TableForms::create(path, &Positions::TABLE)?;
+        for position in &totals.positions {
+            let pushed = Positions::push(position, &self.names, |cells| positions.push(cells));
+            pushed.map_err(FolderError::at(path))?;
+        }
+        positions.finish()?;
         write_summary(path, &Summary::new(totals), &self.names)?;
         write_json(&path.join(MANIFEST_FILE), manifest)?;
-        for table in TABLES.iter().filter(|table| table.name != SummaryNumbers::TABLE.name) {
-            other_forms(path, table)?;
-        }
-        report::write(path, &path.join(REPORT_FILE))?;
+        report::write_from(path, Some(tables), &path.join(REPORT_FILE))?;
         // What was put there while the run went on is not ours either.
         let may_remove = |old: &Path| {
             removable::check(old)?.map_err(|what| io::Error::other(format!("it {what}")))
@@ -202,9 +202,13 @@ fn write_summary(folder: &Path, summary: &Summary, names: &Names) -> Result<(), 
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     };
-    let numbers = value.as_object().into_iter().flatten();
-    let rows = numbers.map(|(name, value)| (name.as_str(), text(value)));
-    TableFile::<SummaryNumbers>::write_all(folder, rows, names)
+    let mut csv = CsvForm::create(folder, &SummaryNumbers::TABLE)?;
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let number = (name.as_str(), text(value));
+        let pushed = SummaryNumbers::push(number, names, |cells| csv.push(cells));
+        pushed.map_err(FolderError::at(folder))?;
+    }
+    csv.finish()
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderError> {
