@@ -1,6 +1,5 @@
 //! The forms of a table: CSV, JSON and Parquet, and its part of the page. Each takes the same rows as they come.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -61,7 +60,7 @@ pub(crate) struct CsvForm {
     path: PathBuf,
     csv: csv::Writer<File>,
     /// The cell that is written.
-    text: String,
+    text: Vec<u8>,
 }
 
 impl CsvForm {
@@ -72,26 +71,23 @@ impl CsvForm {
         let mut csv = csv::WriterBuilder::new().buffer_capacity(BUFFER_BYTES).from_writer(file);
         let header = csv.write_record(table.columns.iter().map(|column| column.name));
         header.map_err(|error| FolderError::at(&path)(error.into()))?;
-        Ok(Self { path, csv, text: String::new() })
+        Ok(Self { path, csv, text: Vec::new() })
     }
 
     /// Adds a row.
     pub(crate) fn push(&mut self, cells: &[CellValue<'_>]) -> io::Result<()> {
         for cell in cells {
-            self.text.clear();
-            // The schemas say which columns hold texts; a number with a sign is none.
             match cell {
-                CellValue::Text(text) => {
-                    self.csv.write_field(&*csv_cell::guarded(text))?;
-                    continue;
+                // The schemas say which columns hold texts; a number with a sign is none.
+                CellValue::Text(text) => self.csv.write_field(&*csv_cell::guarded(text))?,
+                CellValue::Empty => self.csv.write_field("")?,
+                CellValue::Whole(_) | CellValue::Yen(_) | CellValue::Date(_) => {
+                    // As JSON has it, without quotation marks.
+                    self.text.clear();
+                    serde_json::to_writer(&mut self.text, cell)?;
+                    self.csv.write_field(bare(&self.text))?;
                 }
-                CellValue::Empty => Ok(()),
-                CellValue::Whole(number) => write!(self.text, "{number}"),
-                CellValue::Yen(amount) => write!(self.text, "{amount}"),
-                CellValue::Date(date) => write!(self.text, "{date}"),
             }
-            .map_err(io::Error::other)?;
-            self.csv.write_field(&self.text)?;
         }
         Ok(self.csv.write_record(None::<&[u8]>)?)
     }
@@ -100,6 +96,11 @@ impl CsvForm {
     pub(crate) fn finish(mut self) -> Result<(), FolderError> {
         self.csv.flush().map_err(FolderError::at(&self.path))
     }
+}
+
+/// The JSON of a number, an amount or a date without quotation marks.
+fn bare(json: &[u8]) -> &[u8] {
+    json.strip_prefix(b"\"").and_then(|json| json.strip_suffix(b"\"")).unwrap_or(json)
 }
 
 /// A table as a JSON array with one object a line.
