@@ -1,17 +1,19 @@
 //! A run's folder from its first row to its page.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFolder;
+use domain::csv_cell::guarded;
 use domain::{InstrumentId, OrderEventKind, Origin, TsNanos};
 use serde_json::Value;
 
 use crate::output::cells::Names;
 use crate::output::commands::CommandLog;
 use crate::output::events::{AuditFile, AuditLog, EventLog};
-use crate::output::forms::{CsvForm, TableForms};
+use crate::output::forms::TableForms;
 use crate::output::json;
 use crate::output::read::read_json;
 use crate::output::removable;
@@ -33,7 +35,7 @@ pub struct RunFolder {
     folder: PathBuf,
     names: Names,
     tables: StreamedTables,
-    events: EventLog<BufWriter<File>>,
+    events: EventLog,
     audit: AuditLog,
     commands: CommandLog,
     /// The time of the outside, where people take part in the run.
@@ -61,7 +63,7 @@ impl RunFolder {
             names: Names::new(instruments),
             tables: StreamedTables::create(path)?,
             events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
-            audit: AuditLog::new(AuditFile::Buffered(begin_file(&path.join(AUDIT_FILE))?)),
+            audit: AuditLog::new(AuditFile::Held(begin_file(&path.join(AUDIT_FILE))?)),
             commands: CommandLog::new(path.join(COMMANDS_FILE)),
             wall_clock: None,
             aside,
@@ -127,7 +129,7 @@ impl RunFolder {
     pub fn finish(mut self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
         let path = self.aside.unfinished_path();
         let tables = self.tables.finish()?;
-        self.events.into_inner().flush().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
+        self.events.flush().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
         self.audit.sync().map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
         let mut positions = TableForms::create(path, &Positions::TABLE)?;
         for position in &totals.positions {
@@ -187,8 +189,8 @@ impl RunSink for RunFolder {
     }
 }
 
-fn begin_file(path: &Path) -> Result<BufWriter<File>, FolderError> {
-    File::create(path).map(BufWriter::new).map_err(FolderError::at(path))
+fn begin_file(path: &Path) -> Result<File, FolderError> {
+    File::create(path).map_err(FolderError::at(path))
 }
 
 /// The summary: `name,value` as CSV, one object as JSON.
@@ -202,13 +204,19 @@ fn write_summary(folder: &Path, summary: &Summary, names: &Names) -> Result<(), 
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     };
-    let mut csv = CsvForm::create(folder, &SummaryNumbers::TABLE)?;
-    for (name, value) in value.as_object().into_iter().flatten() {
-        let number = (name.as_str(), text(value));
-        let pushed = SummaryNumbers::push(number, names, |cells| csv.push(cells));
-        pushed.map_err(FolderError::at(folder))?;
-    }
-    csv.finish()
+    let path = folder.join(SummaryNumbers::TABLE.csv_name());
+    let written = || -> io::Result<()> {
+        let mut csv = csv::Writer::from_path(&path)?;
+        csv.write_record(SummaryNumbers::TABLE.columns.iter().map(|column| column.name))?;
+        for (name, value) in value.as_object().into_iter().flatten() {
+            SummaryNumbers::push((name.as_str(), text(value)), names, |cells| {
+                let cells = cells.iter().map(|cell| guarded(cell.text().unwrap_or_default()));
+                Ok(csv.write_record(cells.map(Cow::into_owned))?)
+            })?;
+        }
+        csv.flush()
+    };
+    written().map_err(FolderError::at(&path))
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderError> {

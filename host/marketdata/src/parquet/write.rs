@@ -16,6 +16,7 @@ use ::parquet::file::writer::{
     SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
 };
 use ::parquet::schema::types::{ColumnPath, Type, TypePtr};
+use domain::ShortText;
 
 use super::{Field, Kind, ParquetError, Values};
 use crate::limits::ROW_GROUP_ROWS_MAX;
@@ -180,10 +181,10 @@ fn write_column<W: Write + Send>(
         (Values::Text(values), _) => {
             // All texts are parts of one piece of memory.
             let all = ByteArray::from(
-                values.iter().flatten().map(String::as_str).collect::<String>().into_bytes(),
+                values.iter().flatten().map(ShortText::as_str).collect::<String>().into_bytes(),
             );
             let mut start = 0;
-            let part = |text: &String| {
+            let part = |text: &ShortText| {
                 let part = all.slice(start, text.len());
                 start += text.len();
                 part

@@ -4,16 +4,15 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use domain::csv_cell;
+use domain::{ShortText, csv_cell};
 use marketdata::parquet::{self, Field, TableWriter, Values};
 
 use super::cells::CellValue;
 use super::column::{Column, Kind, Table};
 use super::files::FolderError;
+use super::whole_lines::HeldLines;
 use crate::report::PageTable;
 
-/// Bytes of a file that are written at once.
-const BUFFER_BYTES: usize = 1 << 16;
 /// Rows in one row group of a Parquet file; they are in memory at once.
 const GROUP_ROWS: usize = 16_384;
 /// Bytes of text in one row group from which on it ends.
@@ -21,8 +20,7 @@ const GROUP_TEXT_BYTES: usize = 1 << 20;
 
 /// A table in all its forms.
 pub(crate) struct TableForms {
-    csv: CsvForm,
-    json: JsonForm,
+    texts: TextForms,
     parquet: ParquetForm,
     page: Option<PageTable>,
 }
@@ -31,8 +29,7 @@ impl TableForms {
     /// Begins the files in a folder.
     pub(crate) fn create(folder: &Path, table: &'static Table) -> Result<Self, FolderError> {
         Ok(Self {
-            csv: CsvForm::create(folder, table)?,
-            json: JsonForm::create(folder, table)?,
+            texts: TextForms::create(folder, table)?,
             parquet: ParquetForm::create(folder, table)?,
             page: PageTable::of(table),
         })
@@ -40,105 +37,106 @@ impl TableForms {
 
     /// Adds a row.
     pub(crate) fn push(&mut self, cells: &[CellValue<'_>]) -> io::Result<()> {
-        self.csv.push(cells)?;
-        self.json.push(cells)?;
+        self.texts.push(cells)?;
         self.parquet.push(cells)?;
         self.page.as_mut().map_or(Ok(()), |page| page.push(cells))
     }
 
     /// Completes the files, and gives what the page shows of the table.
     pub(crate) fn finish(self) -> Result<Option<PageTable>, FolderError> {
-        self.csv.finish()?;
-        self.json.finish()?;
+        self.texts.finish()?;
         self.parquet.finish()?;
         Ok(self.page)
     }
 }
 
-/// A table as CSV.
-pub(crate) struct CsvForm {
-    path: PathBuf,
-    csv: csv::Writer<File>,
-    /// The cell that is written.
-    text: Vec<u8>,
-}
-
-impl CsvForm {
-    /// Begins the file with its header line.
-    pub(crate) fn create(folder: &Path, table: &Table) -> Result<Self, FolderError> {
-        let path = folder.join(table.csv_name());
-        let file = File::create(&path).map_err(FolderError::at(&path))?;
-        let mut csv = csv::WriterBuilder::new().buffer_capacity(BUFFER_BYTES).from_writer(file);
-        let header = csv.write_record(table.columns.iter().map(|column| column.name));
-        header.map_err(|error| FolderError::at(&path)(error.into()))?;
-        Ok(Self { path, csv, text: Vec::new() })
-    }
-
-    /// Adds a row.
-    pub(crate) fn push(&mut self, cells: &[CellValue<'_>]) -> io::Result<()> {
-        for cell in cells {
-            match cell {
-                // The schemas say which columns hold texts; a number with a sign is none.
-                CellValue::Text(text) => self.csv.write_field(&*csv_cell::guarded(text))?,
-                CellValue::Empty => self.csv.write_field("")?,
-                CellValue::Whole(_) | CellValue::Yen(_) | CellValue::Date(_) => {
-                    // As JSON has it, without quotation marks.
-                    self.text.clear();
-                    serde_json::to_writer(&mut self.text, cell)?;
-                    self.csv.write_field(bare(&self.text))?;
-                }
-            }
-        }
-        Ok(self.csv.write_record(None::<&[u8]>)?)
-    }
-
-    /// Completes the file.
-    pub(crate) fn finish(mut self) -> Result<(), FolderError> {
-        self.csv.flush().map_err(FolderError::at(&self.path))
-    }
-}
-
-/// The JSON of a number, an amount or a date without quotation marks.
-fn bare(json: &[u8]) -> &[u8] {
-    json.strip_prefix(b"\"").and_then(|json| json.strip_suffix(b"\"")).unwrap_or(json)
-}
-
-/// A table as a JSON array with one object a line.
-struct JsonForm {
-    path: PathBuf,
-    file: BufWriter<File>,
+/// A table as CSV, and as a JSON array with one object a line. Each cell is made a text once.
+struct TextForms {
+    csv: TextFile,
+    json: TextFile,
     /// What stands before the value of each column.
     keys: Vec<String>,
     is_empty: bool,
 }
 
-impl JsonForm {
-    fn create(folder: &Path, table: &Table) -> Result<Self, FolderError> {
-        let path = folder.join(format!("{}.json", table.name));
+/// A file of lines with its path.
+struct TextFile(PathBuf, HeldLines<File>);
+
+impl TextFile {
+    fn create(folder: &Path, table: &Table, form: &str) -> Result<Self, FolderError> {
+        let path = folder.join(format!("{}.{form}", table.name));
         let file = File::create(&path).map_err(FolderError::at(&path))?;
-        let key = |(index, column): (usize, &Column)| {
-            format!("{}\"{}\":", if index == 0 { '{' } else { ',' }, column.name)
-        };
-        let keys = table.columns.iter().enumerate().map(key).collect();
-        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(Self { path, file, keys, is_empty: true })
+        Ok(Self(path, HeldLines::new(file)))
+    }
+
+    fn finish(mut self) -> Result<(), FolderError> {
+        self.1.flush().map_err(FolderError::at(&self.0))
+    }
+}
+
+impl TextForms {
+    fn create(folder: &Path, table: &Table) -> Result<Self, FolderError> {
+        let mut csv = TextFile::create(folder, table, "csv")?;
+        let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+        csv.1.bytes.extend_from_slice(names.join(",").as_bytes());
+        csv.1.bytes.push(b'\n');
+        let json = TextFile::create(folder, table, "json")?;
+        let key = |(index, name)| format!("{}\"{name}\":", if index == 0 { '{' } else { ',' });
+        let keys = names.iter().enumerate().map(key).collect();
+        Ok(Self { csv, json, keys, is_empty: true })
     }
 
     fn push(&mut self, cells: &[CellValue<'_>]) -> io::Result<()> {
+        let (TextFile(_, csv), TextFile(_, json)) = (&mut self.csv, &mut self.json);
         let before: &[u8] = if std::mem::take(&mut self.is_empty) { b"[\n" } else { b",\n" };
-        self.file.write_all(before)?;
-        for (key, cell) in self.keys.iter().zip(cells) {
-            self.file.write_all(key.as_bytes())?;
-            serde_json::to_writer(&mut self.file, cell)?;
+        json.bytes.extend_from_slice(before);
+        for (index, (key, cell)) in self.keys.iter().zip(cells).enumerate() {
+            if index > 0 {
+                csv.bytes.push(b',');
+            }
+            json.bytes.extend_from_slice(key.as_bytes());
+            let start = json.bytes.len();
+            match cell {
+                CellValue::Text(text) if !is_plain(text) => {
+                    serde_json::to_writer(&mut json.bytes, text)?;
+                    let cell = csv_cell::quoted(csv_cell::guarded(text));
+                    csv.bytes.extend_from_slice(cell.as_bytes());
+                    continue;
+                }
+                CellValue::Text(text) => {
+                    json.bytes.push(b'"');
+                    json.bytes.extend_from_slice(text.as_bytes());
+                    json.bytes.push(b'"');
+                }
+                CellValue::Empty => {
+                    json.bytes.extend_from_slice(b"null");
+                    continue;
+                }
+                cell => serde_json::to_writer(&mut json.bytes, cell)?,
+            }
+            let text = &json.bytes[start..];
+            let bare = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
+            csv.bytes.extend_from_slice(bare.unwrap_or(text));
         }
-        self.file.write_all(b"}")
+        csv.bytes.push(b'\n');
+        json.bytes.push(b'}');
+        csv.end_line()?;
+        json.end_line()
     }
 
     fn finish(mut self) -> Result<(), FolderError> {
         let end: &[u8] = if self.is_empty { b"[]\n" } else { b"\n]\n" };
-        let ended = self.file.write_all(end).and_then(|()| self.file.flush());
-        ended.map_err(FolderError::at(&self.path))
+        self.json.1.bytes.extend_from_slice(end);
+        self.csv.finish()?;
+        self.json.finish()
     }
+}
+
+/// Whether a text stands the same in JSON and in CSV, as ids and words of ours do.
+fn is_plain(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(byte))
 }
 
 /// A table as Parquet: row groups of at most [`GROUP_ROWS`] rows, fewer where texts are long.
@@ -167,8 +165,8 @@ impl ParquetForm {
         for (cell, values) in cells.iter().zip(&mut self.group) {
             match values {
                 Values::Text(texts) => {
-                    let text = cell.text().map(str::to_owned);
-                    self.text_bytes += text.as_ref().map_or(0, String::len);
+                    let text = cell.text().map(ShortText::from);
+                    self.text_bytes += text.as_ref().map_or(0, ShortText::len);
                     texts.push(text);
                 }
                 Values::Int(values) => values.push(cell.integer()),
