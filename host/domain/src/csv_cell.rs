@@ -34,6 +34,15 @@ pub fn guarded(text: &str) -> Cow<'_, str> {
     if is_formula(text) { Cow::Owned(format!("{MARK}{text}")) } else { Cow::Borrowed(text) }
 }
 
+/// The cell as it stands in a line (RFC 4180).
+#[must_use]
+pub fn quoted(cell: Cow<'_, str>) -> Cow<'_, str> {
+    match cell.contains(['"', ',', '\n', '\r']) {
+        true => Cow::Owned(format!("\"{}\"", cell.replace('"', "\"\""))),
+        false => cell,
+    }
+}
+
 /// The text of a cell that [`guarded`] has made.
 #[must_use]
 pub fn unguarded(cell: &str) -> &str {

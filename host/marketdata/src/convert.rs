@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFile;
-use domain::{TsNanos, VendorCode};
+use domain::{ShortText, TsNanos, VendorCode};
 use thiserror::Error;
 
 use crate::catalog::{BarFile, TradeFile};
@@ -201,12 +201,12 @@ fn typed_names() -> String {
 struct Group<W: Write + Send> {
     writer: TableWriter<W>,
     ts_event: Vec<Option<i64>>,
-    code: Vec<Option<String>>,
+    code: Vec<Option<ShortText>>,
     price: Vec<Option<i64>>,
     quantity: Vec<Option<i64>>,
     transaction_id: Vec<Option<i64>>,
     price_digits: Vec<Option<i64>>,
-    text: Vec<Option<String>>,
+    text: Vec<Option<ShortText>>,
     standard: String,
     text_bytes: u64,
     report: ConvertReport,
@@ -274,7 +274,7 @@ impl<W: Write + Send> TradeSink for Group<W> {
         let own = if digits.is_some() && transaction_id.is_some() {
             None
         } else if let Ok(text) = str::from_utf8(text) {
-            Some(text.to_owned())
+            Some(text.into())
         } else {
             // Never of a sound row: all seven cells are checked, and all of them are ASCII.
             self.failed = Some(ParquetError::Write("a row is no text".to_owned()));
@@ -282,7 +282,7 @@ impl<W: Write + Send> TradeSink for Group<W> {
         };
         // The reader's limits keep a timestamp and a quantity far below 63 bits.
         self.ts_event.push(Some(row.ts_event.cast_signed()));
-        self.code.push(Some(row.code.to_string()));
+        self.code.push(Some(row.code.as_str().into()));
         self.price.push(Some(row.price));
         self.quantity.push(Some(row.quantity.cast_signed()));
         self.transaction_id.push(transaction_id);

@@ -12,6 +12,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use domain::ShortText;
 use thiserror::Error;
 
 use crate::limits::{ROW_GROUP_ROWS_MAX, TABLE_ROWS_MAX};
@@ -83,7 +84,7 @@ pub enum Values {
     /// Ratios, [`Kind::Double`].
     Double(Vec<Option<f64>>),
     /// Texts, [`Kind::Text`].
-    Text(Vec<Option<String>>),
+    Text(Vec<Option<ShortText>>),
     /// Truth values, [`Kind::Bool`].
     Bool(Vec<Option<bool>>),
 }

@@ -1,17 +1,19 @@
 //! A run's folder from its first row to its page.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFolder;
+use domain::csv_cell::guarded;
 use domain::{InstrumentId, OrderEventKind, Origin, TsNanos};
 use serde_json::Value;
 
-use crate::output::cells::{Names, TableFile};
+use crate::output::cells::Names;
 use crate::output::commands::CommandLog;
-use crate::output::convert::other_forms;
 use crate::output::events::{AuditFile, AuditLog, EventLog};
+use crate::output::forms::TableForms;
 use crate::output::json;
 use crate::output::read::read_json;
 use crate::output::removable;
@@ -19,7 +21,6 @@ use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
 use crate::output::whole_lines::WholeLines;
 use crate::output::{
     AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE,
-    TABLES,
 };
 use crate::report;
 use crate::sink::{Record, RunSink};
@@ -34,7 +35,7 @@ pub struct RunFolder {
     folder: PathBuf,
     names: Names,
     tables: StreamedTables,
-    events: EventLog<BufWriter<File>>,
+    events: EventLog,
     audit: AuditLog,
     commands: CommandLog,
     /// The time of the outside, where people take part in the run.
@@ -62,7 +63,7 @@ impl RunFolder {
             names: Names::new(instruments),
             tables: StreamedTables::create(path)?,
             events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
-            audit: AuditLog::new(AuditFile::Buffered(begin_file(&path.join(AUDIT_FILE))?)),
+            audit: AuditLog::new(AuditFile::Held(begin_file(&path.join(AUDIT_FILE))?)),
             commands: CommandLog::new(path.join(COMMANDS_FILE)),
             wall_clock: None,
             aside,
@@ -121,23 +122,24 @@ impl RunFolder {
         Ok(is_ours)
     }
 
-    /// Completes the folder: summary, positions, manifest, the tables in their other forms and the
-    /// page; then puts it in place.
+    /// Completes the folder: tables, summary, manifest and the page; then puts it in place.
     ///
     /// # Errors
     /// [`FolderError`]; the folder is as it was before the run.
     pub fn finish(mut self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
         let path = self.aside.unfinished_path();
-        self.tables.finish()?;
-        self.events.into_inner().flush().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
+        let tables = self.tables.finish()?;
+        self.events.flush().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
         self.audit.sync().map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
-        TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
+        let mut positions = TableForms::create(path, &Positions::TABLE)?;
+        for position in &totals.positions {
+            let pushed = Positions::push(position, &self.names, |cells| positions.push(cells));
+            pushed.map_err(FolderError::at(path))?;
+        }
+        positions.finish()?;
         write_summary(path, &Summary::new(totals), &self.names)?;
         write_json(&path.join(MANIFEST_FILE), manifest)?;
-        for table in TABLES.iter().filter(|table| table.name != SummaryNumbers::TABLE.name) {
-            other_forms(path, table)?;
-        }
-        report::write(path, &path.join(REPORT_FILE))?;
+        report::write_from(path, Some(tables), &path.join(REPORT_FILE))?;
         // What was put there while the run went on is not ours either.
         let may_remove = |old: &Path| {
             removable::check(old)?.map_err(|what| io::Error::other(format!("it {what}")))
@@ -187,8 +189,8 @@ impl RunSink for RunFolder {
     }
 }
 
-fn begin_file(path: &Path) -> Result<BufWriter<File>, FolderError> {
-    File::create(path).map(BufWriter::new).map_err(FolderError::at(path))
+fn begin_file(path: &Path) -> Result<File, FolderError> {
+    File::create(path).map_err(FolderError::at(path))
 }
 
 /// The summary: `name,value` as CSV, one object as JSON.
@@ -202,9 +204,19 @@ fn write_summary(folder: &Path, summary: &Summary, names: &Names) -> Result<(), 
         Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     };
-    let numbers = value.as_object().into_iter().flatten();
-    let rows = numbers.map(|(name, value)| (name.as_str(), text(value)));
-    TableFile::<SummaryNumbers>::write_all(folder, rows, names)
+    let path = folder.join(SummaryNumbers::TABLE.csv_name());
+    let written = || -> io::Result<()> {
+        let mut csv = csv::Writer::from_path(&path)?;
+        csv.write_record(SummaryNumbers::TABLE.columns.iter().map(|column| column.name))?;
+        for (name, value) in value.as_object().into_iter().flatten() {
+            SummaryNumbers::push((name.as_str(), text(value)), names, |cells| {
+                let cells = cells.iter().map(|cell| guarded(cell.text().unwrap_or_default()));
+                Ok(csv.write_record(cells.map(Cow::into_owned))?)
+            })?;
+        }
+        csv.flush()
+    };
+    written().map_err(FolderError::at(&path))
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderError> {

@@ -335,7 +335,7 @@ fn push(values: &mut Values, cell: Cell) {
             _ => None,
         }),
         Values::Text(values) => values.push(match cell {
-            Cell::Text(text) => Some(text),
+            Cell::Text(text) => Some(text.into()),
             _ => None,
         }),
         Values::Bool(values) => values.push(match cell {

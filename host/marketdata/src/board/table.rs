@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::TsNanos;
+use domain::{ShortText, TsNanos};
 
 use crate::limits::BOARD_LEVELS_MAX;
 use crate::parquet::{Field, Kind, ParquetError, TableReader, Values};
@@ -66,7 +66,7 @@ fn signed(number: u64) -> Option<i64> {
 fn head_columns<'a>(
     rows: impl Iterator<Item = (TsNanos, Symbol, &'a Arc<str>, u64, u64)> + Clone,
 ) -> Vec<Values> {
-    let text = |text: &str| Some(text.to_owned());
+    let text = |text: &str| Some(ShortText::from(text));
     vec![
         int(rows.clone().map(|row| signed(row.0.nanos())).collect()),
         Values::Text(rows.clone().map(|row| text(row.1.as_str())).collect()),
@@ -82,7 +82,7 @@ pub(super) fn depth_columns(rows: &[DepthRow]) -> Vec<Values> {
         let session = &row.stream_session_id;
         (row.received, row.symbol, session, row.sequence_id, row.timestamp_ms)
     }));
-    let sources = rows.iter().map(|row| Some(row.timestamp_source.name().to_owned()));
+    let sources = rows.iter().map(|row| Some(row.timestamp_source.name().into()));
     columns.push(Values::Text(sources.collect()));
     columns.push(int(rows.iter().map(|row| row.last_price).collect()));
     for side in [|row: &DepthRow| &row.bids, |row: &DepthRow| &row.asks]
@@ -103,7 +103,7 @@ pub(super) fn trade_columns(rows: &[TradePrint]) -> Vec<Values> {
         let session = &row.stream_session_id;
         (row.received, row.symbol, session, row.sequence_id, row.timestamp_ms)
     }));
-    let text = |name: &'static str| Some(name.to_owned());
+    let text = |name: &'static str| Some(ShortText::from(name));
     columns.push(int(rows.iter().map(|row| Some(row.price)).collect()));
     columns.push(int(rows.iter().map(|row| Some(row.quantity)).collect()));
     columns.push(Values::Text(rows.iter().map(|row| text(row.side.name())).collect()));
@@ -126,7 +126,7 @@ impl Columns {
         }
     }
 
-    fn texts(&mut self) -> Option<Vec<Option<String>>> {
+    fn texts(&mut self) -> Option<Vec<Option<ShortText>>> {
         match self.columns.next()? {
             Values::Text(values) => Some(values),
             _ => None,
@@ -144,8 +144,8 @@ impl Columns {
 /// The columns that order books and trades share.
 struct Head {
     received: Vec<Option<i64>>,
-    symbol: Vec<Option<String>>,
-    session: Vec<Option<String>>,
+    symbol: Vec<Option<ShortText>>,
+    session: Vec<Option<ShortText>>,
     sequence_id: Vec<Option<i64>>,
     timestamp_ms: Vec<Option<i64>>,
     /// The session read last: thousands of rows have the same.
@@ -236,7 +236,7 @@ fn wrong(path: &Path, reason: &str) -> ParquetError {
 
 struct DepthGroup {
     head: Head,
-    source: Vec<Option<String>>,
+    source: Vec<Option<ShortText>>,
     last_price: Vec<Option<i64>>,
     /// Prices and quantities of bids, then of asks.
     levels: Vec<Vec<Option<i64>>>,
@@ -283,8 +283,8 @@ struct TradeGroup {
     head: Head,
     price: Vec<Option<i64>>,
     quantity: Vec<Option<i64>>,
-    side: Vec<Option<String>>,
-    side_rule: Vec<Option<String>>,
+    side: Vec<Option<ShortText>>,
+    side_rule: Vec<Option<ShortText>>,
     after_gap: Vec<Option<bool>>,
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use atomic_file::AtomicFile;
 use csv::{ReaderBuilder, StringRecord};
 use domain::market::BarGranularity;
-use domain::{TsNanos, VendorCode};
+use domain::{ShortText, TsNanos, VendorCode};
 
 use crate::catalog::BarFile;
 use crate::error::{DataError, shown};
@@ -42,8 +42,8 @@ pub fn bar_fields() -> Vec<Field> {
 struct Group<W: Write + Send> {
     writer: TableWriter<W>,
     numbers: [Vec<Option<i64>>; TEXT],
-    text: Vec<Option<String>>,
-    cells: Vec<Vec<Option<String>>>,
+    text: Vec<Option<ShortText>>,
+    cells: Vec<Vec<Option<ShortText>>>,
     text_bytes: u64,
     report: ConvertReport,
     failed: Option<ParquetError>,
@@ -98,10 +98,10 @@ impl<W: Write + Send> Group<W> {
         let mut plain = line.split(',');
         for (index, column) in self.cells.iter_mut().enumerate() {
             let cell = if is_plain { plain.next() } else { quoted.get(index) };
-            column.push(Some(cell.unwrap_or_default().to_owned()));
+            column.push(Some(cell.unwrap_or_default().into()));
         }
         self.report.rows_with_text += u64::from(!is_plain);
-        self.text.push((!is_plain).then(|| line.to_owned()));
+        self.text.push((!is_plain).then(|| line.into()));
         self.text_bytes += line.len() as u64 + 1;
         self.report.rows += 1;
         if self.text.len() == CONVERT_BAR_GROUP_ROWS {
@@ -226,8 +226,8 @@ pub(super) fn to_text(
 /// The columns of one row group that the text is made from.
 struct Rows {
     ts_event: Vec<Option<i64>>,
-    text: Vec<Option<String>>,
-    cells: Vec<Vec<Option<String>>>,
+    text: Vec<Option<ShortText>>,
+    cells: Vec<Vec<Option<ShortText>>>,
 }
 
 impl Rows {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use domain::price::UNITS_PER_YEN;
 use domain::time::NANOS_PER_SECOND;
-use domain::{JstDate, Price, TsNanos, VendorCode, session};
+use domain::{JstDate, Price, ShortText, TsNanos, VendorCode, session};
 
 use crate::parquet::Values;
 use crate::reader::TradeRow;
@@ -55,8 +55,8 @@ pub(super) enum Spelling<'a> {
 /// The columns of one row group.
 pub(super) struct Rows {
     numbers: [Vec<Option<i64>>; 5],
-    code: Vec<Option<String>>,
-    text: Vec<Option<String>>,
+    code: Vec<Option<ShortText>>,
+    text: Vec<Option<ShortText>>,
 }
 
 impl Rows {

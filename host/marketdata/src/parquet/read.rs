@@ -9,6 +9,7 @@ use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::ParquetError as Inner;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
+use domain::ShortText;
 
 use super::write::{YEN_PRECISION, YEN_SCALE};
 use super::{Field, Kind, ParquetError, Table, Values};
@@ -186,7 +187,7 @@ fn values_of(column: ColumnReader, field: &Field, rows: usize) -> Result<Values,
         }
         ColumnReader::ByteArrayColumnReader(reader) => {
             let text = |bytes: ByteArray| {
-                bytes.as_utf8().map(str::to_owned).map_err(|error| {
+                bytes.as_utf8().map(ShortText::from).map_err(|error| {
                     Inner::General(format!("column `{}` is not UTF-8: {error}", field.name))
                 })
             };

@@ -16,6 +16,7 @@ use ::parquet::file::writer::{
     SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
 };
 use ::parquet::schema::types::{ColumnPath, Type, TypePtr};
+use domain::ShortText;
 
 use super::{Field, Kind, ParquetError, Values};
 use crate::limits::ROW_GROUP_ROWS_MAX;
@@ -178,9 +179,17 @@ fn write_column<W: Write + Send>(
             write_values::<BoolType, _>(&mut column, field, values, |value| *value)
         }
         (Values::Text(values), _) => {
-            write_values::<ByteArrayType, _>(&mut column, field, values, |text: &String| {
-                ByteArray::from(text.as_str())
-            })
+            // All texts are parts of one piece of memory.
+            let all = ByteArray::from(
+                values.iter().flatten().map(ShortText::as_str).collect::<String>().into_bytes(),
+            );
+            let mut start = 0;
+            let part = |text: &ShortText| {
+                let part = all.slice(start, text.len());
+                start += text.len();
+                part
+            };
+            write_values::<ByteArrayType, _>(&mut column, field, values, part)
         }
     };
     written.map_err(failed)?;
@@ -191,7 +200,7 @@ fn write_values<T: DataType, V>(
     column: &mut SerializedColumnWriter<'_>,
     field: &Field,
     values: &[Option<V>],
-    convert: impl Fn(&V) -> T::T,
+    convert: impl FnMut(&V) -> T::T,
 ) -> Result<usize, Inner> {
     let present: Vec<T::T> = values.iter().flatten().map(convert).collect();
     let levels: Option<Vec<i16>> =

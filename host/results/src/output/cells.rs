@@ -1,17 +1,10 @@
-//! Values as cells of a table, and a table's CSV file that takes them row by row.
+//! Values as cells of a table, whatever form the table is written in.
 
-use std::borrow::Cow;
-use std::fmt::{self, Write};
-use std::fs::File;
-use std::io;
-use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
-
-use domain::csv_cell;
 use domain::{InstrumentId, InstrumentIx, JstDate, Money, Price, Quantity, TsNanos};
+use ipc::Decimal;
+use serde::{Serialize, Serializer};
 
-use super::column::{Kind, Table};
-use super::files::FolderError;
+use super::column::Kind;
 
 /// Names of the instruments of a run, by their index.
 #[derive(Debug, Clone)]
@@ -29,132 +22,104 @@ impl Names {
     }
 }
 
+/// A cell, as the kind of its column says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CellValue<'a> {
+    /// Nothing, in a column that may be empty.
+    Empty,
+    /// A text.
+    Text(&'a str),
+    /// A whole number or a timestamp; it may be larger than 63 bits.
+    Whole(i128),
+    /// Exact yen.
+    Yen(Decimal),
+    /// A date.
+    Date(JstDate),
+}
+
+impl<'a> CellValue<'a> {
+    /// The text.
+    pub(crate) const fn text(self) -> Option<&'a str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// The whole number or timestamp.
+    pub(crate) const fn whole(self) -> Option<i128> {
+        if let Self::Whole(number) = self { Some(number) } else { None }
+    }
+
+    /// The value as 64 bits: 1/10,000 yen, days since 1970. None where it has or fits none.
+    pub(crate) fn integer(self) -> Option<i64> {
+        match self {
+            Self::Whole(number) => i64::try_from(number).ok(),
+            Self::Yen(amount) => Some(amount.units()),
+            Self::Date(date) => Some(date.to_epoch_days().into()),
+            Self::Empty | Self::Text(_) => None,
+        }
+    }
+}
+
+/// Exact amounts are texts, because JSON's numbers are not exact.
+impl Serialize for CellValue<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Empty => serializer.serialize_none(),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Whole(number) => match i64::try_from(*number) {
+                Ok(number) => serializer.serialize_i64(number),
+                Err(_) => serializer.serialize_i128(*number),
+            },
+            Self::Yen(amount) => amount.serialize(serializer),
+            Self::Date(date) => serializer.collect_str(date),
+        }
+    }
+}
+
 /// A type of value that a column can hold.
-pub(crate) trait Cell {
+pub(crate) trait Cell<'a> {
     /// What a column of such values holds.
     const KIND: Kind;
     /// Whether a column of such values may be empty.
     const OPTIONAL: bool = false;
 
-    /// The value as the files show it; none for an empty cell.
-    fn shown(&self) -> Option<impl fmt::Display>;
+    /// The value as every form takes it.
+    fn cell(self) -> CellValue<'a>;
 }
 
 macro_rules! cells {
-    ($($value:ty: $kind:ident, $shown:expr;)+) => {
-        $(impl Cell for $value {
+    ($($value:ty: $kind:ident, $cell:expr;)+) => {
+        $(impl<'a> Cell<'a> for $value {
             const KIND: Kind = Kind::$kind;
 
-            fn shown(&self) -> Option<impl fmt::Display> {
-                let shown: fn(&Self) -> _ = $shown;
-                Some(shown(self))
+            fn cell(self) -> CellValue<'a> {
+                let cell: fn(Self) -> CellValue<'a> = $cell;
+                cell(self)
             }
         })+
     };
 }
 
 cells! {
-    u32: Whole, |number| *number;
-    u64: Whole, |number| *number;
-    i64: Whole, |number| *number;
-    Quantity: Whole, |quantity| quantity.shares();
-    TsNanos: Timestamp, |timestamp| timestamp.nanos();
-    JstDate: Date, |date| *date;
-    Money: Yen, |money| *money;
-    Price: Yen, |price| *price;
+    &'a str: Text, CellValue::Text;
+    u32: Whole, |number| CellValue::Whole(number.into());
+    u64: Whole, |number| CellValue::Whole(number.into());
+    i64: Whole, |number| CellValue::Whole(number.into());
+    Quantity: Whole, |quantity| quantity.shares().cell();
+    TsNanos: Timestamp, |timestamp| timestamp.nanos().cell();
+    JstDate: Date, CellValue::Date;
+    Money: Yen, |money| CellValue::Yen(money.into());
+    Price: Yen, |price| CellValue::Yen(price.into());
 }
 
-impl Cell for &str {
-    const KIND: Kind = Kind::Text;
-
-    fn shown(&self) -> Option<impl fmt::Display> {
-        Some(*self)
-    }
-}
-
-impl<C: Cell> Cell for Option<C> {
+impl<'a, C: Cell<'a>> Cell<'a> for Option<C> {
     const KIND: Kind = C::KIND;
     const OPTIONAL: bool = true;
 
-    fn shown(&self) -> Option<impl fmt::Display> {
-        self.as_ref().and_then(Cell::shown)
-    }
-}
-
-/// A table whose rows a run writes.
-pub(crate) trait Rows {
-    /// One row.
-    type Row<'a>;
-    /// Its columns.
-    const TABLE: Table;
-
-    /// Writes the cells of a row in the order of the columns.
-    fn write(row: Self::Row<'_>, names: &Names, cells: &mut CellWriter) -> io::Result<()>;
-}
-
-/// Writes cells as CSV; all of them go through one piece of memory.
-pub(crate) struct CellWriter {
-    csv: csv::Writer<File>,
-    text: String,
-}
-
-impl CellWriter {
-    pub(super) fn cell<C: Cell>(&mut self, value: &C) -> io::Result<()> {
-        self.text.clear();
-        if let Some(shown) = value.shown() {
-            write!(self.text, "{shown}").map_err(io::Error::other)?;
+    fn cell(self) -> CellValue<'a> {
+        match self.map(Cell::cell) {
+            // CSV has one form for both.
+            None | Some(CellValue::Text("")) => CellValue::Empty,
+            Some(cell) => cell,
         }
-        // The schemas say which columns hold texts; a number with a sign is none.
-        let cell = if C::KIND == Kind::Text {
-            csv_cell::guarded(&self.text)
-        } else {
-            Cow::Borrowed(&*self.text)
-        };
-        Ok(self.csv.write_field(&*cell)?)
-    }
-}
-
-/// The CSV file of a table.
-pub(crate) struct TableFile<T> {
-    path: PathBuf,
-    cells: CellWriter,
-    rows: PhantomData<T>,
-}
-
-impl<T: Rows> TableFile<T> {
-    /// Begins the file with its header line.
-    pub(super) fn create(folder: &Path) -> Result<Self, FolderError> {
-        let path = folder.join(T::TABLE.csv_name());
-        let begin = || -> io::Result<_> {
-            let mut writer = csv::Writer::from_path(&path)?;
-            writer.write_record(T::TABLE.columns.iter().map(|column| column.name))?;
-            Ok(writer)
-        };
-        let csv = begin().map_err(FolderError::at(&path))?;
-        Ok(Self { path, cells: CellWriter { csv, text: String::new() }, rows: PhantomData })
-    }
-
-    /// Adds a row.
-    pub(super) fn write(&mut self, row: T::Row<'_>, names: &Names) -> io::Result<()> {
-        T::write(row, names, &mut self.cells)?;
-        Ok(self.cells.csv.write_record(None::<&[u8]>)?)
-    }
-
-    /// Completes the file.
-    pub(super) fn finish(mut self) -> Result<(), FolderError> {
-        self.cells.csv.flush().map_err(FolderError::at(&self.path))
-    }
-
-    /// Writes the whole table.
-    pub(crate) fn write_all<'a>(
-        folder: &Path,
-        rows: impl IntoIterator<Item = T::Row<'a>>,
-        names: &Names,
-    ) -> Result<(), FolderError> {
-        let mut file = Self::create(folder)?;
-        for row in rows {
-            file.write(row, names).map_err(FolderError::at(&file.path))?;
-        }
-        file.finish()
     }
 }

@@ -8,9 +8,8 @@ use domain::{InstrumentId, InstrumentIx, OrderCommand, ReasonCode, Rejection, Sh
 use ipc::{CommandLine, CommandPosition, LoggedCommand, OrderNames};
 
 use super::cells::Names;
-use super::events::JsonLines;
 use super::files::ReadError;
-use super::whole_lines::WholeLines;
+use super::whole_lines::{HeldLines, WholeLines};
 use crate::sink::Record;
 
 /// Bytes of a line, its end included.
@@ -22,7 +21,7 @@ pub const COMMANDS_MAX: usize = 4_000_000;
 #[derive(Debug)]
 pub(crate) struct CommandLog {
     path: PathBuf,
-    lines: Option<JsonLines<WholeLines>>,
+    lines: Option<HeldLines<WholeLines>>,
 }
 
 impl CommandLog {
@@ -32,7 +31,7 @@ impl CommandLog {
 
     /// The same for a run in which people can do something: its file is there also when they do not.
     pub(crate) fn begin(self) -> Self {
-        let lines = File::create(&self.path).map(|file| JsonLines::new(WholeLines::new(file)));
+        let lines = File::create(&self.path).map(|file| HeldLines::at_once(WholeLines::new(file)));
         // Where it cannot be made, the first command tells why.
         Self { lines: lines.ok(), ..self }
     }
@@ -42,10 +41,10 @@ impl CommandLog {
         let Record::ClientCommand(command) = record else { return Ok(()) };
         let lines = match &mut self.lines {
             Some(lines) => lines,
-            none => none.insert(JsonLines::new(WholeLines::new(File::create(&self.path)?))),
+            none => none.insert(HeldLines::at_once(WholeLines::new(File::create(&self.path)?))),
         };
         // What people did is there also when this process is killed.
-        lines.write(&CommandLine {
+        lines.json(&CommandLine {
             rows_done: command.rows_done,
             at: match command.is_before_row {
                 true => CommandPosition::Row,

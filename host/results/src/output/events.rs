@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use domain::request_key::request_key;
 use domain::strategy::Signal;
@@ -13,41 +13,20 @@ use ipc::{
     ExecutionMarkerLine, OrderContext, PositionClosedLine, PositionOpenedLine, StrategySignal,
     Text,
 };
-use serde::Serialize;
 
 use super::cells::Names;
-use super::whole_lines::WholeLines;
+use super::whole_lines::{HeldLines, WholeLines};
 use crate::rows::{FillRow, PositionEvent};
 use crate::run_folder::WallClock;
 use crate::sink::Record;
 
-/// Writes JSON lines through one buffer.
-#[derive(Debug)]
-pub(super) struct JsonLines<W> {
-    pub(super) out: W,
-    buffer: Vec<u8>,
-}
-
-impl<W: Write> JsonLines<W> {
-    pub(super) const fn new(out: W) -> Self {
-        Self { out, buffer: Vec::new() }
-    }
-
-    pub(super) fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
-        self.buffer.clear();
-        serde_json::to_writer(&mut self.buffer, line)?;
-        self.buffer.push(b'\n');
-        self.out.write_all(&self.buffer)
-    }
-}
-
 /// Writes `events.jsonl`.
 #[derive(Debug)]
-pub(crate) struct EventLog<W>(JsonLines<W>);
+pub(crate) struct EventLog(HeldLines<File>);
 
-impl<W: Write> EventLog<W> {
-    pub(crate) const fn new(out: W) -> Self {
-        Self(JsonLines::new(out))
+impl EventLog {
+    pub(crate) const fn new(out: File) -> Self {
+        Self(HeldLines::new(out))
     }
 
     /// Writes the line of a record, if it has one.
@@ -59,11 +38,12 @@ impl<W: Write> EventLog<W> {
             Record::Signal(ts_event, signal) => Some(signal_line(ts_event, signal, names)),
             _ => None,
         };
-        line.map_or(Ok(()), |line| self.0.write(&line))
+        line.map_or(Ok(()), |line| self.0.json(&line))
     }
 
-    pub(crate) fn into_inner(self) -> W {
-        self.0.out
+    /// Writes what waits.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -134,15 +114,19 @@ fn signal_line<'a>(ts_event: TsNanos, signal: &'a Signal, names: &'a Names) -> E
 /// and `p_no` counts the requests of the run from 1: orders, changes and cancels.
 #[derive(Debug)]
 pub(crate) struct AuditLog {
-    lines: JsonLines<AuditFile>,
+    lines: HeldLines<AuditFile>,
     requests: u64,
     /// The number of the request of each order that is not answered yet.
     in_flight: BTreeMap<(Origin, ShortText), u64>,
 }
 
 impl AuditLog {
-    pub(crate) const fn new(out: AuditFile) -> Self {
-        Self { lines: JsonLines::new(out), requests: 0, in_flight: BTreeMap::new() }
+    pub(crate) fn new(out: AuditFile) -> Self {
+        let lines = match &out {
+            AuditFile::Held(_) => HeldLines::new(out),
+            AuditFile::Whole(_) => HeldLines::at_once(out),
+        };
+        Self { lines, requests: 0, in_flight: BTreeMap::new() }
     }
 
     /// Writes the line of an event, if it has one. Orders that were rejected before they were sent
@@ -218,13 +202,13 @@ impl AuditLog {
             }
             _ => return Ok(()),
         };
-        self.lines.write(&line)
+        self.lines.json(&line)
     }
 
     /// Brings the lines so far to the disk where people take part, else to the system.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         match &mut self.lines.out {
-            AuditFile::Buffered(file) => file.flush(),
+            AuditFile::Held(_) => self.lines.flush(),
             AuditFile::Whole(file) => file.sync(),
         }
     }
@@ -232,7 +216,7 @@ impl AuditLog {
     /// Cuts the last line back where people take part: what it says has not been done.
     pub(crate) fn take_back(&mut self) {
         match &mut self.lines.out {
-            AuditFile::Buffered(_) => {}
+            AuditFile::Held(_) => {}
             AuditFile::Whole(file) => file.take_back(),
         }
     }
@@ -242,7 +226,7 @@ impl AuditLog {
 #[derive(Debug)]
 pub(crate) enum AuditFile {
     /// Nobody but the strategy takes part: the lines are there when the run ends.
-    Buffered(BufWriter<File>),
+    Held(File),
     /// People take part: each line is there at once.
     Whole(WholeLines),
 }
@@ -250,14 +234,14 @@ pub(crate) enum AuditFile {
 impl Write for AuditFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Buffered(file) => file.write(bytes),
+            Self::Held(file) => file.write(bytes),
             Self::Whole(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Buffered(file) => file.flush(),
+            Self::Held(file) => file.flush(),
             Self::Whole(file) => file.flush(),
         }
     }

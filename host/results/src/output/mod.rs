@@ -6,9 +6,9 @@
 pub(crate) mod cells;
 mod column;
 pub mod commands;
-pub(crate) mod convert;
 pub(crate) mod events;
 mod files;
+pub(crate) mod forms;
 pub mod json;
 mod manifest;
 pub mod narrative;

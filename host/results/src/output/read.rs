@@ -1,4 +1,4 @@
-//! Reads the tables of a run's folder again, row by row: for their other forms, the page and queries.
+//! Reads the tables of a run's folder again, row by row: for the page and for queries.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use domain::csv_cell::unguarded;
 use domain::limits::RUN_JSON_BYTES_MAX;
 use domain::{JstDate, Money};
-use serde::{Serialize, Serializer};
+use ipc::Decimal;
 use serde_json::Value;
 
+use super::cells::CellValue;
 use super::column::{Kind, Table};
 use super::files::{MANIFEST_FILE, ReadError};
 
@@ -23,56 +24,6 @@ pub(crate) struct TableReader {
 
 /// A row of a table.
 pub(crate) struct Row<'a>(&'a TableReader);
-
-/// A cell, read as the kind of its column says.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum CellValue<'a> {
-    /// Nothing, in a column that may be empty.
-    Empty,
-    /// A text.
-    Text(&'a str),
-    /// A whole number or a timestamp; it may be larger than 63 bits.
-    Whole(i128),
-    /// Exact yen as they are written, and in 1/10,000.
-    Yen(&'a str, i64),
-    /// A date.
-    Date(&'a str, JstDate),
-}
-
-impl<'a> CellValue<'a> {
-    /// The text, amount or date as it is written.
-    pub(crate) const fn text(self) -> Option<&'a str> {
-        match self {
-            Self::Text(text) | Self::Yen(text, _) | Self::Date(text, _) => Some(text),
-            Self::Empty | Self::Whole(_) => None,
-        }
-    }
-
-    /// The whole number or timestamp.
-    pub(crate) const fn whole(self) -> Option<i128> {
-        if let Self::Whole(number) = self { Some(number) } else { None }
-    }
-
-    /// The value as 64 bits: 1/10,000 yen, days since 1970. None where it has or fits none.
-    pub(crate) fn integer(self) -> Option<i64> {
-        match self {
-            Self::Whole(number) => i64::try_from(number).ok(),
-            Self::Yen(_, units) => Some(units),
-            Self::Date(_, date) => Some(date.signed_duration_since(JstDate::default()).num_days()),
-            Self::Empty | Self::Text(_) => None,
-        }
-    }
-}
-
-/// Exact amounts are texts, because JSON's numbers are not exact.
-impl Serialize for CellValue<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Whole(number) => serializer.serialize_i128(*number),
-            other => other.text().serialize(serializer),
-        }
-    }
-}
 
 impl TableReader {
     /// Opens a table of a folder.
@@ -125,8 +76,8 @@ impl<'a> Row<'a> {
                     _ if column.optional && text.is_empty() => CellValue::Empty,
                     Kind::Text => CellValue::Text(unguarded(text)),
                     Kind::Whole | Kind::Timestamp => CellValue::Whole(self.parse_whole(text)?),
-                    Kind::Yen => CellValue::Yen(text, self.parse_units(text)?),
-                    Kind::Date => CellValue::Date(text, self.parse_date(text)?),
+                    Kind::Yen => CellValue::Yen(Decimal::from_units(self.parse_units(text)?)),
+                    Kind::Date => CellValue::Date(self.parse_date(text)?),
                 })
             })
             .collect()

@@ -7,9 +7,11 @@ use std::path::Path;
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{JstDate, Money, OrderRecord, Price, Quantity, TsNanos};
 
-use super::cells::{Cell, CellWriter, Names, Rows, TableFile};
+use super::cells::{Cell, CellValue, Names};
 use super::column::{Column, Table};
 use super::files::FolderError;
+use super::forms::TableForms;
+use crate::report::PageTable;
 use crate::rows::{EquityRow, FillRow, MarkRow, PositionEnd, RoundTrip};
 use crate::sink::Record;
 
@@ -33,27 +35,22 @@ macro_rules! tables {
                     row: $meaning,
                     columns: &[$(Column {
                         name: $column,
-                        kind: <$cell as Cell>::KIND,
-                        optional: <$cell as Cell>::OPTIONAL,
+                        kind: <$cell as Cell<'_>>::KIND,
+                        optional: <$cell as Cell<'_>>::OPTIONAL,
                         meaning: $what,
                     }),+],
                 };
-            }
 
-            impl Rows for $table {
-                type Row<'a> = $type;
-                const TABLE: Table = Self::TABLE;
-
-                fn write(
-                    $row: Self::Row<'_>,
-                    $names: &Names,
-                    cells: &mut CellWriter,
+                /// Hands the cells of a row over, in the order of the columns.
+                pub(crate) fn push<'a>(
+                    $row: $type,
+                    $names: &'a Names,
+                    to: impl FnOnce(&[CellValue<'_>]) -> io::Result<()>,
                 ) -> io::Result<()> {
-                    $({
+                    to(&[$({
                         let value: $cell = $value;
-                        cells.cell(&value)?;
-                    })+
-                    Ok(())
+                        value.cell()
+                    }),+])
                 }
             }
         )+
@@ -218,37 +215,37 @@ tables! {
 /// Declares where each record of a run goes.
 macro_rules! streamed_tables {
     ($($field:ident: $table:ident, $record:pat => $row:expr;)+) => {
-        /// The CSV files of the tables that grow while a run goes on.
+        /// The tables that grow while a run goes on.
         pub(crate) struct StreamedTables {
-            $($field: TableFile<$table>,)+
+            $($field: TableForms,)+
         }
 
         impl StreamedTables {
             /// Begins the files in a folder.
             pub(crate) fn create(folder: &Path) -> Result<Self, FolderError> {
-                Ok(Self { $($field: TableFile::create(folder)?,)+ })
+                Ok(Self { $($field: TableForms::create(folder, &$table::TABLE)?,)+ })
             }
 
             /// Writes a record into its table, if it is a row of one.
             pub(crate) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
                 match record {
-                    $($record => self.$field.write($row, names),)+
+                    $($record => $table::push($row, names, |cells| self.$field.push(cells)),)+
                     Record::OrderEvent { .. }
                     | Record::Position(_)
                     | Record::ClientWarning { .. }
-            | Record::ClientCommand(_)
+                    | Record::ClientCommand(_)
                     | Record::ClientRejection { .. }
-            | Record::Split { .. }
+                    | Record::Split { .. }
                     | Record::Trade(_)
                     | Record::Bar(_)
                     | Record::BuyingPower(_) => Ok(()),
                 }
             }
 
-            /// Completes the files.
-            pub(crate) fn finish(self) -> Result<(), FolderError> {
-                $(self.$field.finish()?;)+
-                Ok(())
+            /// Completes the files, and gives what the page shows of the tables.
+            pub(crate) fn finish(self) -> Result<Vec<PageTable>, FolderError> {
+                let shown = [$(self.$field.finish()?,)+];
+                Ok(shown.into_iter().flatten().collect())
             }
         }
     };

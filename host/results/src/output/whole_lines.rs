@@ -1,7 +1,52 @@
-//! A file of lines of which each is there as a whole or not at all, as soon as it was written: for what people did.
+//! Files of lines. Of what people did each line is there as a whole or not at all, as soon as it was written; all
+//! others wait until there are enough of them.
 
 use std::fs::File;
 use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// Bytes of lines that wait to be written together.
+const HELD_BYTES: usize = 1 << 16;
+
+/// Lines that wait in memory until there are enough of them.
+#[derive(Debug)]
+pub(crate) struct HeldLines<W> {
+    pub(super) out: W,
+    /// What is not written yet; lines are added at its end.
+    pub(super) bytes: Vec<u8>,
+    held: usize,
+}
+
+impl<W: Write> HeldLines<W> {
+    pub(crate) const fn new(out: W) -> Self {
+        Self { out, bytes: Vec::new(), held: HELD_BYTES }
+    }
+
+    /// The same where no line waits.
+    pub(crate) fn at_once(out: W) -> Self {
+        Self { held: 0, ..Self::new(out) }
+    }
+
+    /// A line is complete.
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
+        if self.bytes.len() > self.held { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds a value as a line of JSON.
+    pub(super) fn json(&mut self, line: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.bytes, line)?;
+        self.bytes.push(b'\n');
+        self.end_line()
+    }
+
+    /// Writes what waits.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        let written = self.out.write_all(&self.bytes);
+        self.bytes.clear();
+        written
+    }
+}
 
 /// Writes each line at once. A line that finds no room is cut back.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use super::curve::{Curve, InstrumentCurve};
 use super::page_table::PageTable;
 use super::{POINTS_MAX, written};
 use crate::output::read::{TableReader, read_json};
-use crate::output::tables::{Fills, Log, Narrative, Orders, Positions, RoundTrips, Signals};
-use crate::output::{MANIFEST_FILE, ReadError, Table};
+use crate::output::tables::Positions;
+use crate::output::{MANIFEST_FILE, ReadError};
 use crate::summary::DEFINITIONS;
 
 /// Everything that one page shows.
@@ -22,22 +22,21 @@ pub(super) struct PageData {
     curve: Curve,
     instruments: Vec<InstrumentCurve>,
     calendar: Calendar,
-    tables: Vec<(&'static str, PageTable)>,
+    tables: Vec<PageTable>,
 }
 
 impl PageData {
-    /// Reads a run's folder.
-    pub(super) fn read(folder: &Path) -> Result<Self, ReadError> {
+    /// Reads a run's folder; `tables` are given, or are read there too.
+    pub(super) fn read(folder: &Path, tables: Option<Vec<PageTable>>) -> Result<Self, ReadError> {
         let manifest = read_json(folder, MANIFEST_FILE)?;
         let summary = read_json(folder, "summary.json")?;
         let cash = cash_start(folder, &summary)?;
         let ids = instrument_ids(folder)?;
         let curve = Curve::read(folder, cash, Curve::step_of(folder, POINTS_MAX)?)?;
-        let table = |table: &'static Table| Ok((table.name, PageTable::read(folder, table)?));
         Ok(Self {
             instruments: curve.instruments(folder, &ids)?,
             calendar: Calendar::read(folder, cash)?,
-            tables: PAGE_TABLES.into_iter().map(table).collect::<Result<_, ReadError>>()?,
+            tables: tables.map_or_else(|| PageTable::read_all(folder), Ok)?,
             manifest,
             summary,
             curve,
@@ -58,23 +57,13 @@ impl PageData {
         written(out, &self.instruments)?;
         out.write_all(b",\"calendar\":")?;
         written(out, &self.calendar)?;
-        for (name, table) in &self.tables {
-            write!(out, ",\"{name}\":")?;
+        for table in &self.tables {
+            out.write_all(b",")?;
             table.write(out)?;
         }
         out.write_all(b"}")
     }
 }
-
-/// The tables of the page, by their names there.
-const PAGE_TABLES: [&Table; 6] = [
-    &Orders::TABLE,
-    &Fills::TABLE,
-    &RoundTrips::TABLE,
-    &Signals::TABLE,
-    &Narrative::TABLE,
-    &Log::TABLE,
-];
 
 /// The money at the start, from the summary.
 pub(super) fn cash_start(folder: &Path, summary: &Value) -> Result<Money, ReadError> {

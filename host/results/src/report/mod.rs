@@ -27,6 +27,7 @@ use std::path::Path;
 use crate::output::FolderError;
 
 pub use compare::{Comparison, RUNS_COMPARED_MAX, RunOverview};
+pub(crate) use page_table::PageTable;
 
 /// The page of a run around its data. Between pairs of `@@` stands the name of the part that goes
 /// there.
@@ -64,7 +65,16 @@ const TEXT_BYTES_MAX: usize = 8 << 20;
 /// # Errors
 /// [`FolderError`] when the folder is not a run's or the page cannot be written.
 pub fn write(folder: &Path, page: &Path) -> Result<(), FolderError> {
-    let data = data::PageData::read(folder)?;
+    write_from(folder, None, page)
+}
+
+/// The same; `tables` are those of the run where they are known, else they are read too.
+pub(crate) fn write_from(
+    folder: &Path,
+    tables: Option<Vec<PageTable>>,
+    page: &Path,
+) -> Result<(), FolderError> {
+    let data = data::PageData::read(folder, tables)?;
     write_page(page, RUN_PAGE, |out| data.write(out))
 }
 

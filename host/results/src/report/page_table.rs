@@ -5,12 +5,24 @@ use std::path::Path;
 
 use super::columns::{Amounts, Exact, JsonArray, Words};
 use super::{ROWS_MAX, TEXT_BYTES_MAX, written};
-use crate::output::read::{CellValue, Row, TableReader};
+use crate::output::cells::CellValue;
+use crate::output::read::TableReader;
+use crate::output::tables::{Fills, Log, Narrative, Orders, RoundTrips, Signals};
 use crate::output::{Column, Kind, ReadError, Table};
+
+/// The tables of the page.
+const PAGE_TABLES: [&Table; 6] = [
+    &Orders::TABLE,
+    &Fills::TABLE,
+    &RoundTrips::TABLE,
+    &Signals::TABLE,
+    &Narrative::TABLE,
+    &Log::TABLE,
+];
 
 /// A table as columns of equal length; `total` counts the rows that the run has, of which the page
 /// may hold fewer.
-pub(super) struct PageTable {
+pub(crate) struct PageTable {
     table: &'static Table,
     total: u64,
     rows: usize,
@@ -33,43 +45,44 @@ enum PageColumn {
 }
 
 impl PageTable {
-    /// Reads a table.
-    pub(super) fn read(folder: &Path, table: &'static Table) -> Result<Self, ReadError> {
-        let columns = table.columns.iter().map(PageColumn::new).collect();
-        let mut page = Self { table, total: 0, rows: 0, text_bytes: 0, columns };
-        let mut reader = TableReader::open(folder, table)?;
-        while let Some(row) = reader.next_row()? {
-            page.total += 1;
-            page.add(&row)?;
+    /// The table without rows, if the page has it.
+    pub(crate) fn of(table: &'static Table) -> Option<Self> {
+        let is_shown = PAGE_TABLES.iter().any(|shown| shown.name == table.name);
+        let columns = || table.columns.iter().map(PageColumn::new).collect();
+        is_shown.then(|| Self { table, total: 0, rows: 0, text_bytes: 0, columns: columns() })
+    }
+
+    /// Reads all tables of the page from a run's folder.
+    pub(super) fn read_all(folder: &Path) -> Result<Vec<Self>, ReadError> {
+        let mut pages: Vec<Self> = PAGE_TABLES.into_iter().filter_map(Self::of).collect();
+        for page in &mut pages {
+            let mut reader = TableReader::open(folder, page.table)?;
+            while let Some(row) = reader.next_row()? {
+                page.push(&row.cells()?).map_err(|source| row.unreadable(source))?;
+            }
         }
-        Ok(page)
+        Ok(pages)
     }
 
     /// Adds a row while there is room: the first rows, and none after one that did not fit.
-    fn add(&mut self, row: &Row<'_>) -> Result<(), ReadError> {
+    pub(crate) fn push(&mut self, cells: &[CellValue<'_>]) -> io::Result<()> {
+        self.total += 1;
         if self.rows == ROWS_MAX || self.text_bytes > TEXT_BYTES_MAX {
             return Ok(());
         }
-        let cells = row.cells()?;
-        let text_of = |cell: &CellValue<'_>| match cell {
-            CellValue::Text(text) => text.len(),
-            _ => 0,
-        };
-        self.text_bytes += cells.iter().map(text_of).sum::<usize>();
+        self.text_bytes += cells.iter().filter_map(|cell| cell.text()).map(str::len).sum::<usize>();
         if self.text_bytes > TEXT_BYTES_MAX {
             return Ok(());
         }
         self.rows += 1;
-        for (cell, page) in cells.into_iter().zip(&mut self.columns) {
-            page.push(cell).map_err(|source| row.unreadable(source))?;
-        }
-        Ok(())
+        cells.iter().zip(&mut self.columns).try_for_each(|(cell, page)| page.push(*cell))
     }
 
-    /// Writes it as a JSON object.
+    /// Writes it as a member of a JSON object, with its name.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        write!(out, "{{\"total\":{},\"count\":{}", self.total, self.rows)?;
-        for (column, page) in self.table.columns.iter().zip(&self.columns) {
+        let Self { table, total, rows, .. } = self;
+        write!(out, "\"{}\":{{\"total\":{total},\"count\":{rows}", table.name)?;
+        for (column, page) in table.columns.iter().zip(&self.columns) {
             write!(out, ",\"{}\":", column.name)?;
             match page {
                 PageColumn::Timestamps { values, .. } => values.write(out)?,
