@@ -79,7 +79,7 @@ fn module(name: &str) -> StrategyModule {
         "sma-cross" => built::strategy(name),
         _ => built::test_guest(name),
     };
-    Sandbox::new(SandboxConfig::default()).unwrap().load(&path).unwrap()
+    Sandbox::new(built::keeping_sandbox()).unwrap().load(&path).unwrap()
 }
 
 fn run_with(
