@@ -97,12 +97,14 @@ pub fn compiled_guests() -> PathBuf {
         let found = fs::metadata(program).map(|found| (found.len(), found.modified().ok()));
         found.ok().hash(&mut key);
     }
-    let builds = release_folder().join("compiled-guests").join(test.file_stem().unwrap_or_default());
+    let builds =
+        release_folder().join("compiled-guests").join(test.file_stem().unwrap_or_default());
     let folder = builds.join(format!("{:016x}", key.finish()));
     if !folder.is_dir() {
         fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         // Those of builds before.
-        let others = fs::read_dir(&builds).into_iter().flatten().flatten().map(|entry| entry.path());
+        let others =
+            fs::read_dir(&builds).into_iter().flatten().flatten().map(|entry| entry.path());
         others.filter(|other| *other != folder).for_each(|other| _ = fs::remove_dir_all(other));
     }
     folder

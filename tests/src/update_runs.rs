@@ -31,7 +31,7 @@ use update::{
 /// market falls by a fifth in a day.
 pub const CHEAPEST_DAY: &str = "2025-12-01";
 /// When runs take place: after the day's end of trading.
-const RUN_AT_MINUTES: i64 = 18 * 60;
+const RUN_AT_MINUTES: u64 = 18 * 60;
 
 type Change = Box<dyn Fn(&mut DailyRow)>;
 

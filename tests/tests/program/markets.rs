@@ -17,7 +17,7 @@ use marketdata::{
 };
 use replay::{BarSeries, MarketSeries, ReplayOptions, TradeSeries};
 use results::{RunResult, RunStatus};
-use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
+use sandbox::{Limits, Sandbox, StrategyModule};
 use tests::native::Native;
 use tests::user_folder::UserFolder;
 use tests::{built, runs, sample};

@@ -12,7 +12,7 @@ use update::{DailyRow, DayOutcome, Ending};
 use crate::update_days::{Fixture, Market, days, text};
 use crate::update_guards::doubts;
 use crate::update_program::{command, daily_files};
-use crate::update_sources::{counts, rows};
+use crate::update_sources::rows;
 
 const MONDAY: &str = "2025-12-15";
 const TUESDAY: &str = "2025-12-16";
@@ -28,7 +28,7 @@ fn tuesday(issues: usize, change: impl FnOnce(&mut TypedMarket)) -> UpdateRuns {
 
 /// The day waits by a rule, until it is accepted or a right answer comes; and a published day is not replaced
 /// by such an answer.
-fn check_odd(change: fn(&mut TypedMarket), rule: &str) {
+fn check_odd(change: impl Fn(&mut TypedMarket) + Copy, rule: &str) {
     let mut runs = tuesday(100, change);
     for _ in 0..2 {
         let ran = runs.until(TUESDAY).run();
@@ -419,20 +419,27 @@ fn a_file_with_the_same_day_twice_gives_it_once() {
 /// L3: half of the market is gone from list and rows, on one evening and on all that follow.
 #[test]
 fn half_of_the_market_does_not_go_because_it_goes_twice() {
-    let fixture = tuesday(|market| {
-        market.lists.extend([("20251216", 50), ("20251217", 50), ("20251218", 50)]);
-        market.days.extend([("20251216", 50), ("20251217", 50), ("20251218", 50)]);
-        market.lists.insert("20251215", 100);
+    let mut runs = tuesday(100, |market| {
+        market.lists.insert(date(MONDAY), 100);
+        for day in [TUESDAY, "2025-12-17", "2025-12-18"] {
+            market.lists.insert(date(day), 50);
+            market.day(day, 50);
+        }
     });
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1 --refetch").code, 0);
-    for (day, waiting) in [(16, 1), (17, 2), (18, 3)] {
-        let run = fixture.update(&format!("--as-of 2025-12-{day}"));
-        assert_eq!((run.code, run.incomplete().len()), (3, waiting), "{run:?}");
-        assert_eq!(doubts(&run).last(), Some(&format!("{day} list")), "{run:?}");
-        assert_eq!(fixture.published(), ["15:100"]);
+    assert_eq!(runs.until(MONDAY).days(1).refetch().run().ending(), Ending::Done);
+    for (day, waiting) in [(TUESDAY, 1), ("2025-12-17", 2), ("2025-12-18", 3)] {
+        let ran = runs.until(day).run();
+        assert_eq!(
+            (ran.ending(), ran.incomplete().len()),
+            (Ending::Incomplete, waiting),
+            "{ran:?}"
+        );
+        assert_eq!(ran.doubts().last(), Some(&format!("{day} list")), "{ran:?}");
+        assert_eq!(runs.published(), ["2025-12-15 100"]);
     }
     // Whoever has looked at it says so once.
-    let run = fixture.update("--as-of 2025-12-18 --accept 2025-12-16");
-    assert_eq!((run.code, run.incomplete()), (0, Vec::new()), "{run:?}");
-    assert_eq!(fixture.published(), ["15:100", "16:50", "17:50", "18:50"]);
+    let ran = runs.until("2025-12-18").accept(TUESDAY).run();
+    assert_eq!((ran.ending(), ran.incomplete()), (Ending::Done, Vec::new()), "{ran:?}");
+    let days = [(15, 100), (16, 50), (17, 50), (18, 50)];
+    assert_eq!(runs.published(), days.map(|(day, rows)| format!("2025-12-{day} {rows}")));
 }
