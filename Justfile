@@ -8,6 +8,10 @@ default:
 demo *arguments:
     cargo xtask demo {{arguments}}
 
+# Put DuckDB's library into .duckdb/; `test` does so by itself.
+setup:
+    cargo xtask setup
+
 # Check everything: format, guests, lints, documentation, tests, schemas.
 test *arguments:
     cargo xtask test {{arguments}}
@@ -24,9 +28,9 @@ bench name *arguments:
 dist *arguments:
     cargo xtask dist {{arguments}}
 
-# Run the seeded tests with all their seeds.
-soak *arguments:
-    cargo xtask soak {{arguments}}
+# Run the seeded tests with all their seeds, and try the packages.
+soak:
+    cargo xtask soak
 
 # Write the generated schemas anew.
 schemas:

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use tests::files::{self, File};

@@ -5,14 +5,13 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::doctor::Purpose;
 use crate::project::Project;
-use crate::{doctor, guests, heavy, host, languages, process};
+use crate::{doctor, guests, host, languages, process};
 
 /// Builds the guests, then runs the benchmark `name`; its stdout is ours.
 pub(crate) fn run(project: &Project, name: &str, arguments: &[String]) -> Result<()> {
-    doctor::require(project, Purpose::Everything)?;
-    let _progress = heavy::announce(project);
+    doctor::require(project, false)?;
+    host::announce(project);
     guests::build(project)?;
     if name == "languages" {
         languages::build(project)?;
@@ -22,9 +21,8 @@ pub(crate) fn run(project: &Project, name: &str, arguments: &[String]) -> Result
         host::build_with_tests(project)?;
     }
     // From the same crates as these: alone it would have others, and each would be compiled twice.
-    let mut build = project.cargo();
-    build.args(["build", "--release", "--workspace", "--test", "program", "--bin", "bench"]);
-    process::run(&mut build)?;
+    let mut build = project.cargo_with_database("build --workspace --test program");
+    process::run(build.args(["--bin", "bench"]))?;
     let mut bench = Command::new(project.release().join(format!("bench{EXE_SUFFIX}")));
     process::run(bench.current_dir(&project.root).arg(name).args(arguments))
 }

@@ -6,9 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
-use crate::doctor::Purpose;
 use crate::project::Project;
-use crate::{doctor, guests, heavy, host, process};
+use crate::{doctor, guests, host, process};
 
 const DATA: &str = "runs/demo/data";
 const REPORT: &str = "runs/demo/report";
@@ -16,11 +15,10 @@ const INSTRUMENT: &str = "7203.TSE";
 
 /// Builds, makes sample data, replays a strategy over it and shows the report.
 pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
-    doctor::require(project, Purpose::Replay)?;
-    let progress = heavy::announce_for_replay(project);
+    doctor::require(project, false)?;
+    host::announce(project);
     guests::build(project)?;
     let is_whole = host::build_for_replay(project)?;
-    drop(progress);
     let mut sample = host::program(project);
     sample.args(["data", "sample", "--out", DATA, "--seed", "7", "--days", "20"]);
     process::run(sample.args(["--instrument", INSTRUMENT]))?;
@@ -34,12 +32,8 @@ pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
     println!("{}", page.display());
     if !is_whole {
         eprintln!(
-            "this `kumiki` is for replays alone: the engine (live trading, and replays that programs \
-             drive) comes with `cargo build --release -p cli --no-default-features --features live`, \
-             rankings, SQL and the daily job with `cargo build --release -p cli`, which compiles {}, \
-             {}, once",
-            heavy::DATABASE.what,
-            heavy::DATABASE.duration()
+            "this `kumiki` has no DuckDB; for rankings, SQL and the daily job, `cargo xtask setup`, then \
+             `cargo build --release -p cli`"
         );
     }
     if !no_open {
@@ -61,7 +55,7 @@ fn open(page: &Path) {
 }
 
 /// The command that opens a file for the user, if a desktop can be expected.
-pub(crate) fn opener(system: &str, is_set: impl Fn(&str) -> bool) -> Option<Command> {
+fn opener(system: &str, is_set: impl Fn(&str) -> bool) -> Option<Command> {
     if is_set("CI") {
         return None;
     }

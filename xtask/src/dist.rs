@@ -1,42 +1,34 @@
 //! `cargo xtask dist`: what users install without a compiler, into `dist/`: an archive, a Debian package and
-//! a Python wheel, each looked into, and their SHA-256 sums. They are tried by `cargo xtask test`; with
-//! `--check` each is made twice, compared, and tried in a small Debian too.
+//! a Python wheel, each looked into, and their SHA-256 sums. With `--check` each is made twice, compared, and
+//! tried as its users have it.
 
+mod build;
 mod contents;
 mod debian;
-mod first_session;
 mod inspect;
-mod root;
-mod stand_in;
+mod place;
 mod third_party;
-mod traces;
 mod tree;
 mod trial;
 mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use clap::ValueEnum;
 use sha2::{Digest, Sha256};
 
-use crate::doctor::Purpose;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Stopwatch;
-use crate::{doctor, guests, heavy, host, process};
+use crate::{cache, doctor, guests};
 
+use build::Build;
 use contents::Contents;
-use root::Root;
-pub(crate) use stand_in::{is_wanted as stands_in, run as stand_in};
 
 /// Where products go, in the project's folder; git ignores it.
 const FOLDER: &str = "dist";
-/// Why the tests leave out small Debians.
-const LEFT_TO_CHECK: &str =
-    "a small Debian takes minutes to make; `cargo xtask dist --check` tries products in one";
 /// Their sums, as `sha256sum --check` reads them.
 const SUMS: &str = "SHA256SUMS";
 
@@ -65,22 +57,16 @@ impl Product {
 
 /// Builds and makes the products, all of them where none is named.
 pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()> {
-    doctor::require(project, Purpose::Everything)?;
-    let progress = heavy::announce(project);
+    doctor::require(project, false)?;
     guests::build(project)?;
-    // The program that the tests start: what was tested is what is shipped, and nothing heavy is compiled
-    // once more.
-    host::build_with_tests(project)?;
-    drop(progress);
     let mut skips = Skips::default();
-    let maker = Maker::new(project, project.root.join(FOLDER))?;
+    let maker = Maker::new(project)?;
     for product in if only.is_empty() { &ALL[..] } else { only } {
         if let Some(path) = maker.make(*product, &mut skips)?
             && check
         {
             maker.must_be_made_again(*product, &path)?;
-            maker.try_here(*product, &path, &mut skips)?;
-            maker.try_in_debian(*product, &path, &mut skips)?;
+            maker.try_out(*product, &path, &mut skips)?;
         }
     }
     maker.write_sums()?;
@@ -88,30 +74,20 @@ pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()
     Ok(())
 }
 
-/// The part for `cargo xtask test`: everything is made, looked into and tried with what this system has.
-/// Only a small Debian, which takes minutes to make, is left to `dist --check`, and counted.
-pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
-    let maker = Maker::new(project, project.target.join("dist-test"))?;
-    for product in ALL {
-        if let Some(path) = maker.make(product, skips)? {
-            maker.try_here(product, &path, skips)?;
-            skip(skips, &format!("{} in a small Debian", product.title()), LEFT_TO_CHECK);
-        }
-    }
-    maker.write_sums()
-}
-
 struct Maker<'a> {
     project: &'a Project,
+    build: Build,
     contents: Contents,
     folder: PathBuf,
 }
 
 impl<'a> Maker<'a> {
-    fn new(project: &'a Project, folder: PathBuf) -> Result<Self> {
-        let contents = Contents::take(project)?;
+    fn new(project: &'a Project) -> Result<Self> {
+        let build = Build::new(project);
+        let contents = Contents::take(project, build.run(project)?)?;
+        let folder = project.root.join(FOLDER);
         clear(&folder)?;
-        Ok(Self { project, contents, folder })
+        Ok(Self { project, build, contents, folder })
     }
 
     /// Makes a product and looks into it; where it cannot be made here, says why.
@@ -120,7 +96,7 @@ impl<'a> Maker<'a> {
         let path = match self.make_in(product, &self.folder)? {
             Ok(path) => path,
             Err(reason) => {
-                skip(skips, product.title(), &reason);
+                skips.say(product.title(), &reason);
                 return Ok(None);
             }
         };
@@ -128,7 +104,9 @@ impl<'a> Maker<'a> {
         let looked = match product {
             Product::Archive => inspection.archive(&path),
             Product::Debian => inspection.debian(&path),
-            Product::Wheel => inspection.wheel(&path, &wheel::Maker::python(self.project)?),
+            Product::Wheel => {
+                inspection.wheel(&path, &wheel::python(self.project).map_err(Error::msg)?)
+            }
         };
         looked.with_context(|| format!("{} is not as it should be", path.display()))?;
         let size = fs::metadata(&path)?.len() / 1_000_000;
@@ -139,21 +117,23 @@ impl<'a> Maker<'a> {
     /// Makes a product in a folder, and gives its path, or the reason why it cannot be made here.
     fn make_in(&self, product: Product, folder: &Path) -> Result<Result<PathBuf, String>> {
         let work = self.project.target.join("dist").join("work");
-        Ok(match product {
+        let contents = &self.contents;
+        let made = match product {
             Product::Archive => {
-                let path = folder.join(format!("{}.tar.gz", self.contents.archive_folder()));
-                self.contents.archive_tree().write_tar_gz(&path)?;
-                Ok(path)
+                let path = folder.join(format!("{}.tar.gz", contents.archive_folder()));
+                let tree = contents.archive_tree()?;
+                Ok(tree.write_tar_gz(&path).map(|()| path))
             }
-            Product::Debian => match debian::Packager::find() {
-                Ok(packager) => Ok(packager.make(&self.contents, &work, folder)?),
-                Err(reason) => Err(reason),
-            },
-            Product::Wheel => match wheel::Maker::find(self.project) {
-                Ok(maker) => Ok(maker.make(self.project, &self.contents, folder)?),
-                Err(reason) => Err(reason),
-            },
-        })
+            Product::Debian => {
+                debian::architecture().map(|of| debian::make(contents, &of, &work, folder))
+            }
+            Product::Wheel => wheel::python(self.project)
+                .map(|python| wheel::make(self.project, &python, &self.build, contents, folder)),
+        };
+        match made {
+            Ok(made) => made.map(Ok),
+            Err(reason) => Ok(Err(reason)),
+        }
     }
 
     /// Makes a product once more: the same files give the same bytes.
@@ -171,89 +151,44 @@ impl<'a> Maker<'a> {
         clear(&folder)
     }
 
-    /// Tries a product with what this system has, or says why it cannot be tried here: the archive beside
-    /// the libraries that the program is linked with, and as the container image has it; the package beside
-    /// those of the packages that it declares; the wheel in a virtual environment, up to its first session.
-    fn try_here(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
+    /// Tries a product on this machine, where only a package manager could install the package, and in a small
+    /// Debian; or says why it cannot be tried there.
+    fn try_out(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
         let (project, contents) = (self.project, &self.contents);
-        let watch = Stopwatch::start();
-        let what = format!("trial of the {}", product.title());
-        let tried = || -> Result<Result<(), String>> {
-            match product {
-                Product::Archive => {
-                    if let Err(reason) = root::possible() {
-                        return Ok(Err(reason));
-                    }
-                    let root = Root::with_libraries(project, "archive", &contents.program)?;
-                    trial::archive(&root, contents, path)?;
-                    let root = Root::with_libraries(project, "container", &contents.program)?;
-                    trial::container(project, &root, contents, path).map(Ok)
-                }
-                Product::Debian => match Root::of_package(project, path)? {
-                    Ok(root) => trial::unpacked_debian(&root, contents).map(Ok),
-                    Err(reason) => Ok(Err(reason)),
-                },
-                Product::Wheel => {
-                    trial::wheel_here(project, contents, &wheel::Maker::python(project)?, path)
-                }
+        let here = match product {
+            Product::Archive => Some(trial::archive(project, contents, path)),
+            Product::Debian => None,
+            Product::Wheel => {
+                let python = wheel::python(project).map_err(Error::msg)?;
+                Some(trial::wheel(project, contents, &python, path))
             }
         };
-        match tried().with_context(|| what.clone())? {
-            Ok(()) => eprintln!("{what}: done in {}", watch.shown()),
-            Err(reason) => skip(skips, &what, &reason),
-        }
-        if product == Product::Archive {
-            // What it starts was tried; the image as a whole is made where there is time to compile all anew.
-            skip(skips, "the container image", "it is built by .github/workflows/image.yml only");
+        let in_debian = trial::in_debian(project, contents, product, path);
+        for (place, tried) in [("on this machine", here), ("in a small Debian", Some(in_debian))] {
+            let Some(tried) = tried else { continue };
+            let what = format!("trial of the {} {place}", product.title());
+            match tried.with_context(|| what.clone())? {
+                Ok(()) => eprintln!("{what}: done"),
+                Err(reason) => skips.say(&what, &reason),
+            }
         }
         Ok(())
     }
 
-    /// Tries what is installed in a small Debian, or says why it cannot be tried here.
-    fn try_in_debian(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
-        let what = format!("trial of the {} in a small Debian", product.title());
-        let name = match product {
-            // It is unpacked only, and that was tried.
-            Product::Archive => return Ok(()),
-            Product::Debian => "debian",
-            Product::Wheel => "wheel",
-        };
-        match (product, Root::debian(self.project, name)) {
-            (_, Err(reason)) => {
-                skip(skips, &what, &reason);
-                Ok(())
-            }
-            (Product::Wheel, Ok(root)) => trial::wheel(&root, &self.contents, path),
-            (_, Ok(root)) => trial::debian(&root, &self.contents, path),
-        }
-        .context(what)
-    }
-
-    /// Writes the sums of all products in the folder; where the system can, has it check them.
+    /// Writes the sums of all products in the folder.
     fn write_sums(&self) -> Result<()> {
-        let mut names: Vec<String> = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
-            let name = entry?.file_name().into_string().ok().context("a name is not text")?;
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
             if is_product(&name) && name != SUMS {
-                names.push(name);
+                let sum = cache::hex(&Sha256::digest(fs::read(entry.path())?));
+                lines.push(format!("{sum}  {name}\n"));
             }
         }
-        names.sort();
-        let mut text = String::new();
-        for name in names {
-            let bytes = fs::read(self.folder.join(&name))?;
-            let sum: String =
-                Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-            text.push_str(&format!("{sum}  {name}\n"));
-        }
+        lines.sort();
         let path = self.folder.join(SUMS);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        let mut check = Command::new("sha256sum");
-        if process::ask(check.arg("--version")).ok {
-            let mut check = Command::new("sha256sum");
-            process::run(check.current_dir(&self.folder).args(["--check", "--quiet", SUMS]))?;
-        }
-        Ok(())
+        fs::write(&path, lines.concat()).with_context(|| format!("cannot write {}", path.display()))
     }
 }
 
@@ -277,14 +212,10 @@ fn is_product(name: &str) -> bool {
         || name.starts_with("kumiki") && endings.iter().any(|ending| name.ends_with(ending))
 }
 
-fn skip(skips: &mut Skips, what: &str, reason: &str) {
-    eprintln!("skipped: {what}: {reason}");
-    skips.add(what, reason);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process;
 
     #[test]
     fn only_products_are_removed() {
@@ -297,7 +228,7 @@ mod tests {
     }
     #[test]
     fn the_container_is_made_of_files_that_there_are() {
-        let project = Project::find(None).expect("the tests run inside the project");
+        let project = Project::find().expect("the tests run inside the project");
         let file = project.root.join("examples/container/Containerfile");
         let file = fs::read_to_string(file).expect("it is there");
         let lines = file.lines().filter_map(|line| line.strip_prefix("COPY "));

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 
-use crate::junit;
+use crate::cases::Case;
 
 /// Last lines that are shown of a test.
 const LINES_SHOWN: usize = 20;
@@ -26,29 +26,17 @@ struct Failure {
 }
 
 impl Failures {
-    /// Takes a JUnit report, of nextest or of pytest.
-    pub(crate) fn take_report(&mut self, report: &str) {
-        for case in junit::cases(report) {
-            let Some(reason) = case.failure else { continue };
+    /// Takes tests that ran.
+    pub(crate) fn take(&mut self, cases: &[Case]) {
+        for case in cases {
+            let Some(reason) = &case.failure else { continue };
             let mut lines = last_lines(&case.output);
             // Other lines have pushed it away, or it was never written.
             let told = |first: &str| lines.iter().any(|line| line.trim() == first.trim());
             if reason.trim().lines().next().is_some_and(|first| !told(first)) {
-                lines = last_lines(&reason).into_iter().chain(lines).collect();
+                lines = last_lines(reason).into_iter().chain(lines).collect();
             }
-            self.tests.push(Failure { test: format!("{} {}", case.suite, case.test), lines });
-        }
-    }
-
-    /// Takes what `cargo test` wrote.
-    pub(crate) fn take_output(&mut self, output: &str) {
-        for line in output.lines() {
-            let named =
-                line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED"));
-            if let Some(test) = named {
-                let test = test.to_owned();
-                self.tests.push(Failure { lines: last_lines(block(output, &test)), test });
-            }
+            self.tests.push(Failure { test: case.name.clone(), lines });
         }
     }
 
@@ -75,16 +63,6 @@ impl Failures {
     }
 }
 
-/// What a test wrote, in the output of `cargo test`.
-fn block<'a>(output: &'a str, test: &str) -> &'a str {
-    let Some((_, block)) = output.split_once(&format!("---- {test} stdout ----\n")) else {
-        return "";
-    };
-    let ends = ["\n---- ", "\nfailures:\n", "\nsuccesses:\n"];
-    let end = ends.into_iter().filter_map(|end| block.find(end)).min();
-    &block[..end.unwrap_or(block.len())]
-}
-
 /// The last lines of a text, without the frames of Rust's backtraces: what was said stands before them.
 fn last_lines(text: &str) -> Vec<String> {
     let mut in_backtrace = false;
@@ -102,6 +80,7 @@ fn last_lines(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cases::{of_cargo_test, of_junit};
 
     fn told(failures: Failures) -> String {
         failures.verdict().map_or_else(|error| error.to_string(), |()| "nothing".to_owned())
@@ -110,17 +89,17 @@ mod tests {
     #[test]
     fn reports_tell_the_last_lines_and_the_reason() {
         let mut failures = Failures::default();
-        failures.take_report("<testcase name=\"fine\" classname=\"x\"></testcase>");
+        failures.take(&of_junit("<testcase name=\"fine\" classname=\"x\"></testcase>"));
         assert_eq!(told(failures), "nothing");
 
         let mut failures = Failures::default();
         let trace: String = (0..30).map(|line| format!("frame {line}\n")).collect();
-        failures.take_report(&format!(
+        failures.take(&of_junit(&format!(
             "<testcase name=\"long\" classname=\"x\"><failure>it panicked</failure>\
              <system-err>it panicked\n{trace}</system-err></testcase>\
              <testcase name=\"short\" classname=\"x\"><failure>no</failure>\
              <system-err>before\nno</system-err></testcase>"
-        ));
+        )));
         failures.take_end(Err(anyhow::anyhow!("nextest ended")));
         let told = told(failures);
         let long = "nextest ended\n\n---- x long\n    it panicked\n    frame 10\n    frame 11\n";
@@ -138,19 +117,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cargo_test_shows_is_read_too() {
-        let mut failures = Failures::default();
-        failures.take_output(
-            "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nsuccesses:\n\n---- a stdout ----\n\
-             fine\n\n\nfailures:\n\n---- b stdout ----\nfirst\nlast\n\n\nfailures:\n    b\n\n",
-        );
-        assert_eq!(told(failures), "\n\n---- b\n    first\n    last\n\n1 tests failed:\n    b");
-    }
-
-    #[test]
     fn many_failures_end_with_their_names() {
         let mut failures = Failures::default();
-        (0..TESTS_SHOWN + 2).for_each(|n| failures.take_output(&format!("test t{n} ... FAILED\n")));
+        let output: String =
+            (0..TESTS_SHOWN + 2).map(|n| format!("test t{n} ... FAILED\n")).collect();
+        failures.take(&of_cargo_test(&output));
         let told = told(failures);
         assert_eq!(told.matches("---- ").count(), TESTS_SHOWN);
         assert!(told.ends_with("    t20\n    t21"), "{told}");

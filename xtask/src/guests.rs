@@ -1,21 +1,16 @@
 //! Builds the guests' workspace and writes its components.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::component;
 use crate::process::{self, Shown};
 use crate::project::Project;
 use crate::steps::Stopwatch;
 use crate::toolchain::{self, TARGET, Toolchain};
-
-/// How cargo's folder of the packages of crates.io begins.
-pub(crate) const CRATES_IO: &str = "index.crates.io-";
-/// That folder, as components know it.
-const CRATES_IO_SOURCES: &str = "/cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+use crate::{component, paths};
 
 /// `cargo xtask guests`.
 pub(crate) fn run(project: &Project, check_sdk: bool) -> Result<()> {
@@ -45,7 +40,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     if guests.is_empty() {
         bail!("the workspace in guests/ has no package with crate-type `cdylib`");
     }
-    let toolchain = toolchain::find(&project.rust_version)?;
+    let toolchain = toolchain::find()?;
     eprintln!("building {} guests with {}", guests.len(), toolchain.description);
     compile(project, &toolchain)?;
     let modules = project.guests_target().join(TARGET).join("release");
@@ -73,44 +68,16 @@ fn compile(project: &Project, toolchain: &Toolchain) -> Result<()> {
     process::run(&mut command)
 }
 
-/// A component is known by its digest. Paths of this machine, which panics carry, would make it
-/// differ from the component that the same source gives elsewhere.
+/// A component is known by its digest, which paths of this machine would change.
 fn without_machine_paths(project: &Project, toolchain: &Toolchain) -> String {
-    let home = std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
-    let mirrors = home.as_deref().map(mirrors).unwrap_or_default();
     let library = toolchain.sysroot.join("lib/rustlib/src/rust");
     // Debian's source package puts a link there, and paths are recorded behind the link.
     let source = library.canonicalize().ok();
-    let folders = [
-        (Some(project.root.clone()), "/kumiki"),
-        (home, "/cargo"),
-        (Some(library), "/rustc"),
-        (source, "/rustc"),
-    ];
-    let mirrors = mirrors.into_iter().map(|folder| (Some(folder), CRATES_IO_SOURCES));
-    let flags: Vec<Value> = folders
-        .into_iter()
-        // The last one that fits counts.
-        .chain(mirrors)
-        .filter_map(|(from, to)| Some(format!("--remap-path-prefix={}={to}", from?.display())))
-        .map(Value::from)
-        .collect();
+    let libraries = [Some(library), source].into_iter().flatten();
+    let libraries: Vec<_> = libraries.map(|folder| (folder, "/rustc")).collect();
+    let flags = paths::rustc_flags(&paths::renamed(project, &libraries));
     // An array of strings is the same in JSON and in TOML.
     format!("target.{TARGET}.rustflags={}", Value::from(flags))
-}
-
-/// Where cargo unpacks the packages of other registries than crates.io, such as mirrors of it.
-fn mirrors(home: &Path) -> Vec<PathBuf> {
-    let folders = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
-    let is_mirror = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default();
-        !name.to_string_lossy().starts_with(CRATES_IO)
-    };
-    let mut mirrors: Vec<PathBuf> = folders.map(|entry| entry.path()).filter(is_mirror).collect();
-    mirrors.sort();
-    mirrors
 }
 
 /// Lints the guests' workspace natively.
@@ -193,17 +160,6 @@ mod tests {
     fn package(name: &str, manifest: &str, kind: &str) -> Value {
         let library = json!({"name": name.replace('-', "_"), "crate_types": [kind]});
         json!({"name": name, "manifest_path": manifest, "targets": [library]})
-    }
-
-    #[test]
-    fn mirrors_are_all_registries_but_crates_io() {
-        let home = tempfile::tempdir().expect("a folder");
-        assert_eq!(mirrors(home.path()), Vec::<PathBuf>::new());
-        let sources = home.path().join("registry/src");
-        for name in ["index.crates.io-1949cf8c6b5b557f", "mirror.example-1"] {
-            fs::create_dir_all(sources.join(name)).expect("it can be made");
-        }
-        assert_eq!(mirrors(home.path()), [sources.join("mirror.example-1")]);
     }
 
     #[test]

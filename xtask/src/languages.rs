@@ -1,5 +1,5 @@
 //! Builds the strategies of `guests/languages` with the toolchains of their languages, which are
-//! installed into the target folder. Where that cannot be (no network, no Python) a file beside the
+//! installed into the cache folder. Where that cannot be (no network, no Python) a file beside the
 //! place of the component says why, and the tests that want it are skipped with that reason.
 
 mod c;
@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
+use crate::cache;
 use crate::environment::Environment;
 use crate::project::Project;
 use crate::steps::Stopwatch;
 
 /// What componentize-py and zig are installed from.
 const TOOLS: Environment = Environment {
-    folder: "languages/python-tools",
+    name: "language-tools",
     requirements: "guests/languages/requirements.txt",
     probe: "import componentize_py, ziglang",
     optional: None,
@@ -137,7 +138,7 @@ fn digest(project: &Project, foreign: &Foreign) -> Result<String> {
         digest.update(content);
     }
     ways.into_iter().for_each(|way| digest.update(way));
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(cache::hex(&digest.finalize()))
 }
 
 #[cfg(test)]
@@ -157,7 +158,7 @@ mod tests {
         let project = Project {
             root: root.to_owned(),
             target: root.join("target"),
-            rust_version: String::new(),
+            is_database_compiled: false,
         };
         let after = |name: &str, text: &str| {
             fs::write(path(name), text).expect("it can be written");

@@ -4,26 +4,26 @@
 //! bench's JSON lines, the doctor's list, the verdict of the tests.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
+mod apt;
 mod bench;
 mod browser;
+mod cache;
+mod cases;
 mod component;
 mod demo;
 mod dist;
 mod doctor;
+mod duckdb;
 mod environment;
 mod failures;
 mod graphql_audit;
 mod guests;
-mod heavy;
 mod host;
-mod junit;
 mod languages;
-mod machine;
-mod node;
 mod npm;
+mod paths;
 mod process;
 mod production_port;
-mod progress;
 mod project;
 mod python;
 mod schemas;
@@ -33,7 +33,6 @@ mod steps;
 mod test;
 mod toolchain;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -44,16 +43,11 @@ use crate::project::Project;
 /// Builds, tests and shows Kumiki.
 ///
 /// Start with `cargo xtask demo`: it builds what replays, replays a strategy over sample data and
-/// opens the report. The first build takes minutes, because it compiles the WebAssembly engine, and says
-/// how far it is; later ones take seconds. When something is missing, `cargo xtask doctor` says what to
-/// do, and how long a first build takes here.
+/// opens the report. The first build takes minutes, because it compiles the WebAssembly engine; later ones
+/// take seconds. When something is missing, `cargo xtask doctor` says what to do.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
-    /// The project's folder; found by itself when left out.
-    #[arg(long, global = true, hide = true, value_name = "FOLDER")]
-    root: Option<PathBuf>,
-
     #[command(subcommand)]
     task: Task,
 }
@@ -62,14 +56,20 @@ struct Arguments {
 enum Task {
     /// Build what replays, and replay the built-in strategy `sma-cross` over sample data.
     ///
-    /// That is the strategies and a `kumiki` for replays alone, for which DuckDB need not be compiled;
-    /// where it was compiled before, the whole program. Writes runs/demo/data and runs/demo/report,
-    /// prints the summary and opens the report in a browser where there is a desktop.
+    /// That is the strategies and a `kumiki` without DuckDB; where the whole program was compiled before,
+    /// that. Writes runs/demo/data and runs/demo/report, prints the summary and opens the report in a
+    /// browser where there is a desktop.
     Demo {
         /// Print the path of the report, but do not open it. Setting CI does the same.
         #[arg(long)]
         no_open: bool,
     },
+
+    /// Put DuckDB's library into .duckdb/, where `cargo build --release -p cli` finds it.
+    ///
+    /// It is fetched with npm once per machine, into your cache folder. `test`, `bench`, `dist`, `soak` and
+    /// `schemas` do this by themselves. To take another one, name its folder in DUCKDB_LIB_DIR.
+    Setup,
 
     /// Check everything: format, guests, lints, documentation, tests, schemas, pages in a browser.
     ///
@@ -89,15 +89,14 @@ enum Task {
     /// `<target>/release/test-guests`.
     ///
     /// A compiler for wasm32-unknown-unknown is used as it is, or added with rustup, or unpacked
-    /// from Debian's packages into your cache folder; nothing is installed. To force one way, set
-    /// KUMIKI_WASM_TOOLCHAIN to `rustup` or `debian`.
+    /// from Debian's packages into your cache folder; nothing is installed.
     Guests {
         /// Also lint and test the SDK and the strategies natively, without WebAssembly.
         #[arg(long)]
         check_sdk: bool,
         /// Build the strategies in Python, JavaScript and C instead.
         ///
-        /// Their toolchains are installed into the target folder, which needs Python, Node.js and the
+        /// Their toolchains are installed into your cache folder, which needs Python, Node.js and the
         /// network once. They go to `<target>/release/languages`.
         #[arg(long)]
         languages: bool,
@@ -116,20 +115,18 @@ enum Task {
 
     /// Make what users install without a compiler: an archive, a Debian package, a Python wheel.
     ///
-    /// They go into dist/, with SHA256SUMS; what an earlier run has made there is removed. They hold the
-    /// program that the tests start. Each is looked into: its files, modes and owners, and that it names no
-    /// folder of this machine. What cannot be made or tried here is skipped, with the reason.
+    /// They go into dist/, with SHA256SUMS; what an earlier run has made there is removed. Their program is
+    /// compiled in a target folder of its own, so that it names no folder of this machine. Each is looked
+    /// into: its files, modes and owners. What cannot be made or tried here is skipped, with the reason.
     Dist {
         /// Only this; may be given many times.
         #[arg(long, value_name = "PRODUCT")]
         only: Vec<Product>,
         /// Make each twice, which must give the same bytes, and try it.
         ///
-        /// First as `cargo xtask test` does: the archive with nothing but the libraries that the program
-        /// needs, the package with those of the packages that it declares, the wheel in a virtual
-        /// environment. Then package and wheel in a small Debian, which debootstrap makes once in the
-        /// target folder (as root, with the network): install, sample data, a replay of `sma-cross`, a
-        /// ranking.
+        /// The archive in an empty root with nothing but the libraries that the program needs; the package
+        /// in a small Debian, which debootstrap makes (as root, with the network); the wheel in a virtual
+        /// environment: install, sample data, a replay of `sma-cross`, a ranking.
         #[arg(long)]
         check: bool,
     },
@@ -137,24 +134,11 @@ enum Task {
     /// Write the generated schemas anew into schemas/.
     Schemas,
 
-    /// Run the seeded tests with all their seeds; `test` takes a twentieth of them.
+    /// Run the seeded tests with all their seeds, of which `test` takes a part, and try all packages.
     ///
-    /// A failure names the seed that it came with.
-    Soak {
-        /// Sessions of clients' orders in paced replays. Default: 200.
-        #[arg(long, value_name = "N")]
-        sessions: Option<u64>,
-        /// Sessions with the engine process, each made again with three windows. Default: 200.
-        #[arg(long, value_name = "N")]
-        engine_sessions: Option<u64>,
-        /// Random crossings of orders, answers, notices and kills at the order desk. Default: 10,000.
-        #[arg(long, value_name = "N")]
-        order_seeds: Option<u64>,
-        /// Damaged components of Rust and C; a tenth of them of Python and of JavaScript each.
-        /// Default: 10,000.
-        #[arg(long, value_name = "N")]
-        mutations: Option<u64>,
-    },
+    /// A failure names the seed that it came with. The variables that it names set other numbers of seeds,
+    /// like KUMIKI_SOAK_SESSIONS=5.
+    Soak,
 
     /// Say what is there, what is missing and what to do about it: compilers, memory, disk, tools.
     Doctor,
@@ -164,18 +148,18 @@ impl Task {
     /// Whether engines and simulated brokers run, of which one with a wrong setting could reach a real gateway.
     /// `test` holds the port of that by itself, around its steps.
     fn may_reach_a_gateway(&self) -> bool {
-        matches!(self, Self::Bench { .. } | Self::Soak { .. })
+        matches!(self, Self::Bench { .. } | Self::Soak)
+    }
+
+    /// Whether it builds what is linked with DuckDB.
+    fn needs_database(&self) -> bool {
+        !matches!(self, Self::Demo { .. } | Self::Guests { .. } | Self::Doctor)
     }
 }
 
 fn main() -> ExitCode {
-    // Before arguments are read: they are cargo's then.
-    let ended = match dist::stands_in() {
-        true => dist::stand_in(),
-        false => run(Arguments::parse()).map(|()| ExitCode::SUCCESS),
-    };
-    match ended {
-        Ok(code) => code,
+    match run(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -184,7 +168,10 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let project = Project::find(arguments.root.as_deref())?;
+    let mut project = Project::find()?;
+    if arguments.task.needs_database() {
+        duckdb::set_up(&mut project)?;
+    }
     if arguments.task.may_reach_a_gateway() {
         return production_port::held(|| perform(&project, arguments.task));
     }
@@ -194,15 +181,15 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
 fn perform(project: &Project, task: Task) -> anyhow::Result<()> {
     match task {
         Task::Demo { no_open } => demo::run(project, no_open),
+        // That is done for others too, before this.
+        Task::Setup => Ok(()),
         Task::Test { no_lint } => test::run(project, no_lint),
         Task::Guests { languages: true, .. } => languages::build(project),
         Task::Guests { check_sdk, .. } => guests::run(project, check_sdk),
         Task::Bench { name, arguments } => bench::run(project, &name, &arguments),
         Task::Dist { only, check } => dist::run(project, &only, check),
         Task::Schemas => schemas::write(project),
-        Task::Soak { sessions, engine_sessions, order_seeds, mutations } => {
-            soak::run(project, sessions, engine_sessions, order_seeds, mutations)
-        }
+        Task::Soak => soak::run(project),
         Task::Doctor => doctor::run(project),
     }
 }

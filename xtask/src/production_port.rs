@@ -29,21 +29,15 @@ fn held_at(port: u16, work: impl FnOnce() -> Result<()>) -> Result<()> {
 }
 
 /// Holds the port.
-pub(crate) struct Guard {
+struct Guard {
     ended: Arc<AtomicBool>,
     connections: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Guard {
-    /// Takes the port on every address of this machine that a gateway may have.
-    ///
-    /// # Errors
-    /// Somebody has it: that may be a real gateway, beside which no test runs.
-    pub(crate) fn hold() -> Result<Self> {
-        Self::hold_at(PORT)
-    }
-
+    /// Takes the port on every address of this machine that a gateway may have. Where somebody has it, that
+    /// may be a real gateway, beside which no test runs.
     fn hold_at(port: u16) -> Result<Self> {
         let ended = Arc::new(AtomicBool::new(false));
         let connections = Arc::new(AtomicU64::new(0));
@@ -83,11 +77,8 @@ impl Guard {
         Ok(Self { ended, connections, threads })
     }
 
-    /// Gives the port back.
-    ///
-    /// # Errors
-    /// Somebody connected to it.
-    pub(crate) fn release(mut self) -> Result<()> {
+    /// Gives the port back; fails where somebody connected to it.
+    fn release(mut self) -> Result<()> {
         // One that came just now is waiting.
         std::thread::sleep(2 * LOOK_EVERY);
         self.ended.store(true, Ordering::Relaxed);

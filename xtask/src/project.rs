@@ -10,38 +10,47 @@ use serde_json::Value;
 
 use crate::process;
 
+/// The lowest Rust version that the project takes, as in `1.95`.
+pub(crate) const RUST_VERSION: &str = env!("CARGO_PKG_RUST_VERSION");
+
 /// The project on this machine.
 pub(crate) struct Project {
     /// The folder with the root manifest.
     pub(crate) root: PathBuf,
     /// Cargo's target folder of the root workspace.
     pub(crate) target: PathBuf,
-    /// The lowest Rust version the root workspace takes, as in `1.95`.
-    pub(crate) rust_version: String,
+    /// Whether DuckDB's C++ code is compiled, because its library cannot be had.
+    pub(crate) is_database_compiled: bool,
 }
 
 impl Project {
-    /// Finds the project in `root`; without one, in the folder above this package.
-    pub(crate) fn find(root: Option<&Path>) -> Result<Self> {
-        let root = match root {
-            Some(folder) => folder.to_path_buf(),
-            None => folder_of_the_project()?,
-        };
-        let root = std::path::absolute(&root)?;
+    /// Finds the project in the folder above this package, which `cargo run` names.
+    pub(crate) fn find() -> Result<Self> {
+        let package = env::var_os("CARGO_MANIFEST_DIR");
+        let package = package.context("not started by cargo; run `cargo xtask`")?;
+        Self::of(Path::new(&package).parent().context("the package is in no folder")?)
+    }
+
+    fn of(root: &Path) -> Result<Self> {
+        let root = root.to_path_buf();
         let metadata = metadata(&root, &root.join("Cargo.toml"))?;
         let target = metadata["target_directory"].as_str().context("no target folder known")?;
-        let rust_version = metadata["packages"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find_map(|package| package["rust_version"].as_str())
-            .unwrap_or("1.95");
-        Ok(Self { target: target.into(), rust_version: rust_version.to_owned(), root })
+        Ok(Self { target: target.into(), root, is_database_compiled: false })
     }
 
     /// Cargo, in the project's folder.
     pub(crate) fn cargo(&self) -> Command {
         cargo(&self.root)
+    }
+
+    /// A task of cargo with what is linked with DuckDB.
+    pub(crate) fn cargo_with_database(&self, task: &str) -> Command {
+        let mut command = self.cargo();
+        command.args(task.split(' ')).arg("--release");
+        if self.is_database_compiled {
+            command.args(["--features", "cli/bundled"]);
+        }
+        command
     }
 
     /// The manifest of the guests' workspace, relative to the project's folder.
@@ -68,20 +77,6 @@ impl Project {
     pub(crate) fn program(&self) -> PathBuf {
         self.release().join(format!("kumiki{}", env::consts::EXE_SUFFIX))
     }
-}
-
-fn folder_of_the_project() -> Result<PathBuf> {
-    // `cargo run` sets it; a program that was copied elsewhere looks around itself.
-    if let Some(package) = env::var_os("CARGO_MANIFEST_DIR")
-        && let Some(parent) = Path::new(&package).parent()
-    {
-        return Ok(parent.to_path_buf());
-    }
-    let here = env::current_dir()?;
-    here.ancestors()
-        .find(|folder| folder.join("xtask").is_dir() && folder.join("Cargo.toml").is_file())
-        .map(Path::to_path_buf)
-        .context("not inside the project: no folder above this one has Cargo.toml and xtask/")
 }
 
 fn cargo(folder: &Path) -> Command {
@@ -122,15 +117,15 @@ mod tests {
 
     #[test]
     fn finds_this_project() {
-        let project = Project::find(None).expect("the tests run inside the project");
+        let project = Project::find().expect("the tests run inside the project");
         assert!(project.root.join("xtask").is_dir());
-        assert!(project.rust_version.starts_with("1."));
+        assert!(RUST_VERSION.starts_with("1."));
     }
 
     #[test]
     fn a_missing_manifest_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
-        let error = Project::find(Some(folder.path())).err().expect("nothing is there");
+        let error = Project::of(folder.path()).err().expect("nothing is there");
         assert!(error.to_string().ends_with("Cargo.toml is missing"));
     }
 

@@ -2,16 +2,15 @@
 
 use anyhow::{Context, Result};
 
-use crate::doctor::Purpose;
 use crate::project::Project;
-use crate::{doctor, heavy, host, process};
+use crate::{doctor, host, process};
 
 const FOLDER: &str = "schemas";
 
 /// `cargo xtask schemas`: writes them anew.
 pub(crate) fn write(project: &Project) -> Result<()> {
-    doctor::require(project, Purpose::Everything)?;
-    heavy::announce(project);
+    doctor::require(project, false)?;
+    host::announce(project);
     host::build(project)?;
     process::run(host::program(project).args(["schemas", "--write", FOLDER]))
 }

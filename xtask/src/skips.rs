@@ -2,8 +2,12 @@
 //! and the verdict counts them.
 
 use std::collections::BTreeMap;
+use std::fs;
 
-use crate::junit;
+use anyhow::{Context, Result};
+
+use crate::cases::{self, Case};
+use crate::project::Project;
 
 /// How a test says on a line of its own that it was skipped.
 const MARK: &str = "skipped: ";
@@ -23,34 +27,17 @@ impl Skips {
         self.tests.entry(reason.trim().to_owned()).or_default().push(test.to_owned());
     }
 
-    /// Takes a JUnit report, of nextest or of pytest.
-    pub(crate) fn take_report(&mut self, report: &str) {
-        for case in junit::cases(report) {
-            if let Some(reason) = &case.skipped {
-                self.add(&case.test, reason);
-            }
-            for reason in case.output.lines().filter_map(reason_in) {
-                self.add(&case.test, reason);
-            }
-        }
+    /// Something is skipped now, which is said at once too.
+    pub(crate) fn say(&mut self, what: &str, reason: &str) {
+        eprintln!("{MARK}{what}: {reason}");
+        self.add(what, reason);
     }
 
-    /// Takes what `cargo test -- --show-output` wrote.
-    pub(crate) fn take_output(&mut self, output: &str) {
-        let mut test = "";
-        for line in output.lines() {
-            let named =
-                line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
-            if let Some(name) = named {
-                test = name;
-            } else if let Some(reason) = reason_in(line) {
-                self.add(test, reason);
-            } else if let Some(rest) = line.strip_prefix("test ")
-                && let Some((name, reason)) = rest.split_once(" ... ignored")
-            {
-                let reason = reason.trim_start_matches(", ");
-                self.add(name, if reason.is_empty() { "marked `ignore`" } else { reason });
-            }
+    /// Takes tests that ran.
+    pub(crate) fn take(&mut self, cases: &[Case]) {
+        for case in cases {
+            let said = case.output.lines().filter_map(reason_in);
+            said.chain(case.skipped.as_deref()).for_each(|reason| self.add(&case.name, reason));
         }
     }
 
@@ -75,6 +62,29 @@ fn reason_in(line: &str) -> Option<&str> {
     line.strip_prefix(MARK).or_else(|| line.split_once(&format!(" ... {MARK}")).map(|pair| pair.1))
 }
 
+/// Notes in `<target>/release` why the tests that want a tool are to be skipped, or that it is there:
+/// `found` is what to say then.
+pub(crate) fn write_reason(
+    project: &Project,
+    tool: &str,
+    tests: &str,
+    found: Result<String, String>,
+) -> Result<()> {
+    let file = project.release().join(format!("{tool}.skipped"));
+    match found {
+        Ok(found) => {
+            eprintln!("{found}");
+            cases::remove(&file)
+        }
+        Err(reason) => {
+            eprintln!("{MARK}{tests}: {reason}");
+            fs::create_dir_all(project.release())
+                .and_then(|()| fs::write(&file, reason))
+                .with_context(|| format!("cannot write {}", file.display()))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,25 +105,25 @@ mod tests {
     fn reports_tell_who_was_skipped_and_why() {
         let mut skips = Skips::default();
         assert_eq!(skips.told(), "nothing was skipped");
-        skips.take_report(NEXTEST);
-        skips.take_report(PYTEST);
+        skips.take(&cases::of_junit(NEXTEST));
+        skips.take(&cases::of_junit(PYTEST));
         skips.add("statistics", "no tool");
         assert_eq!(
             skips.told(),
             "4 skipped:\n  \
-             1 could not import 'pyarrow' (test_parquet)\n  \
-             1 no data at <here> & there (real_data::all)\n  \
-             2 no tool (c, statistics)"
+             1 could not import 'pyarrow' (t test_parquet)\n  \
+             1 no data at <here> & there (marketdata::suite real_data::all)\n  \
+             2 no tool (x c, statistics)"
         );
     }
 
     #[test]
     fn what_cargo_test_shows_is_read_too() {
         let mut skips = Skips::default();
-        skips.take_output(
+        skips.take(&cases::of_cargo_test(
             "running 3 tests\ntest a ... ok\ntest b ... ignored\ntest c ... ignored, by hand\n\n\
              successes:\n\n---- a stdout ----\nskipped: no data\n\n---- d stdout ----\nfine\n",
-        );
+        ));
         assert_eq!(
             skips.told(),
             "3 skipped:\n  1 by hand (c)\n  1 marked `ignore` (b)\n  1 no data (a)"

@@ -6,33 +6,25 @@ use anyhow::{Context, Result};
 
 /// A task made of steps. The first failure ends it.
 pub(crate) struct Steps {
-    total: usize,
     done: usize,
     watch: Stopwatch,
 }
 
 impl Steps {
-    /// A task of `total` steps.
-    pub(crate) fn new(total: usize) -> Self {
-        Self { total, done: 0, watch: Stopwatch::start() }
+    /// A task that begins now.
+    pub(crate) fn new() -> Self {
+        Self { done: 0, watch: Stopwatch::start() }
     }
 
     /// Does one step under a heading.
     pub(crate) fn step(&mut self, name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
         let number = self.done + 1;
-        debug_assert!(number <= self.total, "more steps than announced");
-        eprintln!("\n== {number}/{} {name}", self.total);
+        eprintln!("\n== {number} {name}");
         let watch = Stopwatch::start();
-        work().with_context(|| format!("step {number} of {}, {name}, failed", self.total))?;
-        eprintln!("== {number}/{} {name}: done in {}", self.total, watch.shown());
+        work().with_context(|| format!("step {number}, {name}, failed"))?;
+        eprintln!("== {number} {name}: done in {}", watch.shown());
         self.done = number;
         Ok(())
-    }
-
-    /// The verdict of steps that all passed, one line.
-    pub(crate) fn verdict(&self) -> String {
-        debug_assert_eq!(self.done, self.total, "fewer steps than announced");
-        self.passed()
     }
 
     /// How many steps passed, one line.
@@ -78,17 +70,17 @@ mod tests {
 
     #[test]
     fn a_failure_names_the_step() {
-        let mut steps = Steps::new(2);
+        let mut steps = Steps::new();
         assert!(steps.step("first", || Ok(())).is_ok());
         let error = steps.step("second", || anyhow::bail!("broken")).expect_err("it fails");
-        assert_eq!(format!("{error:#}"), "step 2 of 2, second, failed: broken");
+        assert_eq!(format!("{error:#}"), "step 2, second, failed: broken");
     }
 
     #[test]
     fn the_verdict_counts_steps() {
-        let mut steps = Steps::new(1);
+        let mut steps = Steps::new();
         assert!(steps.step("only", || Ok(())).is_ok());
-        assert!(steps.verdict().starts_with("1 steps passed in "));
+        assert!(steps.passed().starts_with("1 steps passed in "));
     }
 
     #[test]

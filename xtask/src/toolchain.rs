@@ -3,26 +3,23 @@
 //! In this order: what the active toolchain has; what was unpacked earlier; rustup; Debian's
 //! packages. Nothing is ever installed outside rustup's and our own cache folder.
 
-mod apt;
 mod debian;
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::cache;
 use crate::process::{self, Answer};
+use crate::project::RUST_VERSION;
 
-pub(crate) use apt::unpacked as debian_tool;
 pub(crate) use debian::Unpacked;
 
 /// What guests are compiled for.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-
-/// Forces a way: `auto`, `rustup` or `debian`.
-pub(crate) const CHOICE: &str = "KUMIKI_WASM_TOOLCHAIN";
 
 /// How to call cargo so that it builds guests.
 #[derive(Debug)]
@@ -35,33 +32,6 @@ pub(crate) struct Toolchain {
     pub(crate) arguments: Vec<String>,
     /// The folder of the standard library's source. Its path must not leak into a guest.
     pub(crate) sysroot: PathBuf,
-}
-
-/// Which ways may be tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
-    /// All of them.
-    Auto,
-    /// The active toolchain, with rustup's help.
-    Rustup,
-    /// Debian's packages only.
-    Debian,
-}
-
-impl Choice {
-    /// Reads the environment.
-    pub(crate) fn from_environment() -> Result<Self> {
-        Self::parse(env::var_os(CHOICE).unwrap_or_default().to_string_lossy().as_ref())
-    }
-
-    fn parse(text: &str) -> Result<Self> {
-        match text {
-            "" | "auto" => Ok(Self::Auto),
-            "rustup" => Ok(Self::Rustup),
-            "debian" => Ok(Self::Debian),
-            other => bail!("{CHOICE} is `{other}`; it can be `auto`, `rustup` or `debian`"),
-        }
-    }
 }
 
 /// The Rust compiler that is active in the project's folder.
@@ -113,58 +83,33 @@ impl Active {
 }
 
 /// Finds a toolchain; prepares one when there is none.
-pub(crate) fn find(rust_version: &str) -> Result<Toolchain> {
-    find_with(Choice::from_environment()?, rust_version, &cache_folder()?)
-}
-
-fn find_with(choice: Choice, rust_version: &str, cache: &Path) -> Result<Toolchain> {
+pub(crate) fn find() -> Result<Toolchain> {
     let active = Active::find()?;
-    let mut tried = Vec::new();
-    if choice != Choice::Debian {
-        if active.has_target() {
-            return Ok(active.toolchain());
-        }
-        tried.push(format!("the active rustc {} has no {TARGET}", active.version));
+    if active.has_target() {
+        return Ok(active.toolchain());
     }
+    let cache = cache::folder()?;
     // What was unpacked earlier goes before rustup: on a machine where rustup cannot reach its
     // server it would be asked in vain, each time anew.
-    if choice != Choice::Rustup
-        && let Some(unpacked) = Unpacked::newest(cache, rust_version)
-    {
+    if let Some(unpacked) = Unpacked::newest(&cache, RUST_VERSION) {
         return unpacked.toolchain(&active);
     }
-    if choice != Choice::Debian {
-        match add_with_rustup(&active) {
-            Ok(()) => return Ok(active.toolchain()),
-            Err(error) => {
-                eprintln!("rustup could not add it");
-                tried.push(format!("rustup: {error:#}"));
-            }
-        }
-    }
-    if choice != Choice::Rustup {
-        let made = debian::prepare(cache, rust_version).and_then(|made| made.toolchain(&active));
-        match made {
-            Ok(toolchain) => return Ok(toolchain),
-            Err(error) => tried.push(format!("Debian's packages: {error:#}")),
-        }
-    }
-    bail!("{}", nothing_found(&tried, choice))
+    let Err(rustup) = add_with_rustup(&active) else { return Ok(active.toolchain()) };
+    eprintln!("rustup could not add it");
+    let made = debian::prepare(&cache).and_then(|made| made.toolchain(&active));
+    made.map_err(|debian| anyhow::anyhow!(nothing_found(&active.version, &rustup, &debian)))
 }
 
-fn nothing_found(tried: &[String], choice: Choice) -> String {
-    let mut text = format!("no compiler for {TARGET}, which strategies are built for. Tried:\n");
-    for attempt in tried {
-        text += &format!("  - {}\n", attempt.replace('\n', "\n    "));
-    }
-    text += &format!(
-        "What to do: with a network, `rustup target add {TARGET}`; on Debian, `apt-get update` \
-         and again; or point RUSTC at a rustc that has the target"
-    );
-    if choice != Choice::Auto {
-        text += &format!("; or unset {CHOICE}, so that every way is tried");
-    }
-    text
+fn nothing_found(active: &str, rustup: &anyhow::Error, debian: &anyhow::Error) -> String {
+    let indented = |error: &anyhow::Error| format!("{error:#}").replace('\n', "\n    ");
+    format!(
+        "no compiler for {TARGET}, which strategies are built for: the active rustc {active} has none. \
+         Tried:\n  - rustup: {}\n  - Debian's packages: {}\n\
+         What to do: with a network, `rustup target add {TARGET}`; or point RUSTC at a rustc that has the \
+         target",
+        indented(rustup),
+        indented(debian)
+    )
 }
 
 fn add_with_rustup(active: &Active) -> Result<()> {
@@ -190,16 +135,6 @@ fn ask_rustc(arguments: &[&str]) -> Result<String> {
         bail!("`rustc {}` does not work: {}", arguments.join(" "), answer.last_line());
     }
     Ok(answer.out)
-}
-
-/// The folder that prepared toolchains are kept in.
-pub(crate) fn cache_folder() -> Result<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .or_else(|| absolute("LOCALAPPDATA"))
-        .map(|folder| folder.join("kumiki"))
-        .context("neither XDG_CACHE_HOME nor HOME is set, so there is no cache folder")
 }
 
 /// Whether `version` (`1.96.0+dfsg1-1`) is at least `lowest` (`1.95`).
@@ -232,15 +167,6 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_one_of_three() {
-        assert_eq!(Choice::parse("").ok(), Some(Choice::Auto));
-        assert_eq!(Choice::parse("rustup").ok(), Some(Choice::Rustup));
-        assert_eq!(Choice::parse("debian").ok(), Some(Choice::Debian));
-        let message = Choice::parse("nix").expect_err("unknown").to_string();
-        assert!(message.contains("`nix`") && message.contains("`debian`"), "{message}");
-    }
-
-    #[test]
     fn the_active_compiler_is_found() {
         let active = Active::find().expect("this test was compiled with it");
         assert!(at_least(&active.version, "1.95"));
@@ -249,9 +175,8 @@ mod tests {
 
     #[test]
     fn a_failure_tells_all_attempts_and_what_to_do() {
-        let tried = ["first: a\nb".to_owned(), "second: c".to_owned()];
-        let text = nothing_found(&tried, Choice::Rustup);
-        for part in ["  - first: a\n    b\n", "  - second: c\n", "What to do:", CHOICE] {
+        let text = nothing_found("1.95.0", &anyhow::anyhow!("a\nb"), &anyhow::anyhow!("c"));
+        for part in ["  - rustup: a\n    b\n", "  - Debian's packages: c\n", "What to do:"] {
             assert!(text.contains(part), "{part} is missing in {text}");
         }
     }

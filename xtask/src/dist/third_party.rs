@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -18,57 +18,47 @@ const BYTES_MAX: u64 = 200_000;
 /// Folders below a package that are looked into: C code that it brings along has licences of its own.
 const DEPTH_MAX: usize = 3;
 
-/// The packages that the program is compiled of, as cargo tells of them.
-pub(super) struct ThirdParty(Vec<Value>);
-
-impl ThirdParty {
-    /// Asks cargo.
-    pub(super) fn of(project: &Project, active: &Active) -> Result<Self> {
-        let mut command = project.cargo();
-        command.args(["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
-        let answer = process::ask(command.arg(&active.host));
-        if !answer.ok {
-            bail!("cargo cannot tell the program's packages: {}", answer.last_line());
-        }
-        let metadata: Value =
-            serde_json::from_str(&answer.out).context("cargo's answer is no JSON")?;
-        let packages =
-            compiled(&metadata, "cli").context("cargo tells nothing of the package cli")?;
-        Ok(Self(packages.into_iter().cloned().collect()))
+/// One text with the licences of the packages that the program is compiled of, and of DuckDB's library.
+pub(super) fn licences(
+    project: &Project,
+    active: &Active,
+    database: Option<String>,
+) -> Result<String> {
+    let mut command = project.cargo();
+    command.args(["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
+    let answer = process::ask(command.arg(&active.host));
+    if !answer.ok {
+        bail!("cargo cannot tell the program's packages: {}", answer.last_line());
     }
-
-    /// The folders that cargo has unpacked them into.
-    pub(super) fn registries(&self) -> BTreeSet<PathBuf> {
-        let folders = self.0.iter().filter_map(folder);
-        folders.filter_map(|folder| folder.parent().map(Path::to_owned)).collect()
-    }
-
-    /// One text with all licences.
-    pub(super) fn licences(&self) -> Result<String> {
-        let mut list = String::new();
-        let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for package in &self.0 {
-            let field = |name: &str| package[name].as_str().unwrap_or_default();
-            let name = format!("{} {}", field("name"), field("version"));
-            let licence = package["license"].as_str().unwrap_or("see below");
-            list.push_str(&format!("{name}: {licence}\n"));
-            if let Some(folder) = folder(package) {
-                for text in texts_in(folder, DEPTH_MAX)? {
-                    texts.entry(text).or_default().insert(name.clone());
-                }
+    let metadata: Value = serde_json::from_str(&answer.out).context("cargo's answer is no JSON")?;
+    let packages = compiled(&metadata, "cli").context("cargo tells nothing of the package cli")?;
+    let mut list = String::new();
+    let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for package in packages {
+        let field = |name: &str| package[name].as_str().unwrap_or_default();
+        let name = format!("{} {}", field("name"), field("version"));
+        let licence = package["license"].as_str().unwrap_or("see below");
+        list.push_str(&format!("{name}: {licence}\n"));
+        if let Some(folder) = folder(package) {
+            for text in texts_in(folder, DEPTH_MAX)? {
+                texts.entry(text).or_default().insert(name.clone());
             }
         }
-        let mut text = format!(
-            "Kumiki is licensed under MIT or Apache-2.0, at your choice. The program is compiled of the \
-             packages below too.\n\n{list}"
-        );
-        for (licence, names) in texts {
-            let names: Vec<String> = names.into_iter().collect();
-            let rule = "=".repeat(80);
-            text.push_str(&format!("\n{rule}\n{}\n{rule}\n\n{licence}\n", names.join(", ")));
-        }
-        Ok(text)
     }
+    if let Some(licence) = database {
+        list.push_str("DuckDB, the library beside it: MIT\n");
+        texts.entry(licence.trim().to_owned()).or_default().insert("DuckDB".to_owned());
+    }
+    let mut text = format!(
+        "Kumiki is licensed under MIT or Apache-2.0, at your choice. The program is compiled of the \
+         packages below too.\n\n{list}"
+    );
+    for (licence, names) in texts {
+        let names: Vec<String> = names.into_iter().collect();
+        let rule = "=".repeat(80);
+        text.push_str(&format!("\n{rule}\n{}\n{rule}\n\n{licence}\n", names.join(", ")));
+    }
+    Ok(text)
 }
 
 fn folder(package: &Value) -> Option<&Path> {

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use flate2::{Compression, GzBuilder};
@@ -12,9 +13,9 @@ use flate2::{Compression, GzBuilder};
 /// The time of every file, seconds since 1970: the start of 2020 in UTC. Wheels know none before 1980.
 pub(super) const TIME: u64 = 1_577_836_800;
 /// How products are packed: a good deal smaller than the fastest, and not much slower.
-pub(super) const LEVEL: u32 = 6;
+const LEVEL: u32 = 6;
 /// Files of a product.
-pub(super) const FILES_MAX: usize = 10_000;
+const FILES_MAX: usize = 10_000;
 
 /// Files by their place, which is written with `/` on every system.
 #[derive(Debug, Default, Clone)]
@@ -23,27 +24,11 @@ pub(super) struct Tree(BTreeMap<String, Item>);
 /// A file.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
-    /// Whether it is a program.
-    pub(super) is_program: bool,
-    content: Content,
-}
-
-#[derive(Debug, Clone)]
-enum Content {
-    At(PathBuf),
-    Text(String),
+    pub(super) bytes: Arc<[u8]>,
+    is_program: bool,
 }
 
 impl Item {
-    pub(super) fn bytes(&self) -> Result<Vec<u8>> {
-        match &self.content {
-            Content::At(path) => {
-                fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-            }
-            Content::Text(text) => Ok(text.clone().into_bytes()),
-        }
-    }
-
     /// What its owner, the group and the others may do with it.
     pub(super) const fn mode(&self) -> u32 {
         if self.is_program { 0o755 } else { 0o644 }
@@ -52,27 +37,20 @@ impl Item {
 
 impl Tree {
     /// Adds a file of this machine.
-    pub(super) fn add(&mut self, place: impl Into<String>, path: impl Into<PathBuf>) {
-        let item = Item { is_program: false, content: Content::At(path.into()) };
-        self.0.insert(place.into(), item);
-    }
-
-    /// Adds a program of this machine.
-    pub(super) fn add_program(&mut self, place: impl Into<String>, path: impl Into<PathBuf>) {
-        let item = Item { is_program: true, content: Content::At(path.into()) };
-        self.0.insert(place.into(), item);
+    pub(super) fn add(&mut self, place: impl Into<String>, path: &Path) -> Result<()> {
+        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        self.add_text(place, bytes);
+        Ok(())
     }
 
     /// Adds a text.
-    pub(super) fn add_text(&mut self, place: impl Into<String>, text: impl Into<String>) {
-        let item = Item { is_program: false, content: Content::Text(text.into()) };
-        self.0.insert(place.into(), item);
+    pub(super) fn add_text(&mut self, place: impl Into<String>, text: impl Into<Arc<[u8]>>) {
+        self.0.insert(place.into(), Item { bytes: text.into(), is_program: false });
     }
 
-    /// Adds a script that a package manager runs.
-    pub(super) fn add_script(&mut self, place: impl Into<String>, text: impl Into<String>) {
-        let item = Item { is_program: true, content: Content::Text(text.into()) };
-        self.0.insert(place.into(), item);
+    /// Adds a program, or a script.
+    pub(super) fn add_program(&mut self, place: impl Into<String>, bytes: impl Into<Arc<[u8]>>) {
+        self.0.insert(place.into(), Item { bytes: bytes.into(), is_program: true });
     }
 
     /// Adds the files of a folder that end so, if any, and tells how many there were.
@@ -85,7 +63,7 @@ impl Tree {
             let name = entry.file_name();
             let name = name.to_str().context("a file's name is not text")?;
             if entry.file_type()?.is_file() && name.ends_with(ending) {
-                self.add(format!("{place}/{name}"), entry.path());
+                self.add(format!("{place}/{name}"), &entry.path())?;
                 found += 1;
             }
         }
@@ -114,10 +92,8 @@ impl Tree {
     /// Everything with another text in place of one, in files that have it.
     pub(super) fn replacing(mut self, old: &str, new: &str) -> Result<Self> {
         for item in self.0.values_mut() {
-            let text = String::from_utf8(item.bytes()?).context("a file is not text")?;
-            if text.contains(old) {
-                item.content = Content::Text(text.replace(old, new));
-            }
+            let text = str::from_utf8(&item.bytes).context("a file is not text")?;
+            item.bytes = text.replace(old, new).into_bytes().into();
         }
         Ok(self)
     }
@@ -145,7 +121,7 @@ impl Tree {
         }
         for (place, item) in self.items() {
             let path = folder.join(place);
-            fs::write(&path, item.bytes()?)
+            fs::write(&path, &item.bytes)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             set_mode(&path, item.mode())?;
         }
@@ -164,9 +140,9 @@ impl Tree {
             archive.append_data(&mut header, format!("{place}/"), std::io::empty())?;
         }
         for (place, item) in self.items() {
-            let bytes = item.bytes()?;
-            let mut header = header(tar::EntryType::Regular, item.mode(), bytes.len() as u64);
-            archive.append_data(&mut header, place, bytes.as_slice())?;
+            let size = item.bytes.len() as u64;
+            let mut header = header(tar::EntryType::Regular, item.mode(), size);
+            archive.append_data(&mut header, place, &*item.bytes)?;
         }
         archive.into_inner()?.finish()?.flush()?;
         Ok(())
@@ -196,25 +172,21 @@ fn set_mode(_: &Path, _: u32) -> Result<()> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    /// The same files, made in another order and at another time.
-    pub(crate) fn twins(folder: &Path) -> [Tree; 2] {
+    /// The same files, added in another order.
+    fn twins() -> [Tree; 2] {
         [["b.txt", "a/program"], ["a/program", "b.txt"]].map(|order| {
             let mut tree = Tree::default();
-            let files = tempfile::tempdir_in(folder).expect("a folder").keep();
             for name in order {
-                let path = files.join(name.replace('/', "-"));
-                fs::write(&path, name.repeat(1000)).expect("it can be written");
-                if name == "b.txt" {
-                    tree.add(name, path);
-                } else {
-                    set_mode(&path, 0o700).expect("it is ours");
-                    tree.add_program(name, path);
+                let bytes = name.repeat(1000).into_bytes();
+                match name {
+                    "b.txt" => tree.add_text(name, bytes),
+                    _ => tree.add_program(name, bytes),
                 }
             }
-            tree.add_text("a/c/readme", "text");
+            tree.add_text("a/c/readme", *b"text");
             tree
         })
     }
@@ -222,7 +194,7 @@ pub(super) mod tests {
     #[test]
     fn the_same_files_give_the_same_archive() {
         let folder = tempfile::tempdir().expect("a folder");
-        let bytes = twins(folder.path()).map(|tree| {
+        let bytes = twins().map(|tree| {
             let path = folder.path().join("x.tar.gz");
             tree.below("top").write_tar_gz(&path).expect("it can be packed");
             fs::read(path).expect("it is there")
@@ -234,6 +206,7 @@ pub(super) mod tests {
             let entry = entry.expect("it is whole");
             let header = entry.header();
             assert_eq!(header.mtime().ok(), Some(TIME));
+            assert_eq!((header.uid().ok(), header.gid().ok()), (Some(0), Some(0)));
             let place = entry.path().expect("a path").to_string_lossy().into_owned();
             (place, header.mode().expect("a mode"))
         });
@@ -256,7 +229,7 @@ pub(super) mod tests {
         assert!(Tree::default().write_tar_gz(&path).is_err());
         let mut tree = Tree::default();
         for number in 0..=FILES_MAX {
-            tree.add_text(number.to_string(), "");
+            tree.add_text(number.to_string(), []);
         }
         let error = tree.write_tar_gz(&path).expect_err("too many").to_string();
         assert!(error.contains("10000 is the most"), "{error}");

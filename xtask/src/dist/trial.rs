@@ -1,25 +1,22 @@
-//! Tries a product as its user does: unpacks or installs it in an empty root, makes sample data, replays a
-//! built-in strategy, ranks, and looks for the report.
+//! Tries a product as its user does: unpacks or installs it, makes sample data, replays a built-in strategy,
+//! ranks, and looks for the report. The wheel's user also does what the quick start of
+//! `clients/python/README.md` says, word for word.
 
-use std::ffi::OsString;
+use std::env::consts::EXE_SUFFIX;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
-use super::contents::Contents;
-use super::first_session::{Newcomer, Wheels};
-use super::root::Root;
+use super::Product;
+use super::contents::{Contents, VERSION};
+use super::place::Place;
 use crate::environment::told;
-use crate::process;
+use crate::process::Answer;
 use crate::project::Project;
-use crate::steps::Stopwatch;
 
-/// What describes the container image.
-const CONTAINERFILE: &str = "examples/container/Containerfile";
 /// Reads all texts of the installed package, and those that its documentation names.
 const READS_TEXTS: &str = "import kumiki, pathlib, re, sys
 assert kumiki.schemas() == sorted(sys.argv[1:]), kumiki.schemas()
@@ -28,275 +25,211 @@ sources = [path.read_text('utf-8') for path in pathlib.Path(kumiki.__file__).par
 named = re.findall(r'kumiki\\.schema\\(\"([^\"]+)', ' '.join(sources))
 assert len(named) > 4 and set(named) <= set(kumiki.schemas()), named
 ";
-/// Where the image has the archive.
-const IN_CONTAINER: &str = "/opt/kumiki";
+/// Where the quick start is.
+const GUIDE: &str = "clients/python/README.md";
+const TITLE: &str = "## Quick start";
+/// Where a session is shown first.
+const FRONT_PAGE: &str = "README.md";
+/// The releases that the tests of the package take, so that another release of one is no news of ours.
+const RELEASES: &str = "clients/python/requirements.txt";
+/// What is said where frames are asked for without pandas.
+const WANTS_PANDAS: &str = "frames need it: pip install pandas pyarrow";
+/// What frames show of themselves when they are printed.
+const PANDAS_SHOWS: &str = " columns]";
+const POLARS_SHOWS: &str = "shape: (";
 
-/// Where a product is tried. Paths inside are told from its first folder.
-pub(super) trait Place {
-    /// Where a path of the place is for us.
-    fn path(&self, inside: &str) -> PathBuf;
+/// What a trial gives: the reason why it cannot be done here comes in the inner result.
+pub(super) type Tried = Result<Result<(), String>>;
 
-    /// Runs a command there, and gives what it wrote to stdout.
-    fn run(&self, arguments: &[&str]) -> Result<String>;
+/// Unpacks the archive into an empty folder of this machine, and uses it.
+pub(super) fn archive(project: &Project, contents: &Contents, archive: &Path) -> Tried {
+    let place = Place::empty(project, "archive")?;
+    unpack(archive, &place)?;
+    let program = format!("{}/kumiki{EXE_SUFFIX}", contents.archive_folder());
+    used(&place, &program).map(Ok)
 }
 
-/// A folder of this machine that is removed at the end; what runs there knows none of our variables.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left over costs disk space, nothing else.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Keeps variables from a command that would tell it of us, or another Python.
-pub(super) fn forget_ours(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        let of_ours = ["KUMIKI_", "PYTHON", "DATA_DIR", "STOCKDATA_", "VIRTUAL_ENV"];
-        if of_ours.iter().any(|start| text.starts_with(start)) {
-            command.env_remove(&name);
-        }
-    }
-}
-
-impl Place for Folder {
-    fn path(&self, inside: &str) -> PathBuf {
-        self.0.join(inside)
-    }
-
-    fn run(&self, arguments: &[&str]) -> Result<String> {
-        let (program, rest) = arguments.split_first().context("no program")?;
-        let mut command = Command::new(self.path(program));
-        command.current_dir(&self.0).args(rest);
-        forget_ours(&mut command);
-        let answer = process::ask(command.env("KUMIKI_CACHE", self.path("cache")));
-        if !answer.ok {
-            bail!("`{}` failed:\n{}{}", arguments.join(" "), answer.out, answer.err.trim());
-        }
-        Ok(answer.out)
-    }
-}
-
-/// Tries the archive in a root with nothing but the libraries that the program is linked with.
-pub(super) fn archive(root: &Root, contents: &Contents, archive: &Path) -> Result<()> {
-    fs::create_dir_all(root.path("opt"))?;
+fn unpack(archive: &Path, place: &Place) -> Result<()> {
     let mut unpack = Command::new("tar");
-    unpack.arg("-xzf").arg(archive).arg("-C").arg(root.path("opt"));
-    told("the archive cannot be unpacked", &mut unpack).map_err(anyhow::Error::msg)?;
-    let program = format!("/opt/{}/kumiki", contents.archive_folder());
-    used(root, &program, &contents.version)
+    unpack.arg("-xzf").arg(archive).arg("-C").arg(place.path(""));
+    told("the archive cannot be unpacked", &mut unpack).map_err(anyhow::Error::msg)
 }
 
-/// Tries the container image as far as that goes without one: the archive stands where the image has it,
-/// beside the libraries that the program is linked with, and what the image starts is started.
-pub(super) fn container(
-    project: &Project,
-    root: &Root,
-    contents: &Contents,
-    archive: &Path,
-) -> Result<()> {
-    let file = fs::read_to_string(project.root.join(CONTAINERFILE))?;
-    let image = Image::of(&file)?;
-    fs::create_dir_all(root.path(IN_CONTAINER))?;
-    let mut unpack = Command::new("tar");
-    unpack.arg("-xzf").arg(archive).arg("-C").arg(root.path(IN_CONTAINER));
-    told("the archive cannot be unpacked", unpack.arg("--strip-components=1"))
-        .map_err(anyhow::Error::msg)?;
-    image.link(root)?;
-    fs::create_dir_all(root.path(&image.folder))?;
-    let entry: Vec<&str> = image.entry.iter().map(String::as_str).collect();
-    let version = root.run(&[&entry[..], &["--version"]].concat())?;
-    if version.trim() != format!("kumiki {}", contents.version) {
-        bail!("the image's `--version` says {}", version.trim());
-    }
-    let command: Vec<&str> = image.command.iter().map(String::as_str).collect();
-    let mut service = root.command(&[&entry[..], &command].concat());
-    service.env("DATA_DIR", &image.folder).stdin(Stdio::null());
-    let started = service.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut started = started.context("the image's command does not start")?;
-    let mut line = String::new();
-    if let Some(out) = started.stdout.take() {
-        BufReader::new(out).read_line(&mut line)?;
-    }
-    let _ = started.kill();
-    let ended = started.wait_with_output()?;
-    if !line.contains("http://0.0.0.0:8080") {
-        let err = String::from_utf8_lossy(&ended.stderr);
-        bail!("the image's command says `{}`, and no address:\n{}", line.trim(), err.trim());
-    }
-    eprintln!("tried as the container image has it: {}", line.trim());
-    Ok(())
-}
-
-/// What an image starts.
-#[derive(Debug, PartialEq)]
-struct Image {
-    entry: Vec<String>,
-    command: Vec<String>,
-    /// Where its data is.
-    folder: String,
-    /// A link, and where it leads.
-    link: (String, String),
-}
-
-impl Image {
-    /// Reads what a Containerfile says.
-    fn of(file: &str) -> Result<Self> {
-        let line = |start: &str| {
-            let found = file.lines().find_map(|line| line.strip_prefix(start));
-            found.with_context(|| format!("the Containerfile has no {start}"))
-        };
-        let words = |start: &str| -> Result<Vec<String>> {
-            let list: Vec<Value> = serde_json::from_str(line(start)?)?;
-            Ok(list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect())
-        };
-        let folder = line("ENV ")?.split_whitespace().find_map(|one| one.strip_prefix("DATA_DIR="));
-        let mut link = line("RUN ln -s ")?.split_whitespace().map(str::to_owned);
-        let mut end = || link.next().context("the link has no two ends");
-        Ok(Self {
-            entry: words("ENTRYPOINT ")?,
-            command: words("CMD ")?,
-            folder: folder.context("the image has no DATA_DIR")?.to_owned(),
-            link: (end()?, end()?),
-        })
-    }
-
-    #[cfg(unix)]
-    fn link(&self, root: &Root) -> Result<()> {
-        let (to, at) = (&self.link.0, root.path(&self.link.1));
-        fs::create_dir_all(at.parent().context("a link is in a folder")?)?;
-        Ok(std::os::unix::fs::symlink(to, at)?)
-    }
-
-    #[cfg(not(unix))]
-    fn link(&self, _: &Root) -> Result<()> {
-        bail!("{} cannot be a link here", self.link.1)
-    }
-}
-
-/// Tries a Debian package that is unpacked beside the libraries of the packages that it declares: what is
-/// not declared is not there.
-pub(super) fn unpacked_debian(root: &Root, contents: &Contents) -> Result<()> {
-    // What its script does when it is installed.
-    root.run(&["kumiki", "strategy", "compile"])?;
-    must_be_compiled(root)?;
-    used(root, "kumiki", &contents.version)
-}
-
-fn must_be_compiled(root: &Root) -> Result<()> {
-    if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
-        bail!("its strategies were not compiled when it was installed");
-    }
-    Ok(())
-}
-
-/// Installs the wheel with what it depends on into an empty virtual environment of this machine, makes the
-/// first session, uses it as a program and as a package, and then with each of its extras. Without what it
-/// depends on only the program is used.
-///
-/// # Errors
-/// The reason why it cannot be tried here comes in the inner result.
-pub(super) fn wheel_here(
+/// Uses a product in a small Debian, which has nothing but what its packages declare.
+pub(super) fn in_debian(
     project: &Project,
     contents: &Contents,
-    interpreter: &OsString,
-    wheel: &Path,
-) -> Result<Result<(), String>> {
-    let folder = project.target.join("dist-trial").join("environment");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(folder.join("tmp"))?;
-    let folder = Folder(folder);
-    let mut make = Command::new(interpreter);
-    if let Err(reason) =
-        told("no virtual environment", make.args(["-m", "venv"]).arg(folder.path("venv")))
-    {
-        return Ok(Err(reason));
-    }
-    let bin = if cfg!(windows) { "venv/Scripts" } else { "venv/bin" };
-    let wheels = Wheels::find(project, interpreter, wheel)?;
-    let newcomer = Newcomer::new(project, folder.path(bin), folder.path("home"))?;
-    match &wheels {
-        Ok(wheels) => {
-            let watch = Stopwatch::start();
-            newcomer.install(wheels, wheel, "")?;
-            let result = newcomer.first_result()?;
-            let took = watch.shown();
-            eprintln!("tried: from installing the wheel to a session's result in {took}: {result}");
-        }
-        Err(_) => newcomer.install_alone(wheel)?,
-    }
-    let python = format!("{bin}/python{}", std::env::consts::EXE_SUFFIX);
-    let program = format!("{bin}/kumiki{}", std::env::consts::EXE_SUFFIX);
-    used(&folder, &program, &contents.version)?;
-    knows_strategies(&folder, &python)?;
-    has_its_texts(&folder, &python, contents)?;
-    let wheels = match wheels {
-        Ok(wheels) => wheels,
-        Err(reason) => return Ok(Err(format!("its program was tried, no session: {reason}"))),
+    product: Product,
+    path: &Path,
+) -> Tried {
+    let root = match Place::debian(project) {
+        Ok(root) => root,
+        Err(reason) => return Ok(Err(reason)),
     };
-    newcomer.install(&wheels, wheel, "polars")?;
-    newcomer.frames_of_polars()?;
-    newcomer.install(&wheels, wheel, "pandas")?;
-    newcomer.frames_of_pandas()?;
+    let name = path.file_name().and_then(|name| name.to_str()).context("it has a name")?;
+    let inside = format!("/tmp/{name}");
+    fs::copy(path, root.path(&inside))?;
+    match product {
+        Product::Archive => {
+            unpack(path, &root)?;
+            used(&root, &format!("/{}/kumiki", contents.archive_folder()))?;
+        }
+        Product::Debian => {
+            root.run(&["dpkg", "--install", &inside])?;
+            if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
+                bail!("its strategies were not compiled when it was installed");
+            }
+            used(&root, "kumiki")?;
+            root.run(&["dpkg", "--remove", "kumiki"])?;
+            for path in ["usr/bin/kumiki", "usr/lib/kumiki"] {
+                if root.path(path).exists() {
+                    bail!("/{path} is still there after the package was removed");
+                }
+            }
+        }
+        Product::Wheel => {
+            root.run(&["python3", "-m", "venv", "/opt/venv"])?;
+            let install = ["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps"];
+            root.run(&[&install[..], &[&inside]].concat())?;
+            used(&root, "/opt/venv/bin/kumiki")?;
+            knows_its_files(&root, "/opt/venv/bin/python", contents)?;
+        }
+    }
     Ok(Ok(()))
 }
 
-/// The package starts the program too.
-fn knows_strategies(place: &dyn Place, python: &str) -> Result<()> {
+/// Installs the wheel into an empty virtual environment of this machine, uses it as a program and as a
+/// package, makes the first session, and another with each of its extras.
+pub(super) fn wheel(
+    project: &Project,
+    contents: &Contents,
+    interpreter: &OsStr,
+    wheel: &Path,
+) -> Tried {
+    let place = Place::empty(project, "environment")?;
+    let mut make = Command::new(interpreter);
+    let made = told("no virtual environment", make.args(["-m", "venv"]).arg(place.path("venv")));
+    if let Err(reason) = made {
+        return Ok(Err(reason));
+    }
+    let bin = if cfg!(windows) { "venv/Scripts" } else { "venv/bin" };
+    let program = |name: &str| format!("{bin}/{name}{EXE_SUFFIX}");
+    let python = program("python");
+    let pip = |what: OsString| {
+        let mut install = Command::new(place.path(&python));
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        install.arg("--constraint").arg(project.root.join(RELEASES)).arg(what);
+        install
+    };
+    let with_extra = |extra: &str| {
+        let mut named = wheel.as_os_str().to_owned();
+        named.push(format!("[{extra}]"));
+        // Large packages, of which little is used here.
+        told("the wheel cannot be installed with an extra", pip(named).arg("--no-compile"))
+            .map_err(anyhow::Error::msg)
+    };
+    told("the wheel cannot be installed", pip(wheel.into()).args(["--no-index", "--no-deps"]))
+        .map_err(anyhow::Error::msg)?;
+    used(&place, &program("kumiki"))?;
+    knows_its_files(&place, &python, contents)?;
+    if let Err(reason) = told("what it depends on cannot be had", &mut pip(wheel.into())) {
+        return Ok(Err(format!("its program was tried, no session: {reason}")));
+    }
+    let guide = fs::read_to_string(project.root.join(GUIDE))?;
+    let QuickStart { commands, script } = QuickStart::of(&guide)?;
+    for line in &commands {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        let first = program(words.first().context("a command has a name")?);
+        words[0] = &first;
+        place.run(&words)?;
+    }
+    fs::write(place.path("first.py"), &script)?;
+    let answer = place.ask(&[&python, "first.py"])?;
+    let result = answer.out.lines().find(|line| line.contains(": completed at "));
+    let Some(result) = result else {
+        bail!("the quick start printed no result:\n{}{}", answer.out, answer.err);
+    };
+    // Without a package for frames the script must end there, and say what to install.
+    must_want_pandas(&answer)?;
+    with_extra("polars")?;
+    fs::write(place.path("polars.py"), script.replace("fills()", "fills(backend=\"polars\")"))?;
+    let answer = place.ask(&[&python, "polars.py"])?;
+    if !answer.out.contains(POLARS_SHOWS) {
+        bail!("there are no fills with polars:\n{}{}", answer.out, answer.err);
+    }
+    must_want_pandas(&answer)?;
+    with_extra("pandas")?;
+    let page = fs::read_to_string(project.root.join(FRONT_PAGE))?;
+    fs::write(place.path("front_page.py"), script_of(&page)?)?;
+    for script in ["first.py", "front_page.py"] {
+        if !place.run(&[&python, script])?.contains(PANDAS_SHOWS) {
+            bail!("{script} has no fills");
+        }
+    }
+    eprintln!("tried: the quick start: {result}");
+    Ok(Ok(()))
+}
+
+/// A script must have failed because there is no pandas.
+fn must_want_pandas(answer: &Answer) -> Result<()> {
+    if answer.ok || !answer.err.contains(WANTS_PANDAS) {
+        bail!("`{WANTS_PANDAS}` should have been said:\n{}{}", answer.out, answer.err);
+    }
+    Ok(())
+}
+
+/// What the quick start says.
+struct QuickStart {
+    /// Command lines.
+    commands: Vec<String>,
+    /// A script.
+    script: String,
+}
+
+impl QuickStart {
+    fn of(guide: &str) -> Result<Self> {
+        let part = guide.split_once(TITLE).with_context(|| format!("{GUIDE} has no {TITLE}"))?.1;
+        // Text and blocks take turns.
+        let mut blocks = part.split("```").skip(1).step_by(2);
+        let mut block = |kind: &str| {
+            let block = blocks.next().and_then(|block| block.strip_prefix(kind));
+            block.with_context(|| format!("{GUIDE}: `{kind}` is not the next block of {TITLE}"))
+        };
+        // The wheel is installed already, from where it was made.
+        let is_done = |line: &&str| line.trim().is_empty() || line.starts_with("pip install ");
+        let commands = block("\n")?.lines().filter(|line| !is_done(line));
+        let commands = commands.map(str::to_owned).collect();
+        Ok(Self { commands, script: block("python\n")?.to_owned() })
+    }
+}
+
+/// The script of a page.
+fn script_of(page: &str) -> Result<&str> {
+    let script = page.split("```python\n").nth(1).and_then(|rest| rest.split("```").next());
+    script.with_context(|| format!("{FRONT_PAGE} has no script"))
+}
+
+/// The package starts the program too, and has the texts that its documentation names and no others than the
+/// project.
+fn knows_its_files(place: &Place, python: &str, contents: &Contents) -> Result<()> {
     let told = place.run(&[python, "-m", "kumiki", "strategy", "list"])?;
     if !told.contains("sma-cross") {
         bail!("`python -m kumiki` does not know the built-in strategies: {told}");
     }
-    Ok(())
-}
-
-/// The package has the texts that its documentation names, and no others than the project.
-fn has_its_texts(place: &dyn Place, python: &str, contents: &Contents) -> Result<()> {
     let names = contents.schemas.items().filter_map(|(place, _)| place.rsplit('/').next());
     let arguments: Vec<&str> = [python, "-c", READS_TEXTS].into_iter().chain(names).collect();
     place.run(&arguments).context("the package lacks texts that it names")?;
     Ok(())
 }
 
-/// Installs the Debian package, uses it, and removes it.
-pub(super) fn debian(root: &Root, contents: &Contents, package: &Path) -> Result<()> {
-    fs::copy(package, root.path("tmp/kumiki.deb"))?;
-    root.run(&["dpkg", "--install", "/tmp/kumiki.deb"])?;
-    must_be_compiled(root)?;
-    used(root, "kumiki", &contents.version)?;
-    root.run(&["dpkg", "--remove", "kumiki"])?;
-    for path in ["usr/bin/kumiki", "usr/lib/kumiki"] {
-        if root.path(path).exists() {
-            bail!("/{path} is still there after the package was removed");
-        }
-    }
-    Ok(())
-}
-
-/// Installs the wheel into a virtual environment, and uses it as a program and as a package.
-pub(super) fn wheel(root: &Root, contents: &Contents, wheel: &Path) -> Result<()> {
-    let name = wheel.file_name().and_then(|name| name.to_str()).context("a wheel has a name")?;
-    fs::copy(wheel, root.path("tmp").join(name))?;
-    root.run(&["python3", "-m", "venv", "/opt/venv"])?;
-    let inside = format!("/tmp/{name}");
-    root.run(&["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps", &inside])?;
-    used(root, "/opt/venv/bin/kumiki", &contents.version)?;
-    knows_strategies(root, "/opt/venv/bin/python")?;
-    has_its_texts(root, "/opt/venv/bin/python", contents)
-}
-
 /// Uses an installed program.
-fn used(place: &dyn Place, program: &str, version: &str) -> Result<()> {
+fn used(place: &Place, program: &str) -> Result<()> {
     let run = |line: &str| {
         let words: Vec<&str> = [program].into_iter().chain(line.split(' ')).collect();
         place.run(&words)
     };
     let told = run("--version")?;
-    if told.trim() != format!("kumiki {version}") {
+    if told.trim() != format!("kumiki {VERSION}") {
         bail!("`{program} --version` says {}", told.trim());
     }
     run("data sample --out tmp/data --days 3 --instrument 7203.TSE")?;
@@ -317,18 +250,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_container_starts_what_the_archive_has() {
-        let project = Project::find(None).expect("the tests run inside the project");
-        let file = fs::read_to_string(project.root.join(CONTAINERFILE)).expect("it is there");
-        let image = Image::of(&file).expect("it says what it starts");
-        assert_eq!(image.entry, ["kumiki"]);
-        assert_eq!(image.command, ["rank", "serve", "--listen", "0.0.0.0:8080"]);
-        assert_eq!(image.folder, "/cache");
-        let program = format!("{IN_CONTAINER}/kumiki");
-        assert_eq!(image.link, (program, "/usr/local/bin/kumiki".to_owned()));
-        // What the second stage takes from the first is where the first has put it.
-        assert!(file.contains("COPY --from=build /opt/kumiki /opt/kumiki"), "{file}");
-        assert!(file.contains("-C /opt/kumiki --strip-components=1"), "{file}");
-        assert!(Image::of("CMD [\"rank\"]").is_err());
+    fn the_quick_start_is_commands_and_a_script() {
+        let project = Project::find().expect("the tests run inside the project");
+        let guide = fs::read_to_string(project.root.join(GUIDE)).expect("it is there");
+        let QuickStart { commands, script } = QuickStart::of(&guide).expect("it is complete");
+        assert!(commands.iter().all(|line| line.starts_with("kumiki ")), "{commands:?}");
+        assert!(!commands.is_empty());
+        assert!(script.starts_with("import kumiki\n") && script.contains("result.fills()"));
+        let read = |name: &str| fs::read_to_string(project.root.join(name)).expect("it is there");
+        let (english, japanese) = (read(FRONT_PAGE), read("README.ja.md"));
+        assert_eq!(script_of(&english).ok(), script_of(&japanese).ok());
+        assert!(script_of(&english).is_ok_and(|script| script.starts_with("import kumiki\n")));
+        assert!(QuickStart::of("## Quick start\n```python\nimport kumiki\n```").is_err());
     }
 }

@@ -1,88 +1,82 @@
-//! The Python wheel, made by maturin from `clients/python`. The program is the one that was built already:
-//! maturin is given a cargo that hands it over (`stand_in`).
+//! The Python wheel, made by maturin from `clients/python`. It asks cargo for the program, which is compiled
+//! already.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::contents::Contents;
-use super::stand_in;
+use super::build::Build;
+use super::contents::{Contents, VERSION};
 use super::tree::{TIME, Tree};
 use crate::environment::Environment;
-use crate::process;
 use crate::project::Project;
+use crate::{duckdb, process};
 
 /// The project of the package.
 const PROJECT: &str = "clients/python";
 /// What maturin puts below the prefix of the installation; `pyproject.toml` names it.
 const DATA: &str = "kumiki.data";
+/// Where the program finds DuckDB's library: Windows looks beside it, others in `lib/kumiki` too.
+const LIBRARIES: &str = if cfg!(windows) { "scripts/" } else { "data/lib/kumiki/" };
 /// What makes wheels.
 const TOOLS: Environment = Environment {
-    folder: "dist-python",
+    name: "maturin",
     requirements: "clients/python/build-requirements.txt",
     probe: "import maturin",
     optional: None,
 };
 
-/// What makes wheels; the reason where it is not here.
-pub(super) struct Maker(OsString);
-
-impl Maker {
-    /// Finds maturin, or installs it into the target folder.
-    ///
-    /// # Errors
-    /// Why wheels cannot be made here.
-    pub(super) fn find(project: &Project) -> Result<Self, String> {
-        let missing = |reason| format!("maturin could not be had from PyPI: {reason}");
-        TOOLS.python(project).map(Self).map_err(missing)
-    }
-
-    /// The interpreter that it is made with.
-    pub(super) fn python(project: &Project) -> Result<OsString> {
-        TOOLS.python(project).map_err(anyhow::Error::msg)
-    }
-
-    /// Makes the wheel in `folder`, and gives its path.
-    pub(super) fn make(
-        &self,
-        project: &Project,
-        contents: &Contents,
-        folder: &Path,
-    ) -> Result<PathBuf> {
-        let (data, out) =
-            (project.root.join(PROJECT).join(DATA), project.target.join("dist/wheel"));
-        for folder in [&data, &out] {
-            let _ = fs::remove_dir_all(folder);
-            fs::create_dir_all(folder)?;
-        }
-        installed(contents).write_folder(&data)?;
-        let mut command = Command::new(&self.0);
-        command.current_dir(project.root.join(PROJECT)).env_remove("VIRTUAL_ENV");
-        command.args(["-m", "maturin", "build", "--release", "--locked", "--out"]).arg(&out);
-        command.env("CARGO_TARGET_DIR", &project.target);
-        command.env("SOURCE_DATE_EPOCH", TIME.to_string());
-        stand_in::give(&mut command, project, &contents.program)?;
-        let answer = process::ask(&mut command);
-        fs::remove_dir_all(&data)?;
-        if !answer.ok {
-            bail!("maturin: {}", answer.err.trim());
-        }
-        let made = fs::read_dir(&out)?.flatten().map(|entry| entry.path());
-        let mut wheels = made.filter(|path| path.extension().is_some_and(|end| end == "whl"));
-        let wheel = wheels.next();
-        let wheel =
-            wheel.with_context(|| format!("maturin made no wheel: {}", answer.err.trim()))?;
-        let path = folder.join(wheel.file_name().context("a wheel has a name")?);
-        fs::copy(&wheel, &path)?;
-        Ok(path)
-    }
+/// An interpreter with maturin, which is installed into the cache folder.
+///
+/// # Errors
+/// Why wheels cannot be made here.
+pub(super) fn python(project: &Project) -> Result<OsString, String> {
+    TOOLS.python(project).map_err(|why| format!("maturin could not be had from PyPI: {why}"))
 }
 
-/// What goes below the prefix of an installation (`data` is maturin's word for that), and beside the modules of
-/// the package (`platlib`).
+/// Makes the wheel in `folder`, and gives its path.
+pub(super) fn make(
+    project: &Project,
+    python: &OsStr,
+    build: &Build,
+    contents: &Contents,
+    folder: &Path,
+) -> Result<PathBuf> {
+    let (data, out) = (project.root.join(PROJECT).join(DATA), project.target.join("dist/wheel"));
+    for folder in [&data, &out] {
+        let _ = fs::remove_dir_all(folder);
+        fs::create_dir_all(folder)?;
+    }
+    let mut files = installed(contents);
+    if let Some(library) = &contents.library {
+        files.add(format!("{LIBRARIES}{}", duckdb::LIBRARY), library)?;
+    }
+    files.write_folder(&data)?;
+    let mut command = Command::new(python);
+    command.current_dir(project.root.join(PROJECT)).env_remove("VIRTUAL_ENV");
+    command.args(["-m", "maturin", "build", "--release", "--locked"]);
+    // It would copy DuckDB's library and change the program; ours is where the program looks for it.
+    command.args(["--auditwheel", "warn", "--out"]).arg(&out);
+    if project.is_database_compiled {
+        command.args(["--features", "bundled"]);
+    }
+    build.describe_to(command.env("SOURCE_DATE_EPOCH", TIME.to_string()));
+    let answer = process::ask(&mut command);
+    fs::remove_dir_all(&data)?;
+    if !answer.ok {
+        bail!("maturin: {}", answer.err.trim());
+    }
+    let wheel = fs::read_dir(&out)?.next().context("maturin made no wheel")??;
+    let path = folder.join(wheel.file_name());
+    fs::copy(wheel.path(), &path)?;
+    Ok(path)
+}
+
+/// What is given to maturin: what goes below the prefix of an installation (`data` is its word for that), and
+/// beside the modules of the package (`platlib`).
 fn installed(contents: &Contents) -> Tree {
     let mut data = contents.components.below("data/lib/kumiki");
     data.extend(contents.texts.below("data/share/doc/kumiki"));
@@ -91,9 +85,8 @@ fn installed(contents: &Contents) -> Tree {
 }
 
 /// The files of the wheel that are not Python's.
-pub(super) fn tree(contents: &Contents) -> Tree {
+pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     let mut tree = installed(contents);
-    let program = contents.program.file_name().unwrap_or_default().to_string_lossy();
-    tree.add_program(format!("scripts/{program}"), &contents.program);
-    tree.below(&format!("kumiki-{}.data", contents.version))
+    contents.add_program(&mut tree, "scripts/", LIBRARIES)?;
+    Ok(tree.below(&format!("kumiki-{}.data", VERSION)))
 }

@@ -1,4 +1,4 @@
-//! The compiler of Debian's packages, unpacked into our cache folder.
+//! The compiler of Debian's packages, unpacked into our cache folder; nothing is installed.
 //!
 //! Debian ships no standard library for wasm32-unknown-unknown, but its source: cargo builds it
 //! together with the guests.
@@ -7,23 +7,20 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{self as this_process, Command};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
-use super::apt::{Apt, Package};
 use super::{Active, TARGET, Toolchain, at_least};
-use crate::process;
+use crate::environment::told;
+use crate::project::RUST_VERSION;
 use crate::steps::Stopwatch;
+use crate::{cache, process};
 
-/// The compiler package that keeps up with new Rust versions.
-const COMPILER: &str = "rustc-web";
-/// The source of the standard library.
-const SOURCE: &str = "rust-web-src";
+/// The compiler that keeps up with new Rust versions, its library, and the source of that.
+const PACKAGES: [&str; 3] = ["rustc-web", "libstd-rust-web-dev", "rust-web-src"];
 /// What the folder of an unpacked compiler starts with; its version follows.
 const FOLDER: &str = "wasm-toolchain-";
-/// What the folder of a preparation starts with; the number of its process follows.
-const UNFINISHED: &str = "unfinished-";
 
 /// A compiler that was unpacked.
 #[derive(Debug)]
@@ -53,30 +50,26 @@ impl Unpacked {
 
     /// Where its shared libraries are: `usr/lib/<architecture>-linux-gnu`, found by looking. Some
     /// packages still use `lib` instead.
-    fn libraries(&self) -> Vec<PathBuf> {
+    fn libraries(&self) -> Result<OsString> {
         let bases = ["usr/lib", "lib"].map(|base| self.folder.join(base));
         let folders = bases.iter().filter_map(|base| base.read_dir().ok()).flatten().flatten();
         let mut found: Vec<PathBuf> =
             folders.map(|entry| entry.path()).filter(|folder| has_library(folder)).collect();
         found.sort();
-        found
-    }
-
-    fn command(&self) -> Result<Command> {
-        let mut command = Command::new(self.rustc());
-        command.env("LD_LIBRARY_PATH", in_front("LD_LIBRARY_PATH", self.libraries())?);
-        Ok(command)
+        in_front("LD_LIBRARY_PATH", found)
     }
 
     /// Tries the compiler and makes sure that the library's source is where cargo looks for it.
     fn check(&self) -> Result<()> {
-        let answer = process::ask(self.command()?.args(["--print", "sysroot"]));
+        let mut command = Command::new(self.rustc());
+        command.env("LD_LIBRARY_PATH", self.libraries()?).args(["--print", "sysroot"]);
+        let answer = process::ask(&mut command);
         if !answer.ok {
             bail!("the unpacked compiler does not start: {}", answer.err.trim());
         }
         let library = Path::new(answer.out.trim()).join("lib/rustlib/src/rust/library");
         if !library.join("std").join("Cargo.toml").is_file() {
-            bail!("the package {SOURCE} has no library source at {}", library.display());
+            bail!("its packages have no library source at {}", library.display());
         }
         Ok(())
     }
@@ -100,7 +93,7 @@ impl Unpacked {
                 ("RUSTC", self.rustc().into()),
                 // Building the standard library is not stable yet.
                 ("RUSTC_BOOTSTRAP", "1".into()),
-                ("LD_LIBRARY_PATH", in_front("LD_LIBRARY_PATH", self.libraries())?),
+                ("LD_LIBRARY_PATH", self.libraries()?),
                 ("PATH", in_front("PATH", vec![tools])?),
             ],
             arguments: vec!["-Zbuild-std=std,panic_abort".into()],
@@ -123,119 +116,82 @@ fn in_front(name: &str, folders: Vec<PathBuf>) -> Result<OsString> {
         .with_context(|| format!("a folder's name cannot stand in {name}"))
 }
 
-/// Downloads and unpacks the newest compiler.
-pub(super) fn prepare(cache: &Path, rust_version: &str) -> Result<Unpacked> {
-    let apt = Apt::of_the_system()?;
-    // Everything happens in a folder beside the final one and is renamed at the end, so that an
-    // interrupted preparation is never taken for a complete one.
-    remove_abandoned(cache);
-    let work = cache.join(format!("{UNFINISHED}{}", this_process::id()));
-    fs::create_dir_all(&work).with_context(|| format!("cannot write to {}", cache.display()))?;
-    let made = with_these_lists(&apt, &work, cache, rust_version).or_else(|first| {
-        eprintln!("{first:#}; asking for new package lists ...");
-        let again = Apt::refreshed(&work.join("lists"))
-            .and_then(|apt| with_these_lists(&apt, &work, cache, rust_version));
-        again.map_err(|second| {
-            anyhow::anyhow!("{first:#}\nwith new package lists (`apt-get update`): {second:#}")
-        })
-    });
-    // What is left over costs disk space, nothing else.
+/// Downloads and unpacks the newest compiler. All is done in a folder beside the final one, which is renamed
+/// at the end, so that an interrupted preparation is never taken for a complete one.
+pub(super) fn prepare(cache: &Path) -> Result<Unpacked> {
+    let work = cache.join("unfinished-wasm-toolchain");
+    let _lock = cache::locked(&work)?;
+    if let Some(made) = Unpacked::newest(cache, RUST_VERSION) {
+        return Ok(made);
+    }
+    let (debs, tree) = (work.join("debs"), work.join("tree"));
     let _ = fs::remove_dir_all(&work);
-    made
-}
-
-/// Removes what interrupted preparations left behind, half a gigabyte each.
-fn remove_abandoned(cache: &Path) {
-    for entry in cache.read_dir().into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
-        if owner.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
-            let _ = fs::remove_dir_all(entry.path());
+    fs::create_dir_all(debs.join("partial"))?;
+    eprintln!("preparing a compiler for {TARGET} from Debian's packages, once ...");
+    let watch = Stopwatch::start();
+    // New lists of packages of our own: the system's stay as they are, and no rights are needed.
+    let lists = work.join("lists");
+    fs::create_dir_all(lists.join("partial"))?;
+    ask(apt(&work, &["update"]))?;
+    let mut download = apt(&work, &["install", "--download-only", "--reinstall", "--yes"]);
+    download.arg("--no-install-recommends").args(PACKAGES);
+    ask(download)?;
+    for deb in debs.read_dir()?.flatten().map(|entry| entry.path()) {
+        if deb.extension().is_some_and(|end| end == "deb") {
+            let mut unpack = Command::new("dpkg-deb");
+            told("cannot unpack", unpack.arg("--extract").arg(&deb).arg(&tree))
+                .map_err(|why| anyhow!("{}: {why}", deb.display()))?;
         }
     }
-}
-
-fn with_these_lists(apt: &Apt, work: &Path, cache: &Path, lowest: &str) -> Result<Unpacked> {
-    let packages = choose(apt, lowest)?;
-    let version = safe(&compiler_version(&packages)?);
-    let bytes: u64 = packages.iter().map(|package| package.size).sum();
-    let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
-    eprintln!(
-        "preparing a compiler for {TARGET} from Debian's packages {}: {} MB to download, once; \
-         nothing is installed ...",
-        names.join(", "),
-        bytes / 1_000_000
-    );
-    let watch = Stopwatch::start();
-    let debs = work.join("packages");
-    let tree = work.join("tree");
-    for folder in [&debs, &tree] {
-        // A first try may have left something.
-        let _ = fs::remove_dir_all(folder);
-        fs::create_dir_all(folder)?;
+    let version = unpacked_version(&debs)?;
+    if !at_least(&version, RUST_VERSION) {
+        bail!("apt's newest {} is {version}, Kumiki needs {RUST_VERSION}", PACKAGES[0]);
     }
-    apt.download(&packages, &debs)?;
-    unpack(&debs, &tree)?;
     drop_what_is_not_needed(&tree)?;
     Unpacked { folder: tree.clone(), version: version.clone() }.check()?;
     let made = Unpacked { folder: cache.join(format!("{FOLDER}{version}")), version };
-    if let Err(error) = fs::rename(&tree, &made.folder) {
-        // Somebody else may have been faster: theirs is as good.
-        made.check().map_err(|_| error).context("cannot put the compiler into the cache folder")?;
-    }
+    fs::rename(&tree, &made.folder)
+        .with_context(|| format!("cannot write {}", made.folder.display()))?;
+    // What is left over costs disk space, nothing else.
+    let _ = fs::remove_dir_all(&work);
     eprintln!("prepared {} in {}", made.folder.display(), watch.shown());
     Ok(made)
 }
 
-fn compiler_version(packages: &[Package]) -> Result<String> {
-    let compiler = packages.iter().find(|package| package.name == COMPILER);
-    Ok(compiler.context("no compiler among the packages")?.version.clone())
-}
-
-/// The compiler, its library, its library's source and the shared libraries that are missing.
-fn choose(apt: &Apt, lowest: &str) -> Result<Vec<Package>> {
-    let offered = |name: &str| {
-        apt.package(name).with_context(|| {
-            format!("apt offers no package {name}; are its lists empty (`apt-get update`)?")
-        })
-    };
-    let compiler = offered(COMPILER)?;
-    if !at_least(&compiler.version, lowest) {
-        bail!("apt's newest {COMPILER} is {}, Kumiki needs {lowest}", compiler.version);
+/// apt-get with lists and packages in a folder of ours.
+fn apt(work: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("apt-get");
+    command.arg("--quiet").env("LC_ALL", "C");
+    for (name, folder) in [("Dir::State::Lists", "lists"), ("Dir::Cache::archives", "debs")] {
+        command.arg("-o").arg(format!("{name}={}", work.join(folder).display()));
     }
-    let development = offered(needed(&compiler, "libstd-rust")?)?;
-    let runtime = offered(needed(&development, "libstd-rust")?)?;
-    let source = offered(SOURCE)?;
-    for package in [&development, &runtime, &source] {
-        if package.version != compiler.version {
-            bail!(
-                "apt offers {} {} with {COMPILER} {}; they must be equal",
-                package.name,
-                package.version,
-                compiler.version
-            );
-        }
+    // The caches on disk describe the system's lists; without them apt reads ours. As root, apt would write
+    // as another user, who cannot enter our folder; as another user it cannot lock the system.
+    for option in ["Dir::Cache::pkgcache=", "Dir::Cache::srcpkgcache=", "APT::Sandbox::User=root"] {
+        command.args(["-o", option]);
     }
-    let mut packages = vec![compiler, development, source];
-    packages.extend(apt.with_missing_libraries(runtime)?);
-    Ok(packages)
+    command.args(["-o", "Debug::NoLocking=true"]).args(arguments);
+    command
 }
 
-fn needed<'a>(package: &'a Package, start: &str) -> Result<&'a str> {
-    let found = package.depends.iter().find(|name| name.starts_with(start));
-    let message = || format!("{} {} needs no {start}...", package.name, package.version);
-    found.map(String::as_str).with_context(message)
-}
-
-fn unpack(debs: &Path, tree: &Path) -> Result<()> {
-    for deb in debs.read_dir()? {
-        let deb = deb?.path();
-        let answer = process::ask(Command::new("dpkg-deb").arg("--extract").arg(&deb).arg(tree));
-        if !answer.ok {
-            bail!("cannot unpack {}: {}", deb.display(), answer.err.trim());
-        }
+fn ask(mut command: Command) -> Result<()> {
+    let answer = process::ask(&mut command);
+    if !answer.ok {
+        bail!("`{}` said:\n{}", process::shown(&command), answer.err.trim());
     }
     Ok(())
+}
+
+/// The compiler's version, of the name of its package: `rustc-web_1.96.0+dfsg1-1~deb12u2_amd64.deb`.
+fn unpacked_version(debs: &Path) -> Result<String> {
+    let names = debs.read_dir()?.flatten().map(|entry| entry.file_name());
+    let mut names = names.filter_map(|name| name.into_string().ok());
+    let compiler = names.find(|name| name.starts_with(&format!("{}_", PACKAGES[0])));
+    let compiler = compiler.with_context(|| format!("apt-get downloaded no {}", PACKAGES[0]))?;
+    let version = compiler.split('_').nth(1).unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-' || c == '+';
+    // An epoch is escaped in the name.
+    Ok(version.chars().map(|c| if plain(c) { c } else { '-' }).collect())
 }
 
 /// The source package holds the whole compiler; the library is a tenth of it.
@@ -257,24 +213,9 @@ fn drop_what_is_not_needed(tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A version as part of a folder's name.
-fn safe(version: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-' || c == '+';
-    version.chars().map(|c| if plain(c) { c } else { '-' }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn package(name: &str, depends: &[&str]) -> Package {
-        Package {
-            name: name.to_owned(),
-            version: "1.96.0".to_owned(),
-            depends: depends.iter().map(|&name| name.to_owned()).collect(),
-            size: 0,
-        }
-    }
 
     #[test]
     fn the_newest_complete_folder_wins() {
@@ -290,28 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn an_abandoned_preparation_is_removed() {
-        let cache = tempfile::tempdir().expect("a folder");
-        let own = format!("{UNFINISHED}{}", this_process::id());
-        for name in [&own, "unfinished-4194999", "wasm-toolchain-1"] {
-            fs::create_dir_all(cache.path().join(name)).expect("a folder");
+    fn the_version_is_that_of_the_compilers_package() {
+        let debs = tempfile::tempdir().expect("a folder");
+        assert!(unpacked_version(debs.path()).is_err());
+        for name in ["rustc-web_1.96.0+dfsg1-1~deb12u2_amd64.deb", "rustc-web-doc_2_all.deb"] {
+            fs::write(debs.path().join(name), "").expect("a file");
         }
-        remove_abandoned(cache.path());
-        let left = |name: &str| cache.path().join(name).is_dir();
-        assert!(!left("unfinished-4194999") && left("wasm-toolchain-1"));
-        assert_eq!(left(&own), Path::new("/proc/self").exists());
-    }
-
-    #[test]
-    fn dependencies_are_found_by_their_start() {
-        let compiler = package(COMPILER, &["libc6", "libstd-rust-web-dev"]);
-        assert_eq!(needed(&compiler, "libstd-rust").ok(), Some("libstd-rust-web-dev"));
-        assert!(needed(&package("p", &["libc6"]), "libstd-rust").is_err());
-    }
-
-    #[test]
-    fn a_version_becomes_a_folder_name() {
-        assert_eq!(safe("1.96.0+dfsg1-1~deb12u2"), "1.96.0+dfsg1-1-deb12u2");
-        assert_eq!(safe("../x y"), "..-x-y");
+        let version = unpacked_version(debs.path()).expect("it is there");
+        assert_eq!(version, "1.96.0+dfsg1-1-deb12u2");
     }
 }

@@ -72,24 +72,25 @@ impl Block {
         };
         let rows =
             format!("SELECT date, code, open, high, low, close, volume FROM mother.daily {span}");
-        let mut statement = connection.prepare(&rows)?;
         let mut positions = Positions::new(part, &sides.codes);
         let mut of_batch = Vec::new();
-        for batch in batches(&mut statement)? {
-            let batch = batch?;
-            match positions.of(&batch, &mut of_batch) {
-                Ok(()) => block.put(&batch, &of_batch),
-                Err(Misplaced::Moved) => {
-                    // The source is opened read-only, so what the first reading has found is here.
-                    return Err(PublishError::Source("it changed while it was read".to_owned()));
-                }
-                Err(Misplaced::Twice) => {
-                    drop(statement);
-                    return Err(twice(connection));
+        let mut statement = connection.prepare(&rows)?;
+        let misplaced = 'rows: {
+            for batch in batches(&mut statement)? {
+                let batch = batch?;
+                match positions.of(&batch, &mut of_batch) {
+                    Ok(()) => block.put(&batch, &of_batch),
+                    Err(misplaced) => break 'rows misplaced,
                 }
             }
-        }
-        Ok(block)
+            return Ok(block);
+        };
+        drop(statement);
+        Err(match misplaced {
+            // The source is opened read-only, so what the first reading has found is here.
+            Misplaced::Moved => PublishError::Source("it changed while it was read".to_owned()),
+            Misplaced::Twice => twice(connection),
+        })
     }
 
     /// Puts the values of a batch where they belong; `positions` are those of the first column.
