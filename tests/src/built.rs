@@ -1,6 +1,10 @@
 //! Where the programs and guests are that `cargo xtask` has built.
 
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+
+use sandbox::SandboxConfig;
 
 /// The folder of the host's programs, `<target>/release`.
 ///
@@ -69,7 +73,7 @@ pub fn in_language(name: &str) -> Result<PathBuf, String> {
     if component.is_file() {
         return Ok(component);
     }
-    let reason = std::fs::read_to_string(path.with_extension("skipped"));
+    let reason = fs::read_to_string(path.with_extension("skipped"));
     let how = "run `cargo xtask guests --languages`";
     Err(reason.unwrap_or_else(|_| format!("{} is missing; {how}", component.display())))
 }
@@ -78,6 +82,38 @@ pub fn in_language(name: &str) -> Result<PathBuf, String> {
 #[must_use]
 pub fn language_cache() -> PathBuf {
     release_folder().join("languages").join("cache")
+}
+
+/// Where tests that have something else to show keep the compiled code of guests, for all processes of a run: a folder
+/// for each build of the test program and of `kumiki`, so that none of them meets what another build has compiled.
+///
+/// # Panics
+/// When it cannot be made.
+#[must_use]
+pub fn compiled_guests() -> PathBuf {
+    let test = std::env::current_exe().unwrap_or_default();
+    let mut key = DefaultHasher::new();
+    for program in [&test, &kumiki()] {
+        let found = fs::metadata(program).map(|found| (found.len(), found.modified().ok()));
+        found.ok().hash(&mut key);
+    }
+    let builds =
+        release_folder().join("compiled-guests").join(test.file_stem().unwrap_or_default());
+    let folder = builds.join(format!("{:016x}", key.finish()));
+    if !folder.is_dir() {
+        fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        // Those of builds before.
+        let others =
+            fs::read_dir(&builds).into_iter().flatten().flatten().map(|entry| entry.path());
+        others.filter(|other| *other != folder).for_each(|other| _ = fs::remove_dir_all(other));
+    }
+    folder
+}
+
+/// A sandbox that keeps compiled guests there.
+#[must_use]
+pub fn keeping_sandbox() -> SandboxConfig {
+    SandboxConfig { cache_folder: Some(compiled_guests()), ..SandboxConfig::default() }
 }
 
 /// The folder with the audit suite of GraphQL over HTTP, or the reason why there is none.
@@ -90,7 +126,7 @@ pub fn graphql_audit() -> Result<PathBuf, String> {
     if folder.join("installed.json").is_file() {
         return Ok(folder);
     }
-    let reason = std::fs::read_to_string(release.join("graphql-http.skipped"));
+    let reason = fs::read_to_string(release.join("graphql-http.skipped"));
     Err(reason
         .unwrap_or_else(|_| "there is no audit suite; `cargo xtask test` fetches it".to_owned()))
 }

@@ -15,6 +15,8 @@ pub mod runs;
 pub mod sample;
 pub mod schema;
 pub mod serving;
+pub mod signals;
+pub mod update_runs;
 pub mod user_folder;
 pub mod wat;
 

@@ -39,12 +39,31 @@ pub struct UserFolder {
 }
 
 impl UserFolder {
-    /// An empty folder.
+    /// An empty folder whose cache shares the compiled code of guests with all other tests: see
+    /// [`built::compiled_guests`].
     ///
     /// # Panics
     /// When there is no place for one.
     #[must_use]
     pub fn empty() -> Self {
+        let user = Self::compiling();
+        #[cfg(unix)]
+        {
+            let linked = fs::create_dir(user.path("cache")).and_then(|()| {
+                let components = user.path("cache/components");
+                std::os::unix::fs::symlink(built::compiled_guests(), components)
+            });
+            linked.unwrap_or_else(|error| panic!("{error}"));
+        }
+        user
+    }
+
+    /// An empty folder in which each guest is compiled once more.
+    ///
+    /// # Panics
+    /// When there is no place for one.
+    #[must_use]
+    pub fn compiling() -> Self {
         Self { folder: tempfile::tempdir().unwrap_or_else(|error| panic!("{error}")) }
     }
 
@@ -54,9 +73,17 @@ impl UserFolder {
     /// When it cannot be written.
     #[must_use]
     pub fn with_sample(days: u32, trades_per_day: u32) -> Self {
-        let user = Self::empty();
-        sample::write(&user.path("data"), "72030", days, trades_per_day, 7);
-        user
+        Self::empty().sampled(days, trades_per_day)
+    }
+
+    /// The same folder with such data in it.
+    ///
+    /// # Panics
+    /// When they cannot be written.
+    #[must_use]
+    pub fn sampled(self, days: u32, trades_per_day: u32) -> Self {
+        sample::write(&self.path("data"), "72030", days, trades_per_day, 7);
+        self
     }
 
     /// The folder itself.

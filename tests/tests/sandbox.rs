@@ -15,7 +15,7 @@ use tests::built;
 
 fn module(name: &str) -> StrategyModule {
     let path = if name == "sma-cross" { built::strategy(name) } else { built::test_guest(name) };
-    Sandbox::new(SandboxConfig::default()).unwrap().load(&path).unwrap()
+    Sandbox::new(built::keeping_sandbox()).unwrap().load(&path).unwrap()
 }
 
 fn instrument() -> Instrument {

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
     let removals = if args.remove_issues { Removals::Any } else { Removals::Few };
     let mut store = WorkDatabase::open(&options.data)?.removing(removals);
     let mut screen = Screen::new(args.quiet);
-    if args.days.is_none() && args.from_files.is_none() && store.known()?.dates.is_empty() {
+    if args.days.is_none() && args.from_files.is_none() && store.rows().known()?.dates.is_empty() {
         tracing::info!(
             "nothing is stored yet; --days {DAYS_FIRST_RUN} loads about four years at once"
         );

@@ -484,8 +484,8 @@ impl<'a> Job<'a> {
         // Without a place for the report nothing is begun.
         let folder = own_folder(&self.options.data);
         fs::create_dir_all(&folder).map_err(|source| UpdateError::Io { path: folder, source })?;
-        self.known = self.store.known()?;
-        let (state, note) = self.store.fetch_state()?;
+        self.known = self.store.rows().known()?;
+        let (state, note) = self.store.rows().fetch_state()?;
         self.changed_from = state.unpublished_from;
         self.state = state;
         let named = self.options.accept.iter().copied();
@@ -511,8 +511,8 @@ impl<'a> Job<'a> {
         let complete = stored.iter().filter(|(date, _)| is_standard(date));
         self.doubted_before = state.doubted.clone();
         self.complete_rows = complete.map(|(date, rows)| (*date, *rows)).collect();
-        self.calendar = self.store.open_days()?;
-        self.lists = self.store.listed()?;
+        self.calendar = self.store.rows().open_days()?;
+        self.lists = self.store.rows().listed()?;
         Ok(())
     }
 
@@ -556,7 +556,7 @@ impl<'a> Job<'a> {
     }
 
     fn save_state(&mut self) -> Result<(), UpdateError> {
-        self.store.commit(&[], &self.state)?;
+        self.store.rows().commit(&[], &self.state)?;
         Ok(())
     }
 
@@ -627,7 +627,7 @@ impl<'a> Job<'a> {
         let parts =
             parts.chain([(SourceKind::Vendor, gone)].into_iter().filter(|_| !gone.gone.is_empty()));
         let (sources, parts): (Vec<SourceKind>, Vec<Part<'_>>) = parts.unzip();
-        let applied = self.store.commit(&parts, &self.state)?;
+        let applied = self.store.rows().commit(&parts, &self.state)?;
         for (source, applied) in sources.into_iter().zip(applied) {
             let Applied { inserted, changed, unchanged, .. } = applied;
             tracing::debug!(%source, inserted, changed, unchanged, "rows are stored");

@@ -2,7 +2,7 @@
 //!
 //! [`update_from_sources`] and [`update_from_files`] are the update job of specification 3. What it
 //! fetches comes through [`source::DailySource`] and goes into a [`PriceStore`], which is
-//! [`store::WorkDatabase`] outside of tests. Its requests follow the rules of
+//! [`store::WorkDatabase`] outside of tests: [`PriceRows`] and their publication. Its requests follow the rules of
 //! `http_client`; its keys are found by `keys` and never shown.
 
 mod cache;
@@ -25,6 +25,7 @@ pub use job::{
 };
 pub use key::{KEYS, PUBLIC_KEY, VENDOR_KEY};
 pub use price_store::{
-    Applied, Correction, Known, OpenDays, Part, PriceStore, Split, StoreProgress,
+    Applied, Correction, Known, OpenDays, Part, PriceRows, PriceStore, PublishedCheck, Split,
+    StoreProgress,
 };
 pub use row::{DailyRow, IssueCode, SourceKind};

@@ -13,8 +13,8 @@ use crate::store::StoreError;
 /// The exchange's calendar: dates, and whether it is open on each. What it does not have is not known.
 pub type OpenDays = BTreeMap<JstDate, bool>;
 
-/// Where the job keeps what it fetched.
-pub trait PriceStore {
+/// The rows that the job fetched, and what it notes of them: nobody else sees them.
+pub trait PriceRows {
     /// Codes and the dates that are stored.
     ///
     /// # Errors
@@ -108,13 +108,6 @@ pub trait PriceStore {
     /// When they cannot be stored; then those before are kept.
     fn store_listed(&mut self, lists: &ListedHistory) -> Result<(), StoreError>;
 
-    /// Publishes the stored lists as a database of their own, where they are not published yet; tells
-    /// whether it did.
-    ///
-    /// # Errors
-    /// When that fails, or a file of others is in the way; readers keep what was published before.
-    fn publish_listed(&mut self) -> Result<bool, StoreError>;
-
     /// What earlier runs have fetched; and why nothing is known of it, told once.
     ///
     /// # Errors
@@ -134,18 +127,34 @@ pub trait PriceStore {
         state: &FetchState,
     ) -> Result<Vec<Applied>, StoreError>;
 
+    /// Which sources the rows of the days that readers may see came from.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn sources(&mut self) -> Result<Vec<SourceRows>, StoreError>;
+}
+
+/// Where the job keeps what it fetched, and what it publishes of that.
+pub trait PriceStore {
+    /// The rows, and what is noted of them.
+    fn rows(&mut self) -> &mut dyn PriceRows;
+
+    /// Whether a combined database is published.
+    fn has_published(&self) -> bool;
+
+    /// Publishes the stored lists as a database of their own, where they are not published yet; tells
+    /// whether it did.
+    ///
+    /// # Errors
+    /// When that fails, or a file of others is in the way; readers keep what was published before.
+    fn publish_listed(&mut self) -> Result<bool, StoreError>;
+
     /// Publishes the combined database and the ranking's snapshot: the rows of all days that the
     /// state of fetching lets readers see.
     ///
     /// # Errors
     /// When that fails or was cancelled; readers keep what was published before.
     fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError>;
-
-    /// Which sources the rows of the days that readers may see came from.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn sources(&mut self) -> Result<Vec<SourceRows>, StoreError>;
 
     /// Writes the per-issue databases: all, or what changed since a date.
     ///
@@ -194,7 +203,7 @@ pub trait PriceStore {
     }
 }
 
-/// ScriptedSource (done, of, what); answers Break to stop cleanly -> [`StoreError::Cancelled`].
+/// Is told (done, of, what); answers Break to stop cleanly -> [`StoreError::Cancelled`].
 pub type StoreProgress<'a> = dyn FnMut(u64, u64, &'static str) -> std::ops::ControlFlow<()> + 'a;
 
 /// What is stored.

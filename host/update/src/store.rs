@@ -26,6 +26,7 @@ mod rows;
 mod schema;
 mod split;
 mod work_database;
+mod work_rows;
 mod written;
 
 #[cfg(test)]
@@ -36,3 +37,4 @@ pub use error::StoreError;
 pub use opening::Opening;
 pub use split::Removals;
 pub use work_database::WorkDatabase;
+pub use work_rows::WorkRows;

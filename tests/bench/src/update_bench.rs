@@ -149,7 +149,7 @@ impl Bench {
     fn split(&self, store: &mut WorkDatabase, data: &DataDir) {
         let (seconds, split) = taken(|| or_stop(store.split_to_individual(None, &mut go_on)));
         let daily = data.path().join("jp").join("stocks_daily");
-        let known = or_stop(store.known()).codes;
+        let known = or_stop(store.rows().known()).codes;
         let codes: Vec<&str> = known.iter().map(update::IssueCode::as_str).collect();
         let size: f64 = codes.iter().map(|code| megabytes(&daily.join(format!("{code}.db")))).sum();
         let plain_folder = scratch();
@@ -174,9 +174,9 @@ impl Bench {
     /// One more day after the other, each by the whole job; and taken up by a service.
     fn more_days(&self, store: &mut WorkDatabase, data: &DataDir, days: &[Vec<DailyRow>]) {
         // As an earlier run would have left it.
-        let (mut state, _) = or_stop(store.fetch_state());
+        let (mut state, _) = or_stop(store.rows().fetch_state());
         state.split = true;
-        or_stop(store.commit(&[], &state));
+        or_stop(store.rows().commit(&[], &state));
         or_stop(store.publish_generation());
         let options = EngineOptions { threads: 1, ..EngineOptions::default() };
         let engine = or_stop(RankEngine::open(data.path(), options));

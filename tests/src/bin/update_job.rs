@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("opened {}", store.opening());
     let mut go_on = |_, _, _| ControlFlow::Continue(());
     for _ in 0..rounds {
-        let state = (store.known()?.dates.len() as u64).saturating_sub(DAYS_BEFORE) + 1;
+        let state = (store.rows().known()?.dates.len() as u64).saturating_sub(DAYS_BEFORE) + 1;
         let applied = store.apply(&rows(state))?;
         let published = store.publish(&mut go_on)?;
         println!("published {}", published.number);

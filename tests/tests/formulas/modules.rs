@@ -11,7 +11,7 @@ use tests::built;
 use crate::common::file;
 
 fn module(package: &str) -> FormulaModule {
-    Sandbox::new(SandboxConfig::default()).unwrap().load_formula(&file(package)).unwrap()
+    Sandbox::new(built::keeping_sandbox()).unwrap().load_formula(&file(package)).unwrap()
 }
 
 /// An instance with its parameters set.

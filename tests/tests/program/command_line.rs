@@ -404,7 +404,7 @@ fn help_teaches() {
 const CHECK: &str = "strategy check first-strategy.wasm";
 
 fn owner_of_a_strategy() -> UserFolder {
-    let user = UserFolder::empty();
+    let user = UserFolder::compiling();
     fs::copy(built::example("first-strategy"), user.path("first-strategy.wasm")).unwrap();
     user
 }

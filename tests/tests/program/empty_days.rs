@@ -30,7 +30,7 @@ fn days_without_prices_in_the_asked_range_are_told() {
     let weekdays = ["06", "07", "08", "09", "10", "13", "14", "15", "16"];
     let calendar = weekdays.map(|of| (day(&format!("2025-01-{of}")), of != "13"));
     let mut store = WorkDatabase::open(&pricestore::DataDir::new(folder.path())).unwrap();
-    store.store_open_days(&calendar.into_iter().collect()).unwrap();
+    store.rows().store_open_days(&calendar.into_iter().collect()).unwrap();
     drop(store);
     let rows = with_prices.map(|date| daily_rows::row("7203", date, 500, None));
     daily_rows::publish(folder.path(), &rows);

@@ -57,7 +57,7 @@ fn loops_of(percent: u64) -> String {
 
 #[test]
 fn a_function_that_costs_too_much_is_not_compiled() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let (path, hash) = guest(&user, "deep-loops", &loops_of(110));
     eprintln!("{} bytes", fs::metadata(&path).unwrap().len());
     let (code, errors, peak) = watched(&user, &run_of(&path, ""));
@@ -83,7 +83,7 @@ fn a_function_that_costs_too_much_is_not_compiled() {
 /// What was compiled before is refused all the same.
 #[test]
 fn what_a_function_may_cost_does_not_depend_on_what_was_compiled_before() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let (path, _) = guest(&user, "loops", &wat::with_loops(20, 20));
     let built_in = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
     for (run, cost) in [(run_of(&path, ""), 1_000), (built_in.to_owned(), 100)] {
@@ -127,7 +127,7 @@ fn doubled_instances(levels: usize) -> Vec<u8> {
 /// are counted, and nothing of them is put together or compiled.
 #[test]
 fn what_stands_for_too_much_is_not_compiled() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let doubled = user.path("doubled.wasm");
     fs::write(&doubled, doubled_instances(20)).unwrap();
     let functions = usize::try_from(domain::limits::COMPONENT_ITEMS_MAX).unwrap();
@@ -166,7 +166,7 @@ fn has_too_many_parts(user: &UserFolder, command: &str, name: &str, memory: u64)
 /// Each part of a type counts as one thing: few types can stand for as much as many.
 #[test]
 fn parts_of_types_count() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let listed =
         |count: usize, of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<String>();
     let allowed = usize::try_from(domain::limits::COMPONENT_ITEMS_MAX).unwrap();
@@ -237,7 +237,7 @@ fn core_modules_of_too_many_parts_are_not_even_validated() {
     const TYPES: u8 = 1;
     const EXPORTS: u8 = 7;
     const CORE_MODULE: u8 = 1;
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     // Sixteen numbers each, of another kind in each type.
     let types = with_many(MODULE, TYPES, 900_000, |number| {
         let mut of = vec![0x60_u8, 16];
@@ -299,7 +299,7 @@ fn tables_of(targets: u64, tables: u64, blocks: u64) -> String {
 
 #[test]
 fn compiling_what_is_allowed_takes_bounded_memory() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let allowed = GuestLimit::Function.default_value();
     let chain = chain_of(allowed / CHAIN_UNITS - 10);
     let targets = allowed / TARGET_UNITS * 95 / 100;
@@ -333,7 +333,7 @@ fn compiling_what_is_allowed_takes_bounded_memory() {
 /// Functions that are allowed each, and too much together.
 #[test]
 fn functions_that_cost_too_much_together_are_not_compiled() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let (one, all) = (GuestLimit::Function, GuestLimit::Functions);
     let count = all.default_value() / (one.default_value() * 9 / 10) + 1;
     let side = usize::try_from((one.default_value() * 9 / 10 / 16).isqrt()).unwrap();
@@ -363,7 +363,7 @@ fn functions_that_cost_too_much_together_are_not_compiled() {
 /// A calculation outside of all functions, which the compiler keeps whole.
 #[test]
 fn constants_that_cost_too_much_are_not_compiled() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let global = |steps: usize| {
         let steps = "i32.const 1 i32.add ".repeat(steps);
         wat::with_fields(&format!("(global i32 i32.const 1 {steps})"))
@@ -390,7 +390,7 @@ fn constants_that_cost_too_much_are_not_compiled() {
 /// alone have lines.
 #[test]
 fn manifests_and_answers_have_no_more_than_the_reported_parameters_allow() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let (deep, count) = (110, GuestLimit::Parameters.default_value());
     let value = format!("{}0{}{}", "[".repeat(deep), ",0".repeat(1_900), "]".repeat(deep));
     // Names of two letters each, on one line: the text's comment names the place too.
@@ -441,7 +441,7 @@ fn manifests_and_answers_have_no_more_than_the_reported_parameters_allow() {
 
 #[test]
 fn compiling_ends_at_its_deadline() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let strategy = built::strategy("sma-cross");
     // The one that came with the program is compiled already.
     let path = user.path("mine.wasm");
@@ -466,7 +466,7 @@ fn compiling_ends_at_its_deadline() {
 #[cfg(target_os = "linux")]
 #[test]
 fn compiling_hears_the_wish_for_an_end() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let (path, _) = guest(&user, "deep-loops", &loops_of(800));
     let most = GuestLimit::Function.most();
     let mut child = user
@@ -499,7 +499,7 @@ fn compiling_hears_the_wish_for_an_end() {
 /// Calls that leave the guest's code for the host's cost more fuel than an instruction, also where they do nothing.
 #[test]
 fn growing_and_operations_on_many_bytes_cost_fuel() {
-    let user = UserFolder::with_sample(1, 20);
+    let user = UserFolder::compiling().sampled(1, 20);
     let nothing = "(i32.const 0) (i32.const 0) (i32.const 0)";
     let operations = [
         ("no-operation", String::new()),
@@ -551,7 +551,7 @@ fn growing_and_operations_on_many_bytes_cost_fuel() {
 
 #[test]
 fn what_fails_while_it_is_made_is_told_by_name() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     for (name, export, what, advice) in [
         (
             "start-loops",
@@ -616,7 +616,7 @@ fn is_harmless(what: &str, said: &Said) {
 
 #[test]
 fn texts_of_a_guest_do_not_steer_the_terminal() {
-    let user = UserFolder::with_sample(1, 200);
+    let user = UserFolder::compiling().sampled(1, 200);
     let guest = built::test_guest("steers-terminal");
     let panics = run_of(&guest, "");
     let refuses = run_of(&guest, "--param refuses=true");

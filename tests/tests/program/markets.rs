@@ -17,7 +17,7 @@ use marketdata::{
 };
 use replay::{BarSeries, MarketSeries, ReplayOptions, TradeSeries};
 use results::{RunResult, RunStatus};
-use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
+use sandbox::{Limits, Sandbox, StrategyModule};
 use tests::native::Native;
 use tests::user_folder::UserFolder;
 use tests::{built, runs, sample};
@@ -79,7 +79,7 @@ fn module(name: &str) -> StrategyModule {
         "sma-cross" => built::strategy(name),
         _ => built::test_guest(name),
     };
-    Sandbox::new(SandboxConfig::default()).unwrap().load(&path).unwrap()
+    Sandbox::new(built::keeping_sandbox()).unwrap().load(&path).unwrap()
 }
 
 fn run_with(

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use tests::serving::Serving;
-use tests::{built, http, schema};
+use tests::{built, http, schema, signals};
 
 /// One sample for all tests: 40 issues on 300 days. It is only read.
 static DATA: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -340,10 +340,8 @@ fn ctrl_c_ends_a_statement() {
     let endless =
         "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range % 7 = b.range";
     let mut child = command(&["sql", endless]).stderr(Stdio::piped()).spawn().unwrap();
-    // A signal before the program listens ends it too, but not with this code; so it is sent until
-    // the program is gone.
     let id = child.id().to_string();
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    signals::wait_for_handler(child.id(), signals::INT);
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }

@@ -6,9 +6,9 @@ use std::io::Read;
 #[cfg(unix)]
 use std::process::{Command, Stdio};
 
-#[cfg(unix)]
-use tests::built;
 use tests::user_folder::{Said, UserFolder};
+#[cfg(unix)]
+use tests::{built, signals};
 
 /// A user with some daily prices.
 fn user() -> UserFolder {
@@ -226,7 +226,9 @@ fn a_statement_ends_at_once_while_it_is_printed() {
             // The first lines were written; the rest waits.
             child.stdout.as_mut().unwrap().read_exact(&mut [0; 1_000]).unwrap();
         } else {
-            std::thread::sleep(std::time::Duration::from_millis(1_500));
+            // In the middle of a table that takes seconds.
+            signals::wait_for_handler(child.id(), signals::TERM);
+            std::thread::sleep(std::time::Duration::from_millis(200));
         }
         let sent =
             Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();

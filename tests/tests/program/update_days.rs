@@ -277,7 +277,7 @@ impl Fixture {
     /// Rows of each day in the job's own database.
     fn kept(&self) -> Vec<u64> {
         let mut store = WorkDatabase::open(&DataDir::new(self.path())).unwrap();
-        store.known().unwrap().dates.into_values().collect()
+        store.rows().known().unwrap().dates.into_values().collect()
     }
 
     pub(crate) fn serve(&self) -> Serving {
@@ -761,7 +761,8 @@ fn the_calendar_is_published_in_a_table_of_its_own_and_must_fit_the_rows() {
     assert_eq!(calendar().lines().last(), Some(format!("365,{open_2025}").as_str()));
     // The job's own database, made anew from what is published, has it again.
     std::fs::remove_dir_all(fixture.path().join("work")).unwrap();
-    let known = WorkDatabase::open(&DataDir::new(fixture.path())).unwrap().open_days().unwrap();
+    let known =
+        WorkDatabase::open(&DataDir::new(fixture.path())).unwrap().rows().open_days().unwrap();
     assert_eq!((known.len(), known.values().filter(|open| **open).count()), (365, open_2025));
     // A calendar that calls a day closed of which there are rows is not used.
     fixture.change(|market| {

@@ -1,66 +1,101 @@
 //! Days that no market ever had, as a vendor may give them on a bad evening: `kumiki update` does not publish
-//! them unless the user accepts them by their date. Each rule of the job's table with the program itself.
+//! them unless the user accepts them by their date. Each rule of the job's table, most of them in this process.
 
 use std::collections::BTreeMap;
 
+use domain::Price;
 use serde_json::{Value, json};
 use tests::http;
+use tests::update_runs::{Market as TypedMarket, UpdateRuns, date, set_prices};
+use update::{DailyRow, DayOutcome, Ending};
 
 use crate::update_days::{Fixture, Market, days, text};
 use crate::update_guards::doubts;
 use crate::update_program::{command, daily_files};
-use crate::update_sources::{counts, rows};
+use crate::update_sources::rows;
 
-/// Monday is published, and Tuesday comes with this change.
-fn tuesday(change: fn(&mut Market)) -> Fixture {
+const MONDAY: &str = "2025-12-15";
+const TUESDAY: &str = "2025-12-16";
+
+/// Monday is published, and Tuesday comes with this change; each has so many issues.
+fn tuesday(issues: usize, change: impl FnOnce(&mut TypedMarket)) -> UpdateRuns {
+    let days = [(MONDAY, issues), (TUESDAY, issues)];
+    let mut runs = UpdateRuns::new(TypedMarket::of(&days).with_calendar());
+    assert_eq!(runs.until(MONDAY).days(1).run().ending(), Ending::Done);
+    runs.change(change);
+    runs
+}
+
+/// The day waits by a rule, until it is accepted or a right answer comes; and a published day is not replaced
+/// by such an answer.
+fn check_odd(change: impl Fn(&mut TypedMarket) + Copy, rule: &str) {
+    let mut runs = tuesday(100, change);
+    for _ in 0..2 {
+        let ran = runs.until(TUESDAY).run();
+        assert_eq!(
+            (ran.ending(), ran.asked.as_slice()),
+            (Ending::Incomplete, &[TUESDAY.to_owned()][..])
+        );
+        assert_eq!(ran.odd(), [format!("2025-12-16 {rule}")]);
+        assert_eq!((ran.doubts().len(), ran.report.days[0].outcome), (1, DayOutcome::Refused));
+        assert_eq!((ran.report.days.len(), ran.report.incomplete[0].date), (1, date(TUESDAY)));
+        assert_eq!(runs.published(), ["2025-12-15 100"], "{rule}");
+    }
+    // Not by the way, but by its date.
+    assert_eq!(runs.until(TUESDAY).publish_incomplete().run().ending(), Ending::Incomplete);
+    assert_eq!(runs.published(), ["2025-12-15 100"], "{rule}");
+    let ran = runs.until(TUESDAY).accept(TUESDAY).run();
+    assert_eq!((ran.ending(), runs.published().len()), (Ending::Done, 2), "{rule}: {ran:?}");
+
+    // A right answer is taken as any other.
+    let mut runs = tuesday(100, change);
+    assert_eq!(runs.until(TUESDAY).run().ending(), Ending::Incomplete);
+    runs.change(|market| {
+        market.restore();
+        market.listed = None;
+        market.day(TUESDAY, 100);
+    });
+    let ran = runs.until(TUESDAY).run();
+    assert_eq!((ran.ending(), ran.vendor_rows()), (Ending::Done, [100, 0, 0]), "{rule}: {ran:?}");
+    assert_eq!(runs.published(), ["2025-12-15 100", "2025-12-16 100"]);
+
+    // And a published day is not replaced by such an answer.
+    runs.change(change);
+    let ran = runs.until(TUESDAY).days(1).refetch().run();
+    assert_eq!(
+        (ran.ending(), ran.doubts()),
+        (Ending::Incomplete, vec!["2025-12-16 refused".to_owned()])
+    );
+    assert_eq!(runs.published(), ["2025-12-15 100", "2025-12-16 100"]);
+}
+
+/// The report, standard error and those who ask the service are told why a day waits.
+#[test]
+fn people_and_readers_are_told_of_an_odd_day() {
     let fixture = Fixture::new(Market {
         days: days([("20251215", 100), ("20251216", 100)]),
         divisions: Some(BTreeMap::new()),
+        alter: Some(|row| {
+            if is_of_tuesday(row, 30) {
+                row["AdjFactor"] = json!(0.5);
+            }
+        }),
         ..Market::default()
     });
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
-    fixture.change(change);
-    fixture
-}
-
-/// The day waits, and the report, standard error and those who ask the service are told why.
-fn check_odd(change: fn(&mut Market), why: &str) {
-    let fixture = tuesday(change);
-    for _ in 0..2 {
-        let run = fixture.update("--as-of 2025-12-16");
-        assert_eq!((run.code, run.asked.join(" ")), (3, "16".to_owned()), "{why}: {run:?}");
-        assert_eq!((run.days(), doubts(&run)), (vec!["16 refused".into()], vec!["16 odd".into()]));
-        let short = &run.report["incomplete"][0];
-        assert_eq!(text(&short["why"]), format!("it is odd, {why}"));
-        assert!(text(&short["advice"]).contains("--accept") && run.told.contains(why), "{run:?}");
-        assert_eq!(fixture.published(), ["15:100"], "{why}");
-    }
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!(
+        (run.code, run.days(), doubts(&run)),
+        (3, vec!["16 refused".into()], vec!["16 odd".into()])
+    );
+    let why = "splits: 30 of 100 issues have an adjustment factor other than 1, and 20 % may have";
+    let short = &run.report["incomplete"][0];
+    assert_eq!(text(&short["why"]), format!("it is odd, {why}"));
+    assert!(text(&short["advice"]).contains("--accept") && run.told.contains(why), "{run:?}");
+    assert_eq!(fixture.published(), ["15:100"]);
     let dataset = "{ dataset { lastDate incompleteDates } }";
     let expected = json!({ "lastDate": "2025-12-15", "incompleteDates": ["2025-12-16"] });
     assert_eq!(fixture.serve().ask(dataset)["data"]["dataset"], expected);
-    // Not by the way, but by its date.
-    assert_eq!(fixture.update("--as-of 2025-12-16 --publish-incomplete").code, 3);
-    assert_eq!(fixture.published(), ["15:100"], "{why}");
-    let run = fixture.update("--as-of 2025-12-16 --accept 2025-12-16");
-    assert_eq!((run.code, fixture.published().len()), (0, 2), "{why}: {run:?}");
-
-    // A right answer is taken as any other.
-    let fixture = tuesday(change);
-    assert_eq!(fixture.update("--as-of 2025-12-16").code, 3);
-    fixture.change(|market| {
-        market.alter = None;
-        market.listed = None;
-        market.days.insert("20251216", 100);
-    });
-    let run = fixture.update("--as-of 2025-12-16");
-    assert_eq!((run.code, counts(&run, "vendor", ["inserted"])), (0, [100]), "{why}: {run:?}");
-    assert_eq!(fixture.published(), ["15:100", "16:100"]);
-
-    // And a published day is not replaced by such an answer.
-    fixture.change(change);
-    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
-    assert_eq!((run.code, doubts(&run)), (3, vec!["16 refused".to_owned()]), "{why}: {run:?}");
-    assert_eq!(fixture.published(), ["15:100", "16:100"]);
 }
 
 /// Whether a row is of Tuesday, and of one of the first issues.
@@ -72,164 +107,146 @@ fn is_of_tuesday(row: &Value, first: u32) -> bool {
 /// E1.
 #[test]
 fn a_day_with_rows_of_issues_that_are_not_listed_waits() {
-    check_odd(
-        |market| {
-            market.listed = Some(100);
-            market.days.insert("20251216", 103);
-        },
-        "unlisted: it has 3 rows of issues that are not among the 100 which the vendor lists for this \
-         date, and 1 % may be",
-    );
+    let change = |market: &mut TypedMarket| {
+        market.listed = Some(100);
+        market.day(TUESDAY, 103);
+    };
+    check_odd(change, "unlisted");
 }
 
 /// E1, R6 of the sources' rules: a few are named, and go with a right answer.
 #[test]
 fn a_few_rows_of_issues_that_are_not_listed_are_named_and_go() {
-    let fixture = tuesday(|market| {
+    let mut runs = tuesday(100, |market| {
         market.listed = Some(200);
-        market.days.insert("20251216", 202);
+        market.day(TUESDAY, 202);
     });
-    let run = fixture.update("--as-of 2025-12-16");
-    assert_eq!((run.code, doubts(&run)[0].as_str()), (0, "16 unlisted"), "{run:?}");
-    let what = text(&run.report["doubts"][0]["what"]);
+    let ran = runs.until(TUESDAY).run();
+    assert_eq!(
+        (ran.ending(), ran.doubts()),
+        (Ending::Done, vec!["2025-12-16 unlisted".to_owned()])
+    );
+    let what = &ran.report.doubts[0].what;
     assert!(what.starts_with("2 of its rows") && what.ends_with("1500, 1501"), "{what}");
-    assert!(run.told.contains(&what), "{}", run.told);
-    assert_eq!(fixture.published(), ["15:100", "16:202"]);
-    fixture.change(|market| _ = market.days.insert("20251216", 200));
-    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
-    assert_eq!((run.code, counts(&run, "vendor", ["removed"])), (0, [2]), "{run:?}");
-    assert_eq!(fixture.published(), ["15:100", "16:200"]);
+    assert_eq!(runs.published(), ["2025-12-15 100", "2025-12-16 202"]);
+    runs.change(|market| market.day(TUESDAY, 200));
+    let ran = runs.until(TUESDAY).days(1).refetch().run();
+    assert_eq!((ran.ending(), ran.vendor_rows()), (Ending::Done, [0, 0, 2]), "{ran:?}");
+    assert_eq!(runs.published(), ["2025-12-15 100", "2025-12-16 200"]);
 }
 
 /// R6: what an evening left in `work/` that is not listed goes when the day is had.
 #[test]
 fn what_waits_and_is_not_listed_is_not_published_with_the_day() {
-    let fixture = tuesday(|market| {
-        _ = market.days.insert("20251216", 98);
-    });
-    let run = fixture.update("--as-of 2025-12-16");
-    assert_eq!((run.code, counts(&run, "vendor", ["inserted"])), (3, [98]), "{run:?}");
+    let mut runs = tuesday(100, |market| market.day(TUESDAY, 98));
+    let ran = runs.until(TUESDAY).run();
+    assert_eq!((ran.ending(), ran.vendor_rows()), (Ending::Incomplete, [98, 0, 0]), "{ran:?}");
     // Five were delisted, and three of them had rows.
-    fixture.change(|market| {
+    runs.change(|market| {
         market.listed = Some(95);
-        market.days.insert("20251216", 95);
+        market.day(TUESDAY, 95);
     });
-    let run = fixture.update("--as-of 2025-12-16");
-    assert_eq!((run.code, counts(&run, "vendor", ["removed"])), (0, [3]), "{run:?}");
-    assert_eq!(fixture.published(), ["15:100", "16:95"]);
+    let ran = runs.until(TUESDAY).run();
+    assert_eq!((ran.ending(), ran.vendor_rows()), (Ending::Done, [0, 0, 3]), "{ran:?}");
+    assert_eq!(runs.published(), ["2025-12-15 100", "2025-12-16 95"]);
 }
 
 /// E2.
 #[test]
 fn a_day_on_which_everything_costs_a_yen_waits() {
-    let change = |market: &mut Market| {
-        market.alter = Some(|row| {
-            if is_of_tuesday(row, 51) {
-                ["O", "H", "L", "C"].iter().for_each(|name| row[*name] = json!(1));
-            }
-        });
+    let a_yen = |row: &mut DailyRow| {
+        let yen = Some(Price::from_yen(1));
+        [row.open, row.high, row.low, row.close] = [yen; 4];
     };
-    check_odd(change, "one yen: 51 of the 100 issues with a price cost 1 yen");
+    check_odd(|market| market.alter(TUESDAY, 51, a_yen), "one yen");
 }
 
 /// E3.
 #[test]
 fn a_day_with_the_rows_of_the_day_before_waits() {
-    let change = |market: &mut Market| {
-        market.alter = Some(|row| {
-            for (name, value) in [("O", 115), ("H", 117), ("L", 114), ("C", 115), ("Vo", 11_500)] {
-                if is_of_tuesday(row, 51) {
-                    row[name] = json!(value);
-                }
-            }
-        });
+    let as_on_monday = |row: &mut DailyRow| {
+        set_prices(row, 115);
+        row.volume = Some(11_500);
     };
-    check_odd(change, "repeated: 51 of the 100 issues with a volume have the prices of 2025-12-15");
+    check_odd(|market| market.alter(TUESDAY, 51, as_on_monday), "repeated");
 }
 
 /// E4. Of a published day R8 says it first.
 #[test]
 fn a_day_on_which_nothing_is_traded_at_a_price_waits() {
-    let change = |market: &mut Market| {
-        market.alter = Some(|row| {
-            if is_of_tuesday(row, 100) {
-                row["Vo"] = json!(0);
-            }
-        });
-    };
-    check_odd(change, "no volume: 100 issues have a price, and 0 have a volume");
+    check_odd(|market| market.alter(TUESDAY, 100, |row| row.volume = Some(0)), "no volume");
 }
 
 /// E5.
 #[test]
 fn a_day_on_which_a_third_of_the_market_splits_waits() {
-    let change = |market: &mut Market| {
-        market.alter = Some(|row| {
-            if is_of_tuesday(row, 30) {
-                row["AdjFactor"] = json!(0.5);
-            }
-        });
-    };
-    let why = "splits: 30 of 100 issues have an adjustment factor other than 1, and 20 % may have";
-    check_odd(change, why);
+    check_odd(
+        |market| market.alter(TUESDAY, 30, |row| row.adjustment_factor = Some(0.5)),
+        "splits",
+    );
 }
 
-/// The day is published, and the report and those who ask the service are told why it looks strange.
-fn check_strange(change: fn(&mut Value), why: &str) {
+/// The day is published, and the report tells by which rule it looks strange, until it is accepted.
+fn check_strange(issues: usize, change: fn(&mut DailyRow), rule: &str) {
+    let mut runs = tuesday(200, |market| market.alter(TUESDAY, issues, change));
+    // The next run has the last days again, and tells it again.
+    for _ in 0..2 {
+        let ran = runs.until(TUESDAY).run();
+        assert_eq!(
+            (ran.ending(), ran.strange()),
+            (Ending::Done, vec![format!("2025-12-16 {rule}")])
+        );
+        assert_eq!(ran.doubts().len(), 1, "{ran:?}");
+        assert_eq!(runs.published(), ["2025-12-15 200", "2025-12-16 200"]);
+    }
+    let ran = runs.until(TUESDAY).accept(TUESDAY).run();
+    assert_eq!((ran.ending(), ran.doubts()), (Ending::Done, Vec::new()), "{ran:?}");
+}
+
+/// People and those who watch the service are told of a day that looks strange.
+#[test]
+fn people_and_watchers_are_told_of_a_strange_day() {
     let fixture = Fixture::new(Market {
         days: days([("20251215", 200), ("20251216", 200)]),
         divisions: Some(BTreeMap::new()),
-        alter: Some(change),
+        alter: Some(|row| {
+            if is_of_tuesday(row, 39) {
+                row["AdjFactor"] = json!(0.2);
+            }
+        }),
         ..Market::default()
     });
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
-    // The next run has the last days again, and tells it again.
-    for _ in 0..2 {
-        let run = fixture.update("--as-of 2025-12-16");
-        assert_eq!((run.code, doubts(&run)), (0, vec!["16 strange".to_owned()]), "{why}: {run:?}");
-        assert!(run.told.contains(why), "{why}: {}", run.told);
-        assert_eq!(fixture.published(), ["15:200", "16:200"]);
-    }
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["16 strange".to_owned()]), "{run:?}");
+    assert!(run.told.contains("jump: the closes of 39 of 200 issues"), "{}", run.told);
     let health = http::request(fixture.serve().address, "GET /health", &[], &[]).text();
     assert!(health.contains("strange"), "{health}");
-    let run = fixture.update("--as-of 2025-12-16 --accept 2025-12-16");
-    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
 }
 
 /// Z1.
 #[test]
 fn a_day_on_which_a_part_of_the_market_has_no_price_is_told() {
-    let change = |row: &mut Value| {
-        if is_of_tuesday(row, 30) {
-            ["O", "H", "L", "C", "Vo", "Va"].iter().for_each(|name| row[*name] = Value::Null);
-        }
+    let change = |row: &mut DailyRow| {
+        *row = DailyRow {
+            adjustment_factor: row.adjustment_factor,
+            ..DailyRow::bare(row.date, row.code, row.source)
+        };
     };
-    check_strange(change, "170 of its 200 rows have a price, and on 2025-12-15 200 of 200 have");
+    check_strange(30, change, "priceless");
 }
 
 /// Z2.
 #[test]
 fn a_day_on_which_some_prices_are_three_times_those_of_the_day_before_is_told() {
-    let change = |row: &mut Value| {
-        if is_of_tuesday(row, 39) {
-            for name in ["O", "H", "L", "C"] {
-                row[name] = json!(3 * row[name].as_u64().unwrap());
-            }
-        }
-    };
-    let why = "the closes of 39 of 200 issues are over one and a half daily limits away from those of 2025-12-15";
-    check_strange(change, why);
+    // As the market gives it, three times.
+    check_strange(39, |row| set_prices(row, 3 * 116), "jump");
 }
 
 /// Z2: splits that the prices know nothing of.
 #[test]
 fn a_day_whose_splits_are_not_in_its_prices_is_told() {
-    let change = |row: &mut Value| {
-        if is_of_tuesday(row, 39) {
-            row["AdjFactor"] = json!(0.2);
-        }
-    };
-    check_strange(change, "jump: the closes of 39 of 200 issues");
+    check_strange(39, |row| row.adjustment_factor = Some(0.2), "jump");
 }
 
 /// E3: not only the day before.
@@ -273,12 +290,12 @@ fn eleven_days() -> Fixture {
 /// So many issues are on Tuesday as they were on the 1st.
 fn as_on_the_first<const ISSUES: u32>(row: &mut Value) {
     if is_of_tuesday(row, ISSUES) {
-        set_prices(row, 101);
+        set_json_prices(row, 101);
     }
 }
 
 /// A day's prices around its close.
-fn set_prices(row: &mut Value, close: u32) {
+fn set_json_prices(row: &mut Value, close: u32) {
     for (name, value) in [("O", close), ("H", close + 2), ("L", close - 1), ("C", close)] {
         row[name] = json!(value);
     }
@@ -323,7 +340,7 @@ fn a_day_with_the_rows_of_long_before_waits() {
         market.alter = Some(|row| {
             let day = if is_of_tuesday(row, 100) { 101 } else { 117 };
             if ["2025-12-15", "2025-12-16"].contains(&text(&row["Date"]).as_str()) {
-                set_prices(row, day);
+                set_json_prices(row, day);
             }
         });
         market.days.insert("20251217", 100);
@@ -341,26 +358,16 @@ fn a_day_with_the_rows_of_long_before_waits() {
 /// E16: a source that answers with one issue whatever it is asked for, here from the first day on.
 #[test]
 fn a_day_on_which_issues_have_the_rows_of_another_one_waits() {
-    let change = |market: &mut Market| {
-        market.alter = Some(|row| {
-            if is_of_tuesday(row, 31) {
-                row["Vo"] = json!(11_700);
-            }
-        });
-    };
-    check_odd(
-        change,
-        "alike: 31 of the 100 issues with a volume have the prices and the volume of another one",
+    check_odd(|market| market.alter(TUESDAY, 31, |row| row.volume = Some(11_700)), "alike");
+    let mut market = TypedMarket::of(&[(MONDAY, 100)]);
+    market.alter(MONDAY, 100, |row| row.volume = Some(11_700));
+    let mut runs = UpdateRuns::new(market);
+    let ran = runs.until(MONDAY).days(1).run();
+    assert_eq!(
+        (ran.ending(), ran.odd()),
+        (Ending::Incomplete, vec!["2025-12-15 alike".to_owned()])
     );
-    let fixture = Fixture::new(Market {
-        days: days([("20251215", 100)]),
-        alter: Some(|row| row["Vo"] = json!(11_700)),
-        ..Market::default()
-    });
-    let run = fixture.update("--as-of 2025-12-15 --days 1");
-    assert_eq!((run.code, doubts(&run)), (3, vec!["15 odd".to_owned()]), "{run:?}");
-    assert!(run.told.contains("alike: 100 of the 100 issues"), "{}", run.told);
-    assert!(!fixture.path().join("jp").join("stocks_daily").join("mother.db").exists());
+    assert!(ran.report.published.is_none() && runs.published().is_empty());
 }
 
 /// D9: nobody would see that it is missing.
@@ -412,20 +419,27 @@ fn a_file_with_the_same_day_twice_gives_it_once() {
 /// L3: half of the market is gone from list and rows, on one evening and on all that follow.
 #[test]
 fn half_of_the_market_does_not_go_because_it_goes_twice() {
-    let fixture = tuesday(|market| {
-        market.lists.extend([("20251216", 50), ("20251217", 50), ("20251218", 50)]);
-        market.days.extend([("20251216", 50), ("20251217", 50), ("20251218", 50)]);
-        market.lists.insert("20251215", 100);
+    let mut runs = tuesday(100, |market| {
+        market.lists.insert(date(MONDAY), 100);
+        for day in [TUESDAY, "2025-12-17", "2025-12-18"] {
+            market.lists.insert(date(day), 50);
+            market.day(day, 50);
+        }
     });
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1 --refetch").code, 0);
-    for (day, waiting) in [(16, 1), (17, 2), (18, 3)] {
-        let run = fixture.update(&format!("--as-of 2025-12-{day}"));
-        assert_eq!((run.code, run.incomplete().len()), (3, waiting), "{run:?}");
-        assert_eq!(doubts(&run).last(), Some(&format!("{day} list")), "{run:?}");
-        assert_eq!(fixture.published(), ["15:100"]);
+    assert_eq!(runs.until(MONDAY).days(1).refetch().run().ending(), Ending::Done);
+    for (day, waiting) in [(TUESDAY, 1), ("2025-12-17", 2), ("2025-12-18", 3)] {
+        let ran = runs.until(day).run();
+        assert_eq!(
+            (ran.ending(), ran.incomplete().len()),
+            (Ending::Incomplete, waiting),
+            "{ran:?}"
+        );
+        assert_eq!(ran.doubts().last(), Some(&format!("{day} list")), "{ran:?}");
+        assert_eq!(runs.published(), ["2025-12-15 100"]);
     }
     // Whoever has looked at it says so once.
-    let run = fixture.update("--as-of 2025-12-18 --accept 2025-12-16");
-    assert_eq!((run.code, run.incomplete()), (0, Vec::new()), "{run:?}");
-    assert_eq!(fixture.published(), ["15:100", "16:50", "17:50", "18:50"]);
+    let ran = runs.until("2025-12-18").accept(TUESDAY).run();
+    assert_eq!((ran.ending(), ran.incomplete()), (Ending::Done, Vec::new()), "{ran:?}");
+    let days = [(15, 100), (16, 50), (17, 50), (18, 50)];
+    assert_eq!(runs.published(), days.map(|(day, rows)| format!("2025-12-{day} {rows}")));
 }

@@ -250,7 +250,7 @@ impl Job<'_> {
         for (date, rows) in rows {
             // A few are nothing odd.
             if is_too_much(rows.len(), self.published_before(date).unwrap_or(0)) {
-                let known = self.store.rows_of(date)?;
+                let known = self.store.rows().rows_of(date)?;
                 if let Some(odd) = self.odd_correction(date, &rows, &known)? {
                     self.refuse(date, &format!("it is odd, {odd}"));
                     continue;

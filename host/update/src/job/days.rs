@@ -132,10 +132,10 @@ impl Job<'_> {
         if !self.options.codes.is_empty() || slots.out(place).is_some() {
             return Ok(());
         }
-        let mut dates = self.store.days_of_lesser_sources(from)?;
+        let mut dates = self.store.rows().days_of_lesser_sources(from)?;
         dates.extend(self.state.left_out.range(from..));
         dates.retain(|date| !self.state.fetched.contains(date));
-        let silent = self.store.silent_days(from)?;
+        let silent = self.store.rows().silent_days(from)?;
         dates.extend(&silent);
         let again: BTreeSet<JstDate> = self.last_complete_days().collect();
         // What these say is told as before, unless it is taken.
@@ -378,7 +378,7 @@ impl Job<'_> {
             return Ok(());
         }
         // What is stored has been accepted.
-        let stored = self.store.rows_of(date)?;
+        let stored = self.store.rows().rows_of(date)?;
         for row in far {
             let is_it = |one: &DailyRow| one.code == row.code;
             let Some(place) = answer.rows.iter().position(is_it) else { continue };

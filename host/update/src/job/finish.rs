@@ -62,7 +62,7 @@ impl Job<'_> {
 
     /// Ties the published files together, where every one of them is of the same publication.
     fn publish_generation(&mut self, is_due: bool) -> Result<(), UpdateError> {
-        if self.report.split.is_some() || (!is_due && self.options.data.mother().is_file()) {
+        if self.report.split.is_some() || (!is_due && self.store.has_published()) {
             match self.store.publish_generation() {
                 Ok(generation) => tracing::info!(generation, "what is published belongs together"),
                 Err(error) if is_due => return Err(error.into()),
@@ -79,13 +79,13 @@ impl Job<'_> {
             return Ok(false);
         }
         let has_news = self.changed_from.is_some() || self.calendar_is_new;
-        let is_published = self.options.data.mother().is_file();
+        let is_published = self.store.has_published();
         // What was removed or damaged since is made again.
         Ok(has_news || !is_published || !self.store.is_whole()?)
     }
 
     fn publish_and_split(&mut self) -> Result<(), UpdateError> {
-        let first_split = !self.state.split || !self.options.data.mother().is_file();
+        let first_split = !self.state.split || !self.store.has_published();
         let from = self.changed_from.filter(|_| !first_split);
         let cancel = self.cancel;
         let go_on = || {

@@ -109,7 +109,7 @@ impl Job<'_> {
         }
         let (known, mut new) = (self.codes(), BTreeSet::new());
         for date in dates {
-            let rows = self.store.codes_of(*date)?;
+            let rows = self.store.rows().codes_of(*date)?;
             if !rows.is_empty() {
                 self.ask_for_list(slots, *date, &rows);
                 new.extend(self.listed.get(date).into_iter().flatten().copied());

@@ -131,7 +131,7 @@ impl Job<'_> {
         dates.sort_unstable();
         dates.dedup();
         for date in dates {
-            let codes = self.store.codes_of(date)?;
+            let codes = self.store.rows().codes_of(date)?;
             if codes.is_empty() {
                 continue;
             }
@@ -152,9 +152,9 @@ impl Job<'_> {
                 self.whys.insert(date, format!("it is odd, {odd}"));
                 continue;
             }
-            let has_trades = self.store.has_trades(date)?;
+            let has_trades = self.store.rows().has_trades(date)?;
             if is_enough && (is_like_later || self.has_traded(date, has_trades)) {
-                let rows = self.store.rows_of(date)?;
+                let rows = self.store.rows().rows_of(date)?;
                 self.tell_strange(date, &rows, &BTreeMap::new())?;
                 self.tell_unlisted(date, &codes);
                 self.complete_rows.insert(date, codes.len() as u64);
@@ -218,7 +218,7 @@ impl Job<'_> {
 
     /// Says of each day that was looked at what it is now, and notes which are not complete.
     pub(super) fn settle(&mut self) -> Result<(), UpdateError> {
-        let stored = self.store.known()?.dates;
+        let stored = self.store.rows().known()?.dates;
         let before = self.state.clone();
         self.close_accepted_days(&stored)?;
         let last_complete = self.state.complete.last().copied();
@@ -347,7 +347,7 @@ impl Job<'_> {
     fn tell_days_of_an_outage(&mut self) -> Result<(), UpdateError> {
         let Some(pass) = &self.state.pass else { return Ok(()) };
         let back = self.last_weeks_begin();
-        let mut days = self.store.days_of_lesser_sources(back)?;
+        let mut days = self.store.rows().days_of_lesser_sources(back)?;
         days.retain(|date| {
             let is_open = pass.dates.contains(date) && !self.state.fetched.contains(date);
             is_open && self.state.complete.contains(date) && self.is_due(*date)
@@ -492,7 +492,7 @@ impl Job<'_> {
             gaps: self.report.gaps.iter().map(text).collect(),
             doubts: doubts.collect(),
             other_days: other_days.collect(),
-            sources: self.store.sources()?,
+            sources: self.store.rows().sources()?,
             ..DatasetStatus::default()
         };
         let data = &self.options.data;

@@ -147,7 +147,7 @@ impl Job<'_> {
 
     fn keep_calendar(&mut self, calendar: OpenDays) -> Result<(), UpdateError> {
         if calendar != self.calendar {
-            self.store.store_open_days(&calendar)?;
+            self.store.rows().store_open_days(&calendar)?;
             self.calendar_is_new |= self.changes_gaps(&calendar);
             self.calendar = calendar;
         }
@@ -309,7 +309,7 @@ impl Job<'_> {
         }
         let codes: BTreeSet<IssueCode> = match self.is_on_its_way(date) {
             true => self.rows_of(date)?.iter().map(|row| row.code).collect(),
-            false => self.store.codes_of(date)?,
+            false => self.store.rows().codes_of(date)?,
         };
         self.issues = Some((date, codes.clone()));
         Ok(codes)

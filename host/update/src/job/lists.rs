@@ -138,7 +138,7 @@ impl Job<'_> {
     /// the list that it was held against.
     pub(super) fn store_lists(&mut self) -> Result<(), UpdateError> {
         if std::mem::take(&mut self.lists_are_new) {
-            self.store.store_listed(&self.lists)?;
+            self.store.rows().store_listed(&self.lists)?;
         }
         Ok(())
     }

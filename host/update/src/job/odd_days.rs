@@ -121,11 +121,11 @@ impl Job<'_> {
         let looked_for =
             (0..LOOKED_FOR_ISSUES).map(|place| *moved[place * moved.len() / LOOKED_FOR_ISSUES]);
         let looked_for: Vec<DailyRow> = looked_for.collect();
-        for day in self.store.days_with(&looked_for, LOOKED_FOR_FOUND_MIN)? {
+        for day in self.store.rows().days_with(&looked_for, LOOKED_FOR_FOUND_MIN)? {
             if day == date || !self.complete_rows.contains_key(&day) {
                 continue;
             }
-            let others = seen(&self.store.rows_of(day)?);
+            let others = seen(&self.store.rows().rows_of(day)?);
             if let Some(odd) = repeated(&found, (day, &others)) {
                 return Ok(Some(odd));
             }
@@ -308,7 +308,7 @@ impl Job<'_> {
         };
         let before = self.complete_rows.range(..*first).next_back().map(|(day, _)| *day);
         let before = before.filter(|day| days_between(*day, *first) <= BESIDE_DAYS_MAX);
-        let stored = self.store.rows_between(before.unwrap_or(*first), *last)?;
+        let stored = self.store.rows().rows_between(before.unwrap_or(*first), *last)?;
         for date in days {
             let rows = stored.get(&date).map(Vec::as_slice).unwrap_or_default();
             self.tell_strange(date, rows, &stored)?;
@@ -354,7 +354,7 @@ impl Job<'_> {
         let waiting = self.batch.rows.values().flatten().filter(|row| row.date == date);
         let waiting: Vec<DailyRow> = waiting.copied().collect();
         match waiting.is_empty() {
-            true => Ok(self.store.rows_of(date)?),
+            true => Ok(self.store.rows().rows_of(date)?),
             false => Ok(waiting),
         }
     }

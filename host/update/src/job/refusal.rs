@@ -38,7 +38,7 @@ impl Job<'_> {
         rows: &[DailyRow],
     ) -> Result<Option<String>, UpdateError> {
         let Some(stored) = self.published_before(date) else { return Ok(None) };
-        let known = self.store.rows_of(date)?;
+        let known = self.store.rows().rows_of(date)?;
         let why = self.fault(slots, date, rows, (stored, &known))?;
         let why = if why.is_some() && self.accept(date) { None } else { why };
         if why.is_none() {
@@ -55,7 +55,7 @@ impl Job<'_> {
         rows: &[DailyRow],
         (stored, known_rows): (u64, &[DailyRow]),
     ) -> Result<Option<String>, UpdateError> {
-        let lost = self.store.losing(rows)?.remove(&date).unwrap_or_default();
+        let lost = self.store.rows().losing(rows)?.remove(&date).unwrap_or_default();
         if is_too_much(lost.len(), stored) {
             return Ok(Some(words(lost.len(), stored)));
         }
@@ -106,7 +106,7 @@ impl Job<'_> {
         if !self.state.complete.contains(&date) || self.state.settled.contains(&date) {
             return Ok(None);
         }
-        let own = self.store.vendor_codes_of(date)?.len();
+        let own = self.store.rows().vendor_codes_of(date)?.len();
         if own == 0 || (own as u64 != stored && !is_too_much(own, stored)) {
             return Ok(None);
         }
@@ -173,7 +173,7 @@ impl Job<'_> {
             let is_published = |date| self.published_before(date).is_some();
             let may_lose = |row: &&DailyRow| !row.is_full() && is_published(row.date);
             let some: Vec<DailyRow> = rows.iter().filter(may_lose).copied().collect();
-            let losing = self.store.losing(&some)?;
+            let losing = self.store.rows().losing(&some)?;
             let mut refused = BTreeSet::new();
             for (date, codes) in losing {
                 let of = self.published_before(date).unwrap_or(0);

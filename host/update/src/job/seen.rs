@@ -220,7 +220,7 @@ impl Job<'_> {
         });
         if let Some((first, last)) = ends {
             let together: Vec<JstDate> = stored.copied().collect();
-            let rows = self.store.rows_between(*first, *last)?;
+            let rows = self.store.rows().rows_between(*first, *last)?;
             for day in together {
                 let rows = rows.get(&day).map(Vec::as_slice).unwrap_or_default();
                 self.seen_days.keep(day, seen(rows));

@@ -62,7 +62,7 @@ impl Job<'_> {
         if !is_news || !self.options.codes.is_empty() || !self.known.dates.contains_key(&date) {
             return Ok(Vec::new());
         }
-        let stored = self.store.vendor_codes_of(date)?;
+        let stored = self.store.rows().vendor_codes_of(date)?;
         let given: BTreeSet<IssueCode> = answer.rows.iter().map(|row| row.code).collect();
         let missing: BTreeSet<IssueCode> = stored.difference(&given).copied().collect();
         let Some(first) = missing.first() else { return Ok(Vec::new()) };

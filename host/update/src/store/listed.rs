@@ -197,8 +197,8 @@ mod tests {
         let mut store = WorkDatabase::open(&data).unwrap();
         assert!(!store.publish_listed().unwrap() && published(&data).is_none(), "there are none");
         let one = lists(&[("2025-01-06", "a")]);
-        store.store_listed(&one).unwrap();
-        assert_eq!(store.listed().unwrap(), one);
+        store.rows().store_listed(&one).unwrap();
+        assert_eq!(store.rows().listed().unwrap(), one);
         assert!(store.publish_listed().unwrap());
         assert!(!store.publish_listed().unwrap(), "nothing is new");
         drop(store);
@@ -217,14 +217,14 @@ mod tests {
         let data = DataDir::new(folder.path());
         let mut store = WorkDatabase::open(&data).unwrap();
         let (one, two) = (lists(&[("2025-01-06", "a")]), lists(&[("2025-01-06", "b")]));
-        store.store_listed(&one).unwrap();
+        store.rows().store_listed(&one).unwrap();
         store.publish_listed().unwrap();
         // Killed after the rename: the file is noted as the next one only.
         let state = "UPDATE work.listed_state SET next_file = published_file, published = NULL,
             published_file = 'another'";
         store.execute(state);
         // What the list says now is something else, so that the file's content cannot tell.
-        store.store_listed(&two).unwrap();
+        store.rows().store_listed(&two).unwrap();
         drop(store);
         fs::write(unfinished(&data.listed_info()), "half a file").unwrap();
         let mut store = WorkDatabase::open(&data).unwrap();
@@ -247,9 +247,9 @@ mod tests {
         let one = lists(&[("2025-01-06", "a")]);
         put(&one);
         let mut store = WorkDatabase::open(&data).unwrap();
-        assert_eq!(store.listed().unwrap(), one);
+        assert_eq!(store.rows().listed().unwrap(), one);
         let two = lists(&[("2025-01-06", "a"), ("2025-01-07", "b")]);
-        store.store_listed(&two).unwrap();
+        store.rows().store_listed(&two).unwrap();
         assert!(store.publish_listed().unwrap());
         // What has nothing more is replaced, what has something more is not.
         put(&one);
@@ -270,9 +270,9 @@ mod tests {
         fs::remove_dir_all(data.path().join("work")).unwrap();
         fs::write(&path, "somebody's").unwrap();
         let mut store = WorkDatabase::open(&data).unwrap();
-        let (_, note) = store.fetch_state().unwrap();
+        let (_, note) = store.rows().fetch_state().unwrap();
         assert!(note.is_some_and(|note| note.contains("listed_info.db is not used: ")));
-        store.store_listed(&one).unwrap();
+        store.rows().store_listed(&one).unwrap();
         assert!(matches!(store.publish_listed(), Err(StoreError::ForeignLists(_))));
         assert_eq!(fs::read(&path).unwrap(), b"somebody's");
     }

@@ -215,18 +215,29 @@ fn make(paths: &StorePaths) -> Result<bool, StoreError> {
     clear(&aside)?;
     let connection = connect(paths)?;
     let failed = |error| StoreError::database("make the job's own database")(error);
-    let create = format!(
-        "ATTACH {} AS work; USE work; CREATE TABLE daily ({}); CREATE TABLE {CALENDAR}; {NOTES}
-         USE memory",
-        quoted_path(&aside),
-        definitions()
-    );
-    connection.execute_batch(&create).map_err(failed)?;
+    create(&connection, &quoted_path(&aside))?;
     let copied = copy_published(&connection, paths.data())?;
     connection.execute_batch("CHECKPOINT work; DETACH work").map_err(failed)?;
     put_in_place(&aside, &path)?;
     sync_folder(&paths.work_folder())?;
     Ok(copied)
+}
+
+/// The job's own database in memory only, empty.
+pub(super) fn open_in_memory(paths: &StorePaths) -> Result<Connection, StoreError> {
+    let connection = connect(paths)?;
+    create(&connection, "':memory:'")?;
+    Ok(connection)
+}
+
+/// Makes an empty database of the job's at a place, which is quoted, under the name `work`.
+fn create(connection: &Connection, place: &str) -> Result<(), StoreError> {
+    let create = format!(
+        "ATTACH {place} AS work; USE work; CREATE TABLE daily ({}); CREATE TABLE {CALENDAR}; {NOTES}
+         USE memory",
+        definitions()
+    );
+    connection.execute_batch(&create).map_err(StoreError::database("make the job's own database"))
 }
 
 /// Copies the rows of the published combined database, and notes its digest where it has no other values. One that

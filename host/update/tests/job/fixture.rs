@@ -15,8 +15,8 @@ use update::source::{Answer, DailySource, SourceError};
 use update::store::StoreError;
 use update::{
     Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, OpenDays, Part, Phase,
-    PriceStore, Report, SourceKind, SourceSlot, Split, StoreProgress, UpdateError, last_weekdays,
-    update_from_sources,
+    PriceRows, PriceStore, Report, SourceKind, SourceSlot, Split, StoreProgress, UpdateError,
+    last_weekdays, update_from_sources,
 };
 
 pub(crate) fn date(text: &str) -> JstDate {
@@ -110,7 +110,7 @@ impl MemoryStore {
     }
 }
 
-impl PriceStore for MemoryStore {
+impl PriceRows for MemoryStore {
     fn known(&mut self) -> Result<Known, StoreError> {
         let mut dates = BTreeMap::new();
         self.rows.keys().for_each(|(date, _)| *dates.entry(*date).or_default() += 1);
@@ -204,10 +204,6 @@ impl PriceStore for MemoryStore {
         Ok(())
     }
 
-    fn publish_listed(&mut self) -> Result<bool, StoreError> {
-        Ok(false)
-    }
-
     fn sources(&mut self) -> Result<Vec<SourceRows>, StoreError> {
         Ok(Vec::new())
     }
@@ -227,6 +223,20 @@ impl PriceStore for MemoryStore {
         let applied = parts.iter().map(|part| self.apply(part.rows)).collect();
         self.state = Some(state.clone());
         Ok(applied)
+    }
+}
+
+impl PriceStore for MemoryStore {
+    fn rows(&mut self) -> &mut dyn PriceRows {
+        self
+    }
+
+    fn has_published(&self) -> bool {
+        self.mother.is_file()
+    }
+
+    fn publish_listed(&mut self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError> {

@@ -33,8 +33,8 @@ fn copy(from: &Path, to: &Path) {
 /// there are.
 fn checked(folder: &Path) -> usize {
     let mut store = WorkDatabase::open(&DataDir::new(folder)).unwrap();
-    let rows: BTreeSet<IssueCode> = store.known().unwrap().codes.into_iter().collect();
-    let (state, note) = store.fetch_state().unwrap();
+    let rows: BTreeSet<IssueCode> = store.rows().known().unwrap().codes.into_iter().collect();
+    let (state, note) = store.rows().fetch_state().unwrap();
     let claimed = state.pass.map(|pass| pass.codes).unwrap_or_default();
     assert_eq!(note, None);
     // One issue was there before.
@@ -118,8 +118,8 @@ fn a_kill_at_any_time_leaves_rows_and_claims_alike() {
 /// The issues that are stored, once all is published and nothing is claimed for later.
 fn checked_published(fixture: &Fixture) -> usize {
     let mut store = WorkDatabase::open(&fixture.options.data).unwrap();
-    let (state, _) = store.fetch_state().unwrap();
+    let (state, _) = store.rows().fetch_state().unwrap();
     assert_eq!((state.pass, state.unpublished_from, state.split), (None, None, true));
     assert!(store.is_published().unwrap());
-    store.known().unwrap().codes.len()
+    store.rows().known().unwrap().codes.len()
 }

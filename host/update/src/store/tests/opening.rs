@@ -48,8 +48,8 @@ fn a_sample_is_a_start_too() {
     let before = lines(&reader(&fixture.data.mother()), eight);
     let mut store = fixture.open();
     assert_eq!(store.opening(), &Opening::Copied);
-    assert_eq!(store.known().unwrap().codes.len(), 30);
-    assert_eq!(store.listed().unwrap().lists().len(), 25);
+    assert_eq!(store.rows().known().unwrap().codes.len(), 30);
+    assert_eq!(store.rows().listed().unwrap().lists().len(), 25);
     publish_and_split(&mut store);
     let mother = reader(&fixture.data.mother());
     assert_eq!(lines(&mother, eight), before);
@@ -73,7 +73,7 @@ fn a_job_that_was_killed_has_lost_nothing() {
     }
     let mut recovered = killed.open();
     assert_eq!(recovered.opening(), &Opening::Recovered);
-    assert_eq!(recovered.known().unwrap().dates.len(), 3);
+    assert_eq!(recovered.rows().known().unwrap().dates.len(), 3);
     assert!(!recovered.is_published().unwrap());
 }
 
@@ -144,7 +144,7 @@ fn an_open_database_is_not_damaged() {
     assert!(text.ends_with("another program has it open; close it there and try again"), "{text}");
     drop(other.stdin.take());
     assert!(other.wait().unwrap().success());
-    assert_eq!(fixture.open().known().unwrap().dates.len(), 1);
+    assert_eq!(fixture.open().rows().known().unwrap().dates.len(), 1);
 }
 
 /// Not a test: the other program of the one before. Keeps a database open until its input ends.

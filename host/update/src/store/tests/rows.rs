@@ -47,7 +47,7 @@ fn rows_are_counted_by_their_values() {
     assert_eq!(applied, expected);
     assert_eq!(store.apply(&[]).unwrap(), Applied::default());
 
-    let known = store.known().unwrap();
+    let known = store.rows().known().unwrap();
     let codes: Vec<&str> = known.codes.iter().map(IssueCode::as_str).collect();
     assert_eq!(codes, ["1301", "130A", "25935", "7203"]);
     let counts: Vec<_> = january.into_iter().zip([3, 3, 4]).collect();
@@ -167,7 +167,7 @@ fn nothing_of_a_wrong_delivery_is_stored() {
     let good = market(&["1301", "7203"], &days(2));
     let refused = |store: &mut WorkDatabase, rows: &[DailyRow]| {
         let error = store.apply(rows).unwrap_err();
-        assert!(store.known().unwrap().dates.is_empty());
+        assert!(store.rows().known().unwrap().dates.is_empty());
         error.to_string()
     };
     let twice: Vec<_> = good.iter().chain(&good[1..2]).copied().collect();
