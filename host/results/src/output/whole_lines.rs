@@ -6,8 +6,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Bytes of lines that wait to be written together.
-const HELD_BYTES: usize = 1 << 16;
+/// Bytes that are written at once: whole pages, which the system takes fastest.
+pub(crate) const HELD_BYTES: usize = 1 << 17;
 
 /// Lines that wait in memory until there are enough of them.
 #[derive(Debug)]
@@ -30,7 +30,14 @@ impl<W: Write> HeldLines<W> {
 
     /// A line is complete.
     pub(super) fn end_line(&mut self) -> io::Result<()> {
-        if self.bytes.len() > self.held { self.flush() } else { Ok(()) }
+        if self.held == 0 {
+            return self.flush();
+        }
+        while self.bytes.len() > self.held {
+            self.out.write_all(&self.bytes[..self.held])?;
+            self.bytes.drain(..self.held);
+        }
+        Ok(())
     }
 
     /// Adds a value as a line of JSON.

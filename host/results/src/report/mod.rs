@@ -25,6 +25,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use crate::output::FolderError;
+use crate::output::whole_lines::HELD_BYTES;
 
 pub use compare::{Comparison, RUNS_COMPARED_MAX, RunOverview};
 pub(crate) use page_table::PageTable;
@@ -87,7 +88,7 @@ fn write_page(
 ) -> Result<(), FolderError> {
     let template = texts::filled(template, TEXTS);
     let write = || -> io::Result<()> {
-        let mut out = BufWriter::new(File::create(page)?);
+        let mut out = BufWriter::with_capacity(HELD_BYTES, File::create(page)?);
         for (index, piece) in template.split("@@").enumerate() {
             match piece {
                 _ if index % 2 == 0 => out.write_all(piece.as_bytes())?,
