@@ -89,7 +89,7 @@ fn a_trapping_run_is_a_row_with_its_error() {
     assert!(text.contains("3 of 3 runs done, 2 failed") && text.contains("first failed run: 0"));
     let table = read_table(user.path("out/sweep.parquet")).unwrap();
     let Some(Values::Text(status)) = table.column("status") else { panic!("no status") };
-    let status: Vec<&str> = status.iter().flatten().map(String::as_str).collect();
+    let status: Vec<&str> = status.iter().flatten().map(AsRef::as_ref).collect();
     assert_eq!(status, ["failed", "failed", "completed"]);
     let Some(Values::Text(errors)) = table.column("error") else { panic!("no errors") };
     assert!(errors[1].as_deref().unwrap().contains("was too much for me"), "{errors:?}");

@@ -167,7 +167,7 @@ fn tables_with_impossible_rows_are_refused() {
     let good = || {
         vec![
             Values::Int(vec![Some(1_736_121_600_067_558_000)]),
-            Values::Text(vec![Some("13010".to_owned())]),
+            Values::Text(vec![Some("13010".into())]),
             Values::Int(vec![Some(48_100_000)]),
             Values::Int(vec![Some(100)]),
             Values::Int(vec![Some(1)]),
@@ -185,13 +185,13 @@ fn tables_with_impossible_rows_are_refused() {
     assert_eq!(written(&good()).unwrap().rows, 1);
     for (column, values, wanted) in [
         (0, Values::Int(vec![Some(-1)]), "its moment is before 1970"),
-        (1, Values::Text(vec![Some("x".to_owned())]), "its code is no vendor code"),
+        (1, Values::Text(vec![Some("x".into())]), "its code is no vendor code"),
         (2, Values::Int(vec![Some(0)]), "its price is not above 0"),
         (3, Values::Int(vec![Some(-5)]), "its quantity is below 0"),
         (4, Values::Int(vec![None]), "its transaction id is missing"),
         (5, Values::Int(vec![Some(-1)]), "an impossible number of digits"),
         (5, Values::Int(vec![Some(10)]), "an impossible number of digits"),
-        (6, Values::Text(vec![Some("a\nb".to_owned())]), "has a line feed inside"),
+        (6, Values::Text(vec![Some("a\nb".into())]), "has a line feed inside"),
     ] {
         let mut columns = good();
         columns[column] = values;

@@ -212,3 +212,81 @@ fn field(column: &Column) -> Field {
     let optional = column.optional || column.kind == Kind::Whole;
     Field { name: column.name.to_owned(), kind, optional }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use domain::TsNanos;
+    use domain::strategy::{LogLevel, LogLine};
+    use marketdata::parquet::TableReader;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::output::cells::Names;
+    use crate::output::tables::Log;
+
+    /// A folder with the log of these lines.
+    fn folder(lines: &[LogLine]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let mut forms = TableForms::create(folder.path(), &Log::TABLE).unwrap();
+        for line in lines {
+            Log::push(line, &Names::new(&[]), |cells| forms.push(cells)).unwrap();
+        }
+        forms.finish().unwrap();
+        folder
+    }
+
+    fn line(index: usize, message: &str) -> LogLine {
+        let ts_event = (index % 3 > 0).then(|| TsNanos::from_nanos(index as u64));
+        LogLine { ts_event, level: LogLevel::Warn, message: message.to_owned() }
+    }
+
+    #[test]
+    fn csv_is_as_its_library_writes_it_and_json_holds_the_same() {
+        let texts = [
+            "",
+            "O-1",
+            "a.b_c",
+            "-5",
+            "=1+1",
+            "a,b",
+            "\"q\"",
+            "a\nb",
+            "\r",
+            " x",
+            "組",
+            "<\u{2028}>",
+            "\\",
+        ];
+        let lines: Vec<_> =
+            texts.iter().enumerate().map(|(index, text)| line(index, text)).collect();
+        let folder = folder(&lines);
+        let mut wanted = csv::Writer::from_writer(Vec::new());
+        wanted.write_record(["ts_event_ns", "level", "message"]).unwrap();
+        for line in &lines {
+            let ts_event = line.ts_event.map_or(String::new(), |at| at.nanos().to_string());
+            let message = csv_cell::guarded(&line.message);
+            wanted.write_record([ts_event.as_str(), "WARN", &message]).unwrap();
+        }
+        let csv = fs::read_to_string(folder.path().join("log.csv")).unwrap();
+        assert_eq!(csv, String::from_utf8(wanted.into_inner().unwrap()).unwrap());
+        let json = fs::read_to_string(folder.path().join("log.json")).unwrap();
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let told = json.as_array().unwrap().iter().map(|row| row["message"].as_str().unwrap());
+        assert!(told.eq(texts));
+    }
+
+    #[test]
+    fn row_groups_end_by_rows_and_by_bytes_of_text() {
+        let groups = |lines: &[LogLine]| {
+            let folder = folder(lines);
+            let table = TableReader::open(folder.path().join("log.parquet")).unwrap();
+            (table.groups(), table.rows())
+        };
+        let rows = GROUP_ROWS + 1;
+        assert_eq!(groups(&vec![line(1, "x"); rows]), (2, rows as u64));
+        assert_eq!(groups(&vec![line(1, &"x".repeat(GROUP_TEXT_BYTES)); 3]), (3, 3));
+        assert_eq!(groups(&[]), (0, 0));
+    }
+}
