@@ -5,7 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::{built, sample};
+use wit_component::StringEncoding;
+
+use crate::{built, sample, wat};
+
+/// The folder of strategies of its own, where it has one.
+const STRATEGIES: &str = "own-strategies";
 
 /// What a program said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +91,20 @@ impl UserFolder {
         self
     }
 
+    /// The same folder with one built-in strategy only, `quiet`, which does nothing and is compiled in no time: for what
+    /// does not depend on the strategy.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    #[must_use]
+    pub fn with_quiet_strategy(self) -> Self {
+        let component = wat::component(&wat::with_functions(0), StringEncoding::UTF8);
+        let written = fs::create_dir(self.path(STRATEGIES))
+            .and_then(|()| fs::write(self.path(STRATEGIES).join("quiet.wasm"), component));
+        written.unwrap_or_else(|error| panic!("{error}"));
+        self
+    }
+
     /// The folder itself.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -105,6 +124,9 @@ impl UserFolder {
         command.current_dir(self.folder()).env("KUMIKI_CACHE", self.path("cache"));
         for variable in ["KUMIKI_STRATEGIES", "KUMIKI_LOG", "KUMIKI_LOG_FORMAT"] {
             command.env_remove(variable);
+        }
+        if self.path(STRATEGIES).is_dir() {
+            command.env("KUMIKI_STRATEGIES", self.path(STRATEGIES));
         }
         command.stdin(Stdio::null());
         command.args(arguments.split_whitespace());

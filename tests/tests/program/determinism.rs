@@ -262,7 +262,7 @@ fn a_strategy_that_writes_at_each_trade_goes_through_in_every_window() {
 /// nothing of it is seen, and what a trade may use by itself is the limit as it was, to the unit.
 #[test]
 fn the_fuel_of_a_trade_does_not_depend_on_batches() {
-    let user = UserFolder::with_sample(2, 20_000);
+    let user = UserFolder::with_sample(2, 4_000);
     let run = |fuel: &str, out: &str| {
         user.said(&format!(
             "replay run sma-cross --param fast=5 --param slow=20 {fuel} --data data --instrument 7203.TSE \

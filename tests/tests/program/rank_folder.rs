@@ -13,10 +13,13 @@ use serde_json::Value;
 use crate::update_days::{Fixture, Market, days};
 use crate::update_program::{command, texts};
 
-/// Two days of 30 issues, the first of them published.
+/// Issues of each day.
+const ISSUES: usize = 8;
+
+/// Two days, the first of them published.
 fn fixture() -> (Fixture, DataDir) {
     let market = Market {
-        days: days([("20251215", 30), ("20251216", 30)]),
+        days: days([("20251215", ISSUES), ("20251216", ISSUES)]),
         divisions: Some(BTreeMap::new()),
         ..Market::default()
     };
@@ -83,7 +86,7 @@ fn a_damaged_snapshot_does_not_keep_the_next_ones_from_being_published() {
         assert!(notes.contains("was made whole") && notes.contains(words), "{place}: {notes}");
         check_tables(&data);
         // It is told once.
-        fixture.change(|market| _ = market.days.insert("20251217", 30));
+        fixture.change(|market| _ = market.days.insert("20251217", ISSUES));
         let run = fixture.update("--as-of 2025-12-17");
         assert_eq!((run.code, &run.report["notes"]), (0, &Value::Array(Vec::new())), "{place}");
         check_tables(&data);
@@ -107,11 +110,11 @@ fn a_job_waits_for_a_publication_that_runs() {
         assert!(errors.read_line(&mut told).unwrap() > 0, "{told}");
     }
     assert!(told.contains("waiting for it to end"), "{told}");
-    assert_eq!(fixture.published(), ["15:30"], "nothing is replaced before");
+    assert_eq!(fixture.published(), ["15:8"], "nothing is replaced before");
     lock.unlock().unwrap();
     errors.read_to_string(&mut told).unwrap();
     assert_eq!(job.wait().unwrap().code(), Some(0), "{told}");
-    assert_eq!(fixture.published(), ["15:30", "16:30"]);
+    assert_eq!(fixture.published(), ["15:8", "16:8"]);
     assert!(!data.rank_folder().join("HOLDER").exists());
 }
 

@@ -168,14 +168,14 @@ fn the_service_ends_cleanly_when_told_to() {
 }
 
 #[test]
-fn a_file_of_a_gigabyte_is_sent_in_little_memory() {
-    const GIGABYTE: u64 = 1 << 30;
+fn a_large_file_is_sent_in_little_memory() {
+    const BYTES: u64 = 1 << 28;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
     good(&["data", "sample", "--daily", "--codes", "3", "--days", "5", "--data-dir", &data]);
     fs::create_dir_all(folder.path().join("jp/stocks_board")).unwrap();
     let file = fs::File::create(folder.path().join("jp/stocks_board/7203.db")).unwrap();
-    file.set_len(GIGABYTE).unwrap();
+    file.set_len(BYTES).unwrap();
     let serving = serving(&["--data-dir", &data]);
     let mother = http::request(serving.address, "GET /jp/stocks_daily/mother.db", &[], &[]);
     assert!(mother.body == fs::read(folder.path().join("jp/stocks_daily/mother.db")).unwrap());
@@ -191,15 +191,14 @@ fn a_file_of_a_gigabyte_is_sent_in_little_memory() {
                 "zstd" => std::io::copy(&mut zstd::Decoder::new(packed).unwrap(), &mut sink()),
                 _ => std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut sink()),
             };
-            assert_eq!(
-                (unpacked.unwrap(), packed.len() < 16_000_000),
-                (GIGABYTE, true),
-                "{packing}"
-            );
+            assert_eq!((unpacked.unwrap(), packed.len() < 4_000_000), (BYTES, true), "{packing}");
             continue;
         }
-        assert_eq!(connection.receive_head().unwrap().header("content-length"), Some("1073741824"));
-        let (mut bytes, mut left) = (vec![0; 64 * 1024], GIGABYTE);
+        assert_eq!(
+            connection.receive_head().unwrap().header("content-length"),
+            Some(BYTES.to_string().as_str())
+        );
+        let (mut bytes, mut left) = (vec![0; 64 * 1024], BYTES);
         while left > 0 {
             let count = connection.read(&mut bytes).unwrap() as u64;
             assert!(count > 0, "{left} bytes are missing");

@@ -149,6 +149,13 @@ impl<'a> Shell<'a> {
             update if update.starts_with("kumiki update ") => {
                 format!("{update}{}{}", self.vendor, self.public)
             }
+            // Fewer issues than 4,000: what is done with them is the same.
+            sample
+                if sample.starts_with("kumiki data sample --daily")
+                    && !sample.contains("--codes") =>
+            {
+                format!("{sample} --codes 300")
+            }
             lists if LISTS.iter().any(|begin| lists.starts_with(begin)) => {
                 format!("{lists}{}", self.vendor)
             }

@@ -122,10 +122,7 @@ fn a_few_rows_of_issues_that_are_not_listed_are_named_and_go() {
         market.day(TUESDAY, 202);
     });
     let ran = runs.until(TUESDAY).run();
-    assert_eq!(
-        (ran.ending(), ran.doubts()),
-        (Ending::Done, vec!["2025-12-16 unlisted".to_owned()])
-    );
+    assert_eq!((ran.ending(), ran.doubts()[0].as_str()), (Ending::Done, "2025-12-16 unlisted"));
     let what = &ran.report.doubts[0].what;
     assert!(what.starts_with("2 of its rows") && what.ends_with("1500, 1501"), "{what}");
     assert_eq!(runs.published(), ["2025-12-15 100", "2025-12-16 202"]);

@@ -11,6 +11,8 @@ use tests::user_folder::{Said, UserFolder};
 use tests::{built, sample};
 
 const RUN: &str = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
+/// Of a strategy that does nothing: each look at a run compiles its strategy anew.
+const QUIET_RUN: &str = "replay run quiet --data data --instrument 7203.TSE --quiet";
 const SMALL: &str = "--param fast=5 --param slow=20";
 
 fn verified(user: &UserFolder, arguments: &str) -> (Said, Value) {
@@ -138,7 +140,7 @@ fn what_changed_is_named() {
 /// nothing.
 #[test]
 fn data_files_that_no_run_reads_are_left_out() {
-    let user = UserFolder::with_sample(1, 500);
+    let user = UserFolder::with_sample(1, 500).with_quiet_strategy();
     let (month, day) = ("equities_trades_202501.csv.gz", "equities_trades_20250106.csv.gz");
     let notes = |folder: &str| {
         let manifest = fs::read(user.path(folder).join("manifest.json")).unwrap();
@@ -147,13 +149,13 @@ fn data_files_that_no_run_reads_are_left_out() {
     };
     let note = format!("not read, because a file of its whole month is there: {day}");
     let day = user.path("data").join(day);
-    user.good(&format!("{RUN} {SMALL} --out without"));
+    user.good(&format!("{QUIET_RUN} --out without"));
     for text in ["no archive", "none either"] {
         fs::write(&day, text).unwrap();
         let (said, value) = verified(&user, "without");
         assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{text}: {said:?}");
     }
-    user.good(&format!("{RUN} {SMALL} --out with"));
+    user.good(&format!("{QUIET_RUN} --out with"));
     assert!(!notes("without").contains(&note) && notes("with").contains(&note));
     fs::write(&day, "changed").unwrap();
     for is_there in [true, false] {
@@ -186,8 +188,8 @@ fn data_files_that_no_run_reads_are_left_out() {
 /// Only the note of files that no run reads may be another one, and only as the program writes it.
 #[test]
 fn a_note_that_the_program_does_not_write_is_a_difference() {
-    let user = UserFolder::with_sample(1, 500);
-    user.good(&format!("{RUN} {SMALL} --out run"));
+    let user = UserFolder::with_sample(1, 500).with_quiet_strategy();
+    user.good(&format!("{QUIET_RUN} --out run"));
     let path = user.path("run/manifest.json");
     let text = fs::read_to_string(&path).unwrap();
     let start = "not read, because a file of its whole month is there";
@@ -240,8 +242,8 @@ fn every_file_is_compared() {
 
 #[test]
 fn what_no_run_writes_is_told() {
-    let user = UserFolder::with_sample(1, 500);
-    user.good(&format!("{RUN} {SMALL} --out run"));
+    let user = UserFolder::with_sample(1, 500).with_quiet_strategy();
+    user.good(&format!("{QUIET_RUN} --out run"));
     let others = |value: &Value| value["found"]["others"].clone();
     let (said, value) = verified(&user, "run");
     assert_eq!((said.code, others(&value)), (0, json!({ "names": [], "more": 0 })), "{said:?}");
@@ -269,8 +271,8 @@ fn what_no_run_writes_is_told() {
 
 #[test]
 fn what_the_folder_says_of_instruments_is_no_strategy_s_fault() {
-    let user = UserFolder::with_sample(1, 500);
-    user.good(&format!("{RUN} {SMALL} --out run"));
+    let user = UserFolder::with_sample(1, 500).with_quiet_strategy();
+    user.good(&format!("{QUIET_RUN} --out run"));
     let table = "code,name,market,lot,ticks,from,to\n7203,T,0111,100,topix500,,\n";
     fs::write(user.path("data/instruments.csv"), table).unwrap();
     let (said, value) = verified(&user, "run");
@@ -284,7 +286,7 @@ fn what_the_folder_says_of_instruments_is_no_strategy_s_fault() {
     told("instruments.csv changed since the run: was none, is sha256 ");
 
     // With the table that it was made with it is the same again, and then the calendar is another one.
-    user.good(&format!("{RUN} {SMALL} --out run"));
+    user.good(&format!("{QUIET_RUN} --out run"));
     let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
     let settings = &manifest["settings"][0];
@@ -302,7 +304,7 @@ fn what_the_folder_says_of_instruments_is_no_strategy_s_fault() {
 
 #[test]
 fn files_that_gave_only_a_base_price_count() {
-    let user = UserFolder::empty();
+    let user = UserFolder::empty().with_quiet_strategy();
     let sample = |start: &str, seed: u32| {
         user.good(&format!(
             "data sample --out data --instrument 7203.TSE --start {start} --days 2 --seed {seed} \
@@ -311,7 +313,7 @@ fn files_that_gave_only_a_base_price_count() {
     };
     sample("2024-12-26", 1);
     sample("2025-01-06", 1);
-    user.good(&format!("{RUN} {SMALL} --start 2025-01-01 --out run"));
+    user.good(&format!("{QUIET_RUN} --start 2025-01-01 --out run"));
     let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
     let inputs = manifest["inputs"].as_array().unwrap();
@@ -330,8 +332,8 @@ fn files_that_gave_only_a_base_price_count() {
 /// A manifest is a text that anybody may have written.
 #[test]
 fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
-    let user = UserFolder::with_sample(1, 200);
-    user.good(&format!("{RUN} {SMALL} --out run"));
+    let user = UserFolder::with_sample(1, 200).with_quiet_strategy();
+    user.good(&format!("{QUIET_RUN} --out run"));
     let path = user.path("run/manifest.json");
     let text = fs::read_to_string(&path).unwrap();
     let forged = |change: &dyn Fn(&mut Value), expected: &str| {
@@ -415,8 +417,8 @@ fn a_limit_of_the_user_stands_in_place_of_that_of_the_run() {
 /// What was changed in the manifest is not what the run was made from: the data are the same.
 #[test]
 fn a_manifest_whose_words_were_forged_is_different() {
-    let user = UserFolder::with_sample(1, 500);
-    user.good(&format!("{RUN} {SMALL} --out run"));
+    let user = UserFolder::with_sample(1, 500).with_quiet_strategy();
+    user.good(&format!("{QUIET_RUN} --out run"));
     let path = user.path("run/manifest.json");
     let text = fs::read_to_string(&path).unwrap();
     for (field, forged, differs) in [
@@ -441,10 +443,10 @@ fn a_manifest_whose_words_were_forged_is_different() {
 /// runs, by its name; the rest is different.
 #[test]
 fn a_manifest_without_a_field_is_not_the_same() {
-    let user = UserFolder::with_sample(1, 500);
+    let user = UserFolder::with_sample(1, 500).with_quiet_strategy();
     let table = "code,name,market,lot,ticks,from,to\n7203,T,0111,100,topix500,,\n";
     fs::write(user.path("data/instruments.csv"), table).unwrap();
-    user.good(&format!("{RUN} {SMALL} --granularity minute --out run"));
+    user.good(&format!("{QUIET_RUN} --granularity minute --out run"));
     let path = user.path("run/manifest.json");
     let whole: Map<String, Value> = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let write = |is_there: &dyn Fn(&str) -> bool| {
@@ -492,8 +494,8 @@ fn a_manifest_without_a_field_is_not_the_same() {
 /// A reader of the text may take the first of two fields, the program the last.
 #[test]
 fn a_manifest_with_a_field_twice_or_spaces_is_different() {
-    let user = UserFolder::with_sample(1, 500);
-    user.good(&format!("{RUN} {SMALL} --out run"));
+    let user = UserFolder::with_sample(1, 500).with_quiet_strategy();
+    user.good(&format!("{QUIET_RUN} --out run"));
     let path = user.path("run/manifest.json");
     let text = fs::read_to_string(&path).unwrap();
     let cash = "  \"cash\": ";
