@@ -47,7 +47,8 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         optional(
             duckdb::is_there(project),
             "DuckDB's library, for rankings, SQL and the daily job",
-            "`cargo xtask setup` fetches it with npm; `cargo xtask test` does so by itself",
+            "`cargo xtask setup` fetches it with npm, and `test` does so by itself; without npm they compile DuckDB \
+             with a C++ compiler, about an hour",
         ),
         optional(
             has_nextest(project),

@@ -50,7 +50,9 @@ struct Package {
 impl Package {
     /// The package for this machine.
     fn of_machine() -> Option<Self> {
-        Self::of(env::consts::OS, env::consts::ARCH)
+        // The packages of Linux are made for glibc.
+        let is_made_for = !cfg!(target_env = "musl");
+        is_made_for.then(|| Self::of(env::consts::OS, env::consts::ARCH)).flatten()
     }
 
     fn of(system: &str, processor: &str) -> Option<Self> {
@@ -104,6 +106,12 @@ impl Place {
 /// Sees to it that builds find the library; where it cannot be had, notes that they compile it.
 pub(crate) fn set_up(project: &mut Project) -> Result<()> {
     let (place, package) = (Place::of(project), Package::of_machine());
+    // Each build script would start from another folder.
+    ensure!(
+        place.folder.is_absolute(),
+        "{VARIABLE} is {}, which is no whole path; give one that begins at the root",
+        place.folder.display()
+    );
     if place.has_library(package) {
         return Ok(());
     }

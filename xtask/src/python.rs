@@ -10,7 +10,7 @@ use std::{env, fs, thread};
 
 use anyhow::{Context, Result};
 
-use crate::cases::{self, of_junit};
+use crate::cases::{self, Case, of_junit};
 use crate::environment::Environment;
 use crate::failures::Failures;
 use crate::process;
@@ -41,6 +41,7 @@ pub(crate) fn test(
     tests: &str,
     seeds: &[(&str, &str)],
     skips: &mut Skips,
+    timed: &mut Vec<Case>,
 ) -> Result<()> {
     let python = match interpreter(project) {
         Ok(python) => python,
@@ -74,6 +75,7 @@ pub(crate) fn test(
         let cases = of_junit(&report);
         skips.take(&cases);
         failures.take(&cases);
+        timed.extend(cases);
     }
     failures.verdict()
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     let mut skips = Skips::default();
     let sessions = seeds(ENGINE_VARIABLE, ENGINE_SESSIONS);
     let test = format!("{}/{ENGINE_TEST}", python::TESTS);
-    python::test(project, &test, &[(ENGINE_VARIABLE, &sessions)], &mut skips)?;
+    python::test(project, &test, &[(ENGINE_VARIABLE, &sessions)], &mut skips, &mut Vec::new())?;
     eprintln!("sessions with the engine: {sessions}; {}", skips.told());
     dist::run(project, &[], true)
 }

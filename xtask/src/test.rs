@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
-use crate::cases::{self, of_cargo_test, of_junit, slowest};
+use crate::cases::{self, Case, of_cargo_test, of_junit, slowest};
 use crate::failures::Failures;
 use crate::project::Project;
 use crate::skips::Skips;
@@ -16,7 +16,7 @@ use crate::{
     schemas,
 };
 
-/// Tests that are told at the end as the slowest.
+/// Tests that are told at the end as the slowest, of those whose runner says how long they took.
 const SLOWEST: usize = 20;
 
 /// Runs all steps; the first failure ends it, and is told on stdout too: a reader of either stream
@@ -24,7 +24,10 @@ const SLOWEST: usize = 20;
 pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     let mut steps = Steps::new();
     let mut skips = Skips::default();
-    let ended = production_port::held(|| run_steps(project, no_lint, &mut steps, &mut skips));
+    let mut timed = Vec::new();
+    let ended =
+        production_port::held(|| run_steps(project, no_lint, &mut steps, &mut skips, &mut timed));
+    eprint!("the slowest tests:\n{}", slowest(&timed, SLOWEST));
     let ended = ended.map_err(|error| anyhow!("{error:#}\n{}, then one failed", steps.passed()));
     match &ended {
         Ok(()) => println!("{}; {}", steps.passed(), skips.told()),
@@ -33,7 +36,13 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     ended
 }
 
-fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Skips) -> Result<()> {
+fn run_steps(
+    project: &Project,
+    no_lint: bool,
+    steps: &mut Steps,
+    skips: &mut Skips,
+    timed: &mut Vec<Case>,
+) -> Result<()> {
     if !no_lint {
         steps.step("format", || format(project))?;
     }
@@ -46,10 +55,10 @@ fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Sk
     steps.step("host", || host::build_with_tests(project))?;
     steps.step("browser", || browser::prepare(project))?;
     steps.step("audit suite of GraphQL", || graphql_audit::prepare(project))?;
-    steps.step("tests", || test(project, skips))?;
+    steps.step("tests", || test(project, skips, timed))?;
     steps.step("schemas", || schemas::check(project))?;
     steps.step("engine end to end, and statistics, by Python", || {
-        python::test(project, python::TESTS, &[], skips)
+        python::test(project, python::TESTS, &[], skips, timed)
     })
 }
 
@@ -76,7 +85,7 @@ fn document(project: &Project) -> Result<()> {
 }
 
 /// Runs all tests, so that one run tells of all that fail.
-fn test(project: &Project, skips: &mut Skips) -> Result<()> {
+fn test(project: &Project, skips: &mut Skips, timed: &mut Vec<Case>) -> Result<()> {
     let mut failures = Failures::default();
     take(guests::test(project)?, skips, &mut failures);
     let has_nextest = doctor::has_nextest(project);
@@ -85,7 +94,7 @@ fn test(project: &Project, skips: &mut Skips) -> Result<()> {
     command.args(has_nextest.then_some("--doc")).args(["--", "--show-output"]);
     take(process::run_and_read(&mut command)?, skips, &mut failures);
     if has_nextest {
-        nextest(project, skips, &mut failures)?;
+        nextest(project, skips, timed, &mut failures)?;
     }
     failures.verdict()
 }
@@ -97,7 +106,12 @@ fn take((output, ended): (String, Result<()>), skips: &mut Skips, failures: &mut
     failures.take_end(ended);
 }
 
-fn nextest(project: &Project, skips: &mut Skips, failures: &mut Failures) -> Result<()> {
+fn nextest(
+    project: &Project,
+    skips: &mut Skips,
+    timed: &mut Vec<Case>,
+    failures: &mut Failures,
+) -> Result<()> {
     // nextest keeps its reports in the checkout unless a configuration says where the target folder is.
     let store = project.target.join("nextest");
     let report = store.join("default").join("junit.xml");
@@ -116,7 +130,7 @@ fn nextest(project: &Project, skips: &mut Skips, failures: &mut Failures) -> Res
             let cases = of_junit(&report);
             skips.take(&cases);
             failures.take(&cases);
-            eprint!("the slowest tests:\n{}", slowest(&cases, SLOWEST));
+            timed.extend(cases);
             Ok(())
         }
         // It failed before the first test, and has said so.

@@ -36,7 +36,7 @@ def prices(tmp_path_factory):
                 row = (day, f"{code}0", close, close + 5, close - 5, close, 0, 0, volume, volume * close, "1.0")
                 print(*row, sep=",", file=file)
     data = folder / "data"
-    command = [program(), "update", "--data-dir", data, "--from-files", files, "--days", DAYS[0]]
+    command = [program(), "update", "--data-dir", data, "--from-files", files]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (data / "jp" / "stocks_daily" / "mother.db").is_file(), ended.stderr
     return data

@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 
 use domain::JstDate;
-use duckdb::{Connection, params};
+use duckdb::{Config, params};
 use marketdata::sample::daily::{DAILY_CODES_MAX, DailySample, try_each_row};
 
 use crate::STORAGE_VERSION;
@@ -17,7 +17,7 @@ use crate::generation::{GenerationError, publish_generation_of};
 use crate::limits::SNAPSHOT_DAYS_MAX;
 use crate::listed::{ListedError, write_file};
 use crate::snapshot::{PublishError, Published, publish};
-use crate::sql::quoted_path;
+use crate::sql::{self, quoted_path};
 
 /// A sample that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn write(
     sample: &DailySample,
     lives: &mut Lives,
 ) -> Result<u64, SampleError> {
-    let connection = Connection::open_in_memory()?;
+    let connection = sql::open(Config::default())?;
     connection.execute_batch(&format!(
         "ATTACH {} AS mother (STORAGE_VERSION '{STORAGE_VERSION}');
          CREATE TABLE mother.daily (date DATE, code VARCHAR, open DOUBLE, high DOUBLE,

@@ -7,7 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 use duckdb::arrow::array::{ArrayRef, RecordBatch};
 use duckdb::types::FromSql;
-use duckdb::{Connection, Error, Result, Statement};
+use duckdb::{Config, Connection, Error, Result, Statement};
+
+/// The version of DuckDB that this program is made for: others write databases that it cannot read.
+const ENGINE: &str = "v1.5.6";
 
 /// The statement of [`objects`].
 const OBJECTS: &str = "
@@ -33,6 +36,29 @@ const OBJECTS: &str = "
       UNION ALL SELECT 'comment', schema_name, concat(table_name, '.', column_name)
         FROM duckdb_columns() WHERE database_name = $1 AND comment IS NOT NULL)";
 
+/// Starts an instance of the engine in memory. It loads no extension by itself: a file that is opened could ask for
+/// one, which the engine would fetch from the network. Times with a zone are shown in UTC on every machine.
+///
+/// # Errors
+/// What DuckDB says, or that the library is of another version.
+pub fn open(config: Config) -> Result<Connection> {
+    let connection =
+        Connection::open_in_memory_with_flags(config.enable_autoload_extension(false)?)?;
+    let found = connection.version()?;
+    if found != ENGINE {
+        let what = format!(
+            "DuckDB's library is of version {found}, and this program needs {ENGINE}; put that one beside the \
+             program, and look whether LD_LIBRARY_PATH names another"
+        );
+        return Err(Error::ToSqlConversionFailure(what.into()));
+    }
+    // Only the library knows zones; compiled in, the engine shows UTC.
+    if cfg!(not(feature = "bundled")) {
+        connection.execute_batch("SET TimeZone = 'UTC'")?;
+    }
+    Ok(connection)
+}
+
 /// Quotes a text as an SQL string.
 #[must_use]
 pub fn quoted(text: &str) -> String {
@@ -54,9 +80,9 @@ pub fn must_be_database(path: &Path) -> io::Result<()> {
     }
     match newer(&head) {
         None => Ok(()),
-        Some((number, writer)) => Err(io::Error::other(format!(
-            "{file} is in DuckDB's storage format {number}, written by DuckDB {writer}; this program reads formats up \
-             to {STORAGE_NUMBER_MAX}. Convert it with that DuckDB, opened on {file}, by\n  \
+        Some(writer) => Err(io::Error::other(format!(
+            "{file} was written by DuckDB {writer}, in a storage format that DuckDB {ENGINE} of this program does not \
+             read. Convert it with that DuckDB, opened on {file}, by\n  \
              ATTACH {converted} AS converted (STORAGE_VERSION '{version}');\n  \
              COPY FROM DATABASE \"{name}\" TO converted;\nand put the converted file in its place",
             file = path.display(),
@@ -72,15 +98,15 @@ const HEAD_BYTES: usize = 84;
 /// The highest number of a storage format that the engine reads.
 const STORAGE_NUMBER_MAX: u64 = 68;
 
-/// The number of a storage format that the engine does not read, and the version that wrote it.
-fn newer(head: &[u8; HEAD_BYTES]) -> Option<(u64, String)> {
+/// The version that wrote a file in a storage format that the engine does not read.
+fn newer(head: &[u8; HEAD_BYTES]) -> Option<String> {
     let number = head.get(12..20)?.try_into().map(u64::from_le_bytes).ok()?;
-    if head.get(8..12)? != b"DUCK" || number <= STORAGE_NUMBER_MAX {
-        return None;
-    }
     let writer = head.get(52..)?.iter().take_while(|byte| byte.is_ascii_graphic());
     let writer: String = writer.map(|byte| char::from(*byte)).collect();
-    Some((number, if writer.is_empty() { "of an unknown version".to_owned() } else { writer }))
+    // Else it is damaged, of which the engine tells.
+    let is_newer =
+        head.get(8..12)? == b"DUCK" && number > STORAGE_NUMBER_MAX && writer.starts_with('v');
+    is_newer.then_some(writer)
 }
 
 /// Whether a database that this program has published is as it was published: without a log beside it, in which
@@ -163,7 +189,7 @@ pub fn digest_of_rows(columns: &str) -> String {
     format!("bit_xor(hash(hash({columns})))")
 }
 
-/// Columns of one length as rows for [`insert`].
+/// Columns of one length as rows for [`append`].
 ///
 /// # Errors
 /// When the lengths differ.
@@ -281,7 +307,7 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         let told = must_be_database(&path).unwrap_err().to_string();
         for part in [
-            "format 69, written by DuckDB v2.0.1; this program reads formats up to 68",
+            "mother.db was written by DuckDB v2.0.1, in a storage format that DuckDB v1.5.6 of",
             "mother.converted.db' AS converted (STORAGE_VERSION 'v1.2.0');\n",
             "COPY FROM DATABASE \"mother\" TO converted;\n",
         ] {

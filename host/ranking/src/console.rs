@@ -40,6 +40,15 @@ pub const SQL_BYTES_MAX: usize = 100_000;
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 /// What the engine says where memory is used up. What it advises then cannot be done here.
 const OUT_OF_MEMORY: &str = "Out of Memory Error";
+/// How functions begin that change the engine, in its plans.
+const CHANGING: [&str; 6] = [
+    "ENABLE_",
+    "DISABLE_",
+    "TRUNCATE_DUCKDB_LOGS",
+    "CHECKPOINT",
+    "FORCE_CHECKPOINT",
+    "JSON_EXECUTE_SERIALIZED_SQL",
+];
 /// The combined database, and that of listed issues, as the engine calls them here.
 const MOTHER: &str = "mother";
 const LISTED: &str = "listed";
@@ -148,7 +157,7 @@ impl Console {
         let config = Config::default()
             .threads(i64::try_from(options.threads.max(1)).unwrap_or(1))?
             .max_memory(&format!("{}B", options.memory_bytes))?;
-        let connection = Connection::open_in_memory_with_flags(config)?;
+        let connection = sql::open(config)?;
         connection.execute_batch("SET temp_directory = ''; SET enable_progress_bar = false")?;
         let mother = data.mother();
         if mother.is_file() {
@@ -247,6 +256,7 @@ impl Console {
         self.check_select(select)?;
         self.watched(cancel, || {
             let wrong = |sql: &str, error: &duckdb::Error| self.failed(sql, &error.to_string());
+            self.check_calls(select)?;
             let text = match explain {
                 Some(explain) => AsText::of_plan(&format!("{explain} {select}")),
                 // One more row than asked for tells whether there are more.
@@ -286,6 +296,23 @@ impl Console {
                 let message = format!("{count} statements at once; send one after the other");
                 Err(ConsoleError::Refused(message))
             }
+        }
+    }
+
+    /// Refuses functions that change the engine: they do so although its settings are locked. What a statement
+    /// calls, also in views and in texts that it runs as SQL, is in its plan.
+    fn check_calls(&self, select: &str) -> Result<(), ConsoleError> {
+        let explain = format!("EXPLAIN (FORMAT json) SELECT * FROM (\n{select}\n)");
+        let plan = self.connection.query_row(&explain, [], |row| row.get::<_, String>(1));
+        let plan = plan.map_err(|error| self.failed(select, &error.to_string()))?;
+        let plan: serde_json::Value = serde_json::from_str(&plan)
+            .map_err(|error| ConsoleError::Statement(error.to_string()))?;
+        match changing(&plan) {
+            None => Ok(()),
+            Some(name) => Err(ConsoleError::Refused(format!(
+                "{}() changes the database engine, which is read-only here",
+                name.to_ascii_lowercase()
+            ))),
         }
     }
 
@@ -372,6 +399,14 @@ impl Console {
         }
         outcome
     }
+}
+
+/// A function in a plan that changes the engine, or runs SQL of which the plan shows nothing.
+fn changing(plan: &serde_json::Value) -> Option<&str> {
+    let name = plan["name"].as_str().unwrap_or_default().trim();
+    let changes = CHANGING.iter().any(|start| name.starts_with(start));
+    let steps = plan.as_array().or_else(|| plan["children"].as_array());
+    changes.then_some(name).or_else(|| steps?.iter().find_map(changing))
 }
 
 /// Opens a database.

@@ -107,7 +107,7 @@ pub fn write_parquet(
     path: &Path,
 ) -> Result<(), ExportError> {
     let config = duckdb::Config::default().max_memory(MEMORY)?;
-    let connection = Connection::open_in_memory_with_flags(config)?;
+    let connection = pricestore::sql::open(config)?;
     connection.execute_batch(
         "SET temp_directory = ''; CREATE TABLE ranking (date DATE NOT NULL, code VARCHAR NOT NULL, \
          close DOUBLE NOT NULL, \"sortValue\" DOUBLE, volume DOUBLE, rank UINTEGER NOT NULL, \

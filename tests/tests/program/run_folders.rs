@@ -172,7 +172,6 @@ fn a_folder_that_is_half_there_is_no_run() {
     for (name, readers) in [
         ("manifest.json", &READERS[..]),
         ("summary.json", &READERS[2..]),
-        ("narrative.csv", &READERS[1..2]),
         ("equity.csv", &READERS[3..]),
     ] {
         let bytes = &whole[name];
@@ -184,5 +183,15 @@ fn a_folder_that_is_half_there_is_no_run() {
         no_reader_takes(&user, &run, readers);
         restore();
     }
+    // The narrative of a strategy that tells something.
+    user.good(&format!("{RUN} {SMALL} --out told"));
+    let told = user.path("told");
+    let narrative = fs::read(told.join("narrative.csv")).unwrap();
+    for half in [&narrative[..narrative.len() / 2], b""] {
+        fs::write(told.join("narrative.csv"), half).unwrap();
+        no_reader_takes(&user, &told, &READERS[1..2]);
+    }
+    fs::remove_file(told.join("narrative.csv")).unwrap();
+    no_reader_takes(&user, &told, &READERS[1..2]);
     assert_eq!(user.said("replay verify run --quiet").code, 0, "whole again");
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{IssueField, IssueInfo, ListedHistory, Span};
 use crate::STORAGE_VERSION;
 use crate::limits::LISTED_SPANS_MAX;
-use crate::sql::{append, must_be_database, quoted_path, rows};
+use crate::sql::{self, append, must_be_database, quoted_path, rows};
 
 /// The table of spans.
 const ISSUES: &str = "listed_issue";
@@ -219,7 +219,7 @@ fn date(days: i32) -> duckdb::Result<JstDate> {
 
 fn connect() -> duckdb::Result<Connection> {
     let config = Config::default().max_memory(MEMORY)?.threads(1)?;
-    let connection = Connection::open_in_memory_with_flags(config)?;
+    let connection = sql::open(config)?;
     connection.execute_batch("SET temp_directory = ''; SET enable_progress_bar = false")?;
     Ok(connection)
 }

@@ -25,7 +25,7 @@ use crate::grid::{GridWriter, Splits};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX,
 };
-use crate::sql::{append, log_of, must_be_published, quoted_path, view_among};
+use crate::sql::{self, append, log_of, must_be_published, quoted_path, view_among};
 
 /// Batches of rows that wait for the table: those of a block, so that the next one is read while
 /// they are appended.
@@ -142,8 +142,7 @@ fn open_source(data: &DataDir) -> Result<Connection, PublishError> {
     let mother = data.mother();
     must_be_published(&mother)
         .map_err(|source| PublishError::Io { path: mother.clone(), source })?;
-    let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
-    // The file is brought to the disk once, when it is finished.
+    let connection = sql::open(Config::default().max_memory(MEMORY)?)?;
     connection.execute_batch(&format!(
         "SET temp_directory = {}; ATTACH {} AS mother (READ_ONLY);",
         quoted_path(&data.rank_folder().join(SPILL)),

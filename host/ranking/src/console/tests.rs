@@ -81,6 +81,13 @@ fn nothing_can_be_changed_or_read_elsewhere() {
         "SET memory_limit = '100GB'".to_owned(),
         "SET enable_external_access = true".to_owned(),
         "PRAGMA enable_profiling".to_owned(),
+        "SELECT * FROM enable_profiling()".to_owned(),
+        "SELECT (SELECT count(*) FROM enable_logging()) AS n".to_owned(),
+        "EXPLAIN ANALYZE SELECT * FROM disable_logging()".to_owned(),
+        "SELECT * FROM query('SELECT * FROM enable_' || 'profiling()')".to_owned(),
+        "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('SELECT * FROM force_checkpoint()'))"
+            .to_owned(),
+        "WITH w AS MATERIALIZED (SELECT * FROM truncate_duckdb_logs()) SELECT * FROM w, w AS v".to_owned(),
         "INSTALL httpfs".to_owned(),
         format!("ATTACH '{}' AS other", inside("new.db")),
         format!("COPY (SELECT 1) TO '{}'", inside("out.csv")),

@@ -10,7 +10,7 @@ use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
 use pricestore::grid::{Grid, GridFault, content_text};
 use pricestore::limits::DIGEST_THREADS_MAX;
 use pricestore::listed;
-use pricestore::sql::quoted_path;
+use pricestore::sql::{self, quoted_path};
 
 use super::ReplicaError;
 use super::folder::ReplicaFolder;
@@ -101,7 +101,7 @@ struct Databases(Connection);
 impl Databases {
     fn new() -> Result<Self, Fault> {
         let config = Config::default().threads(1).and_then(|config| config.max_memory(MEMORY));
-        let connection = config.and_then(Connection::open_in_memory_with_flags);
+        let connection = config.and_then(sql::open);
         let failed =
             |_| ReplicaError::Io(std::io::Error::other("the database engine failed to start"));
         connection.map(Self).map_err(|error| Fault::Untried(failed(error)))

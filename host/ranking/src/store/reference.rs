@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use duckdb::{Config, Connection};
 use pricestore::rows_are_in_order;
-use pricestore::sql::{must_be_database, quoted_path};
+use pricestore::sql::{self, must_be_database, quoted_path};
 
 use super::statement::Statement;
 use crate::error::RankError;
@@ -37,7 +37,7 @@ impl Reference {
             .threads(i64::try_from(threads.max(1)).unwrap_or(1))
             .and_then(|config| config.max_memory(REFERENCE_MEMORY))
             .map_err(internal)?;
-        let connection = Connection::open_in_memory_with_flags(config).map_err(internal)?;
+        let connection = sql::open(config).map_err(internal)?;
         must_be_database(path)
             .map_err(|error| RankError::internal("opening the snapshot", error))?;
         let path = quoted_path(path);

@@ -694,6 +694,27 @@ pub(super) fn is_beside(day: JstDate, date: JstDate) -> bool {
 mod tests {
     use std::iter::once;
 
+    #[test]
+    fn doubts_are_told_with_their_figures() {
+        let told = [
+            Oddity::Unlisted { rows: 41, listed: 4_000 }.to_string(),
+            Oddity::Foreign { rows: 41, known: 4_000 }.to_string(),
+            Oddity::OneYen { issues: 7, of: 60 }.to_string(),
+            Oddity::Alike { issues: 7, of: 60 }.to_string(),
+            Oddity::NoVolume { issues: 60, with: 7 }.to_string(),
+            Oddity::Splits { issues: 7, of: 60 }.to_string(),
+        ];
+        let expected = [
+            "unlisted: it has 41 rows of issues that are not among the 4000 which the vendor lists for this date, and 1 % may be",
+            "unlisted: it has 41 rows of issues that are not among the 4000 of the days beside it, and 1 % may be",
+            "one yen: 7 of the 60 issues with a price cost 1 yen",
+            "alike: 7 of the 60 issues with a volume have the prices and the volume of another one",
+            "no volume: 60 issues have a price, and 7 have a volume",
+            "splits: 7 of 60 issues have an adjustment factor other than 1, and 20 % may have",
+        ];
+        assert_eq!(told, expected);
+    }
+
     use domain::{Money, Price};
 
     use super::super::seen::seen;

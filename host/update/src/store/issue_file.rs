@@ -1,7 +1,7 @@
 //! The file of one issue.
 //!
 //! It begins as a copy of an empty one, because making its table and views costs as much as filling
-//! it, and is brought to the disk once, when it is finished. The rows of some issues that lie together
+//! it. The rows of some issues that lie together
 //! are read at once and handed on as columns: finding those of one costs as much as storing them.
 
 use std::fs;
@@ -28,8 +28,7 @@ use super::written;
 /// Bytes of a block, the fewest that there may be: each file has about 30 KB of rows.
 const BLOCK_BYTES: u32 = 16_384;
 
-/// Settings with which what is committed goes into the file at once and nothing goes to a log, and
-/// nothing is brought to the disk: a file is, as a whole, when it is finished.
+/// Settings with which what is committed goes into the file at once and nothing goes to a log.
 const ONE_STEP: &str = "SET checkpoint_threshold = '0B';
     SET auto_checkpoint_skip_wal_threshold = 0;";
 

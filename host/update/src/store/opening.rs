@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
 use pricestore::sql::{
-    column, digest_of_rows, log_of, must_be_database, must_be_published, quoted_path, view_among,
+    self, column, digest_of_rows, log_of, must_be_database, must_be_published, quoted_path,
+    view_among,
 };
 use pricestore::{DataDir, has_calendar};
 
@@ -99,7 +100,7 @@ pub(super) fn open(paths: &StorePaths) -> Result<(Connection, Opening), StoreErr
 pub(super) fn connect(paths: &StorePaths) -> Result<Connection, StoreError> {
     let failed = StoreError::database("start");
     let config = Config::default().max_memory(ENGINE_MEMORY);
-    let connection = config.and_then(Connection::open_in_memory_with_flags).map_err(failed)?;
+    let connection = config.and_then(sql::open).map_err(failed)?;
     let spill = quoted_path(&paths.spill_folder());
     let prepare = format!("SET temp_directory = {spill}; SET enable_progress_bar = false");
     connection.execute_batch(&prepare).map_err(StoreError::database("start"))?;
