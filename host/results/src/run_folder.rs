@@ -129,7 +129,7 @@ impl RunFolder {
     pub fn finish(mut self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
         let path = self.aside.unfinished_path();
         let tables = self.tables.finish()?;
-        self.events.flush().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
+        self.events.finish().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
         self.audit.sync().map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
         let mut positions = TableForms::create(path, &Positions::TABLE)?;
         for position in &totals.positions {

@@ -41,8 +41,8 @@ impl EventLog {
         line.map_or(Ok(()), |line| self.0.json(&line))
     }
 
-    /// Writes what waits.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    /// Completes the file.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         self.0.flush()
     }
 }

@@ -60,17 +60,20 @@ struct TextForms {
 }
 
 /// A file of lines with its path.
-struct TextFile(PathBuf, HeldLines<File>);
+struct TextFile {
+    path: PathBuf,
+    lines: HeldLines<File>,
+}
 
 impl TextFile {
     fn create(folder: &Path, table: &Table, form: &str) -> Result<Self, FolderError> {
         let path = folder.join(format!("{}.{form}", table.name));
         let file = File::create(&path).map_err(FolderError::at(&path))?;
-        Ok(Self(path, HeldLines::new(file)))
+        Ok(Self { path, lines: HeldLines::new(file) })
     }
 
     fn finish(mut self) -> Result<(), FolderError> {
-        self.1.flush().map_err(FolderError::at(&self.0))
+        self.lines.flush().map_err(FolderError::at(&self.path))
     }
 }
 
@@ -78,8 +81,8 @@ impl TextForms {
     fn create(folder: &Path, table: &Table) -> Result<Self, FolderError> {
         let mut csv = TextFile::create(folder, table, "csv")?;
         let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
-        csv.1.bytes.extend_from_slice(names.join(",").as_bytes());
-        csv.1.bytes.push(b'\n');
+        csv.lines.bytes.extend_from_slice(names.join(",").as_bytes());
+        csv.lines.bytes.push(b'\n');
         let json = TextFile::create(folder, table, "json")?;
         let key = |(index, name)| format!("{}\"{name}\":", if index == 0 { '{' } else { ',' });
         let keys = names.iter().enumerate().map(key).collect();
@@ -87,7 +90,7 @@ impl TextForms {
     }
 
     fn push(&mut self, cells: &[CellValue<'_>]) -> io::Result<()> {
-        let (TextFile(_, csv), TextFile(_, json)) = (&mut self.csv, &mut self.json);
+        let (csv, json) = (&mut self.csv.lines, &mut self.json.lines);
         let before: &[u8] = if std::mem::take(&mut self.is_empty) { b"[\n" } else { b",\n" };
         json.bytes.extend_from_slice(before);
         for (index, (key, cell)) in self.keys.iter().zip(cells).enumerate() {
@@ -126,7 +129,7 @@ impl TextForms {
 
     fn finish(mut self) -> Result<(), FolderError> {
         let end: &[u8] = if self.is_empty { b"[]\n" } else { b"\n]\n" };
-        self.json.1.bytes.extend_from_slice(end);
+        self.json.lines.bytes.extend_from_slice(end);
         self.csv.finish()?;
         self.json.finish()
     }
