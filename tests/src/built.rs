@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sandbox::SandboxConfig;
 
@@ -84,21 +84,17 @@ pub fn language_cache() -> PathBuf {
     release_folder().join("languages").join("cache")
 }
 
-/// Where tests that have something else to show keep the compiled code of guests, for all processes of a run: a folder
-/// for each build of the test program and of `kumiki`, so that none of them meets what another build has compiled.
-///
-/// # Panics
-/// When it cannot be made.
-#[must_use]
-pub fn compiled_guests() -> PathBuf {
+/// What tests keep for all processes of a run: a folder for each build of the test program and of `kumiki`, so that
+/// none of them meets what another build has made.
+fn kept() -> PathBuf {
     let test = std::env::current_exe().unwrap_or_default();
+    let program = release_folder().join(format!("kumiki{}", std::env::consts::EXE_SUFFIX));
     let mut key = DefaultHasher::new();
-    for program in [&test, &kumiki()] {
+    for program in [&test, &program] {
         let found = fs::metadata(program).map(|found| (found.len(), found.modified().ok()));
         found.ok().hash(&mut key);
     }
-    let builds =
-        release_folder().join("compiled-guests").join(test.file_stem().unwrap_or_default());
+    let builds = release_folder().join("kept-by-tests").join(test.file_stem().unwrap_or_default());
     let folder = builds.join(format!("{:016x}", key.finish()));
     if !folder.is_dir() {
         fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -106,6 +102,36 @@ pub fn compiled_guests() -> PathBuf {
         let others =
             fs::read_dir(&builds).into_iter().flatten().flatten().map(|entry| entry.path());
         others.filter(|other| *other != folder).for_each(|other| _ = fs::remove_dir_all(other));
+    }
+    folder
+}
+
+/// Where tests that have something else to show keep the compiled code of guests.
+///
+/// # Panics
+/// When it cannot be made.
+#[must_use]
+pub fn compiled_guests() -> PathBuf {
+    let folder = kept().join("guests");
+    fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    folder
+}
+
+/// A folder that the first process makes and all others only read.
+///
+/// # Panics
+/// When it cannot be made.
+pub fn made_once(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
+    let folder = kept().join(name);
+    if !folder.is_dir() {
+        let aside = folder.with_extension(std::process::id().to_string());
+        fs::create_dir_all(&aside).unwrap_or_else(|error| panic!("{}: {error}", aside.display()));
+        make(&aside);
+        // Another process may have been first; what it has made is the same.
+        if fs::rename(&aside, &folder).is_err() {
+            let _ = fs::remove_dir_all(&aside);
+        }
+        assert!(folder.is_dir(), "{} cannot be made", folder.display());
     }
     folder
 }

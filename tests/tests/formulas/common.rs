@@ -15,12 +15,12 @@ use tests::built;
 /// Business days of the data: several slices of work.
 const DAYS: usize = 150;
 
-/// Data for all tests of one process; it is only read.
-pub(crate) static DATA: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = tempfile::tempdir().unwrap();
-    let sample = DailySample { codes: 60, days: DAYS, ..DailySample::default() };
-    make_daily_sample(&DataDir::new(folder.path()), &sample).unwrap();
-    folder
+/// Data for all tests; they are only read.
+pub(crate) static DATA: LazyLock<PathBuf> = LazyLock::new(|| {
+    built::made_once("sample", |folder| {
+        let sample = DailySample { codes: 60, days: DAYS, ..DailySample::default() };
+        make_daily_sample(&DataDir::new(folder), &sample).unwrap();
+    })
 });
 
 /// The file of a module by its package: a test guest or a built-in one.
@@ -40,7 +40,7 @@ pub(crate) fn registry(packages: &[&str]) -> (TempDir, FormulaRegistry) {
 }
 
 pub(crate) fn registry_in(folder: &Path, packages: &[&str]) -> FormulaRegistry {
-    let registry = FormulaRegistry::open(folder, None).unwrap();
+    let registry = FormulaRegistry::open(folder, Some(&built::compiled_guests())).unwrap();
     for package in packages {
         registry.add(&file(package)).unwrap();
     }
@@ -49,7 +49,7 @@ pub(crate) fn registry_in(folder: &Path, packages: &[&str]) -> FormulaRegistry {
 
 pub(crate) fn engine(threads: usize) -> RankEngine {
     let options = EngineOptions { threads, cache_bytes: 0, ..EngineOptions::default() };
-    RankEngine::open(DATA.path(), options).unwrap()
+    RankEngine::open(&DATA, options).unwrap()
 }
 
 pub(crate) fn params(given: &[(&str, f64)]) -> Vec<(String, f64)> {

@@ -19,7 +19,7 @@ impl Program {
 
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(built::kumiki());
-        command.arg("rank").args(arguments).env("DATA_DIR", DATA.path());
+        command.arg("rank").args(arguments).env("DATA_DIR", &*DATA);
         command.env("KUMIKI_FORMULAS", self.formulas.path());
         command.env("KUMIKI_CACHE", self.formulas.path().join("cache"));
         command.output().unwrap()

@@ -288,7 +288,7 @@ fn a_module_has_no_statement() {
 fn answers_are_kept_by_content_and_parameters() {
     let (_folder, registry) = registry(&["formula-mirror"]);
     let options = EngineOptions { threads: 1, ..Default::default() };
-    let engine = RankEngine::open(crate::common::DATA.path(), options).unwrap();
+    let engine = RankEngine::open(&crate::common::DATA, options).unwrap();
     let by = |lag: f64| {
         let bound = registry.bind("mirror", &params(&[("lag", lag)])).unwrap();
         rows(&rank(&engine, &query(&engine, bound, 5)).unwrap())

@@ -28,7 +28,7 @@ use venues::local_broker::{ForcedLogout, LocalBrokerConfig, REGISTER_MAX, Servic
 use seen::{BOARD_READER, Seen};
 
 /// Seeds of the usual tests: a twentieth of `cargo xtask soak`.
-const SEEDS: u64 = 2;
+const SEEDS: u64 = 1;
 /// Trading days of a seed, and what happens on each.
 const DAYS: u64 = 10;
 const STEPS: u64 = 60;

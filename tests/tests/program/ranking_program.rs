@@ -13,20 +13,13 @@ use tests::{built, http, schema, signals};
 
 /// One sample for all tests: 40 issues on 300 days. It is only read.
 static DATA: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = built::release_folder().join("ranking-test-sample");
-    if !folder.join("rank").join("CURRENT").is_file() {
-        let aside = folder.with_extension(std::process::id().to_string());
+    built::made_once("ranking-sample", |folder| {
         let sizes = ["--codes", "40", "--days", "300", "--seed", "7"];
         let mut command = Command::new(built::kumiki());
-        command.args(["data", "sample", "--daily"]).args(sizes).arg("--data-dir").arg(&aside);
+        command.args(["data", "sample", "--daily"]).args(sizes).arg("--data-dir").arg(folder);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        // Another test program may have been first; its sample is the same.
-        if fs::rename(&aside, &folder).is_err() {
-            fs::remove_dir_all(&aside).unwrap();
-        }
-    }
-    folder
+    })
 });
 
 fn command(arguments: &[&str]) -> Command {

@@ -124,7 +124,7 @@ fn limited(user: &UserFolder, kibibytes: u64, flags: &str, sql: &str) -> Command
 fn a_value_that_is_too_large_is_an_error() {
     let user = user();
     for flags in ["", "--format csv --memory 100", "--format jsonl --memory 100"] {
-        let sql = "SELECT repeat('x', 1000000000) AS v";
+        let sql = "SELECT repeat(repeat('x', 100000), 10000) AS v";
         let output = limited(&user, 5_000_000, flags, sql).output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{flags}: {errors}");
