@@ -3,6 +3,7 @@ the one of this program's release, and the newest."""
 
 import gzip
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -55,11 +56,37 @@ def interpreter_with(version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_is_written_is_read_by_the_python_package(prices, version):
-    path = interpreter_with(version)
     jp = prices / "jp" / "stocks_daily"
-    asked = [jp / "mother.db", "daily", jp / "7203.db", "daily"]
-    ended = subprocess.run(
-        [sys.executable, "-c", READ, *asked], env={"PYTHONPATH": str(path)}, capture_output=True, text=True, timeout=120,
-    )
+    told = run_in(version, READ, jp / "mother.db", "daily", jp / "7203.db", "daily")
+    assert told.splitlines() == ["daily 12 1301.0 998600.0", "daily 3 7203.0 720500.0"]
+
+
+def run_in(version, *arguments):
+    """What a script in Python with a version of the package prints."""
+    environment = {"PYTHONPATH": str(interpreter_with(version))}
+    command = [sys.executable, "-c", *arguments]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines() == ["daily 12 1301.0 998600.0", "daily 3 7203.0 720500.0"]
+    return ended.stdout
+
+
+def test_a_database_of_a_newer_duckdb_is_refused_with_the_lines_that_convert_it(prices, tmp_path):
+    data = tmp_path / "data"
+    shutil.copytree(prices, data)
+    mother = data / "jp" / "stocks_daily" / "mother.db"
+    newer = "import sys, duckdb; path = sys.argv[1]\n" \
+        "with duckdb.connect(path + '.newer') as to: to.execute(f\"ATTACH '{path}' AS old (READ_ONLY)\"); " \
+        "to.execute('CREATE TABLE daily AS FROM old.daily')"
+    run_in("2.0.1", newer, mother)
+    pathlib.Path(f"{mother}.newer").replace(mother)
+    ask = [program(), "sql", "--data-dir", data, "--format", "csv", "SELECT count(*) AS n FROM daily"]
+    refused = subprocess.run(ask, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1 and "was written by DuckDB v2.0.1" in refused.stderr
+    lines = [line.strip() for line in refused.stderr.splitlines() if line.strip().startswith(("ATTACH", "COPY"))]
+    assert len(lines) == 2, refused.stderr
+    convert = "import sys, duckdb\n" \
+        "with duckdb.connect(sys.argv[1]) as old: old.execute(sys.argv[2]); old.execute(sys.argv[3])"
+    run_in("2.0.1", convert, mother, *lines)
+    mother.with_suffix(".converted.db").replace(mother)
+    answered = subprocess.run(ask, capture_output=True, text=True, timeout=60)
+    assert (answered.returncode, answered.stdout) == (0, "n\n12\n"), answered.stderr
