@@ -9,7 +9,7 @@ use duckdb::arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Float64Array, RecordBatch, StringArray, UInt32Array,
 };
 use duckdb::arrow::error::ArrowError;
-use duckdb::{Connection, params};
+use duckdb::params;
 use pricestore::sql::quoted_path;
 use thiserror::Error;
 
@@ -137,6 +137,7 @@ pub fn write_parquet(
 
 #[cfg(test)]
 mod tests {
+    use duckdb::Connection;
     use pricestore::listed::{IssueField, IssueInfo, ListedHistory};
 
     use super::*;
