@@ -1,5 +1,7 @@
 //! The sample holds what it promises.
 
+use duckdb::Connection;
+
 use super::*;
 use crate::listed::IssueField;
 
