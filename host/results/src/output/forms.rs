@@ -241,7 +241,7 @@ mod tests {
     }
 
     fn line(index: usize, message: &str) -> LogLine {
-        let ts_event = (index % 3 > 0).then(|| TsNanos::from_nanos(index as u64));
+        let ts_event = (!index.is_multiple_of(3)).then(|| TsNanos::from_nanos(index as u64));
         LogLine { ts_event, level: LogLevel::Warn, message: message.to_owned() }
     }
 
