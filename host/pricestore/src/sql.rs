@@ -267,13 +267,29 @@ mod tests {
     }
 
     #[test]
-    fn want_of_memory_in_the_middle_is_told_in_words() {
+    fn want_of_memory_is_told_in_words() {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch("SET memory_limit = '200MB'; SET threads = 1").unwrap();
-        let sql = "SELECT repeat('x', 10000) FROM range(100000)";
+        connection.execute_batch("SET memory_limit = '50MB'; SET threads = 1").unwrap();
+        let sql = "SELECT repeat('x', 30000) FROM range(100000)";
         let mut statement = connection.prepare(sql).unwrap();
-        let told = batches(&mut statement).unwrap().find_map(Result::err).unwrap().to_string();
+        let told = match batches(&mut statement) {
+            Ok(mut rows) => rows.find_map(Result::err).unwrap().to_string(),
+            Err(error) => error.to_string(),
+        };
         assert!(told.starts_with("Out of Memory Error: ") && !told.contains('{'), "{told}");
+    }
+
+    #[test]
+    fn errors_that_the_engine_tells_as_json_are_put_in_words() {
+        let told = |text: &str| {
+            let code = duckdb::ffi::Error::new(duckdb::ffi::DuckDBError);
+            in_words(Error::DuckDBFailure(code, Some(text.to_owned()))).to_string()
+        };
+        let json = r#"{"exception_type":"Out of Memory","exception_message":"no 4 MB\nmore"}"#;
+        assert_eq!(told(json), "Out of Memory Error: no 4 MB\nmore");
+        for plain in ["Binder Error: no column", "{\"a\": 1}", "17"] {
+            assert_eq!(told(plain), plain);
+        }
     }
 
     #[test]
