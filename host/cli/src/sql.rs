@@ -27,9 +27,10 @@ use left_out::LeftOut;
 /// read-only.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Memory of the program itself and of each thread, besides that of the engine and of an answer.
+/// Memory of the program itself, with the columns in which the engine hands rows over, and of each thread, besides that
+/// of the engine and of an answer.
 #[cfg(target_os = "linux")]
-const PROGRAM_BYTES: u64 = 256 << 20;
+const PROGRAM_BYTES: u64 = 512 << 20;
 /// See [`PROGRAM_BYTES`].
 #[cfg(target_os = "linux")]
 const THREAD_BYTES: u64 = 64 << 20;

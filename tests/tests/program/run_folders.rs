@@ -183,7 +183,9 @@ fn a_folder_that_is_half_there_is_no_run() {
         no_reader_takes(&user, &run, readers);
         restore();
     }
+    assert_eq!(user.said("replay verify run --quiet").code, 0, "whole again");
     // The narrative of a strategy that tells something.
+    let user = UserFolder::with_sample(1, 500);
     user.good(&format!("{RUN} {SMALL} --out told"));
     let told = user.path("told");
     let narrative = fs::read(told.join("narrative.csv")).unwrap();
@@ -193,5 +195,4 @@ fn a_folder_that_is_half_there_is_no_run() {
     }
     fs::remove_file(told.join("narrative.csv")).unwrap();
     no_reader_takes(&user, &told, &READERS[1..2]);
-    assert_eq!(user.said("replay verify run --quiet").code, 0, "whole again");
 }

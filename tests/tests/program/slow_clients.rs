@@ -50,7 +50,7 @@ fn clients_that_take_nothing_cost_no_more_than_their_share() {
     let sizes = ["--codes", "500", "--days", "2450", "--seed", "3", "--data-dir", data.as_str()];
     let mut command = Command::new(built::kumiki());
     assert!(command.args(["data", "sample", "--daily"]).args(sizes).status().unwrap().success());
-    let serving = Serving::start(folder.path(), &["--timeout", "6s"]);
+    let serving = Serving::start(folder.path(), &["--timeout", "12s"]);
     let address = serving.address;
     let small =
         json!({ "query": format!("{{ {} }}", ranking("a", "2016-02-01", "2016-02-01", 20)) });
