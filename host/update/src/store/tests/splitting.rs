@@ -112,11 +112,11 @@ fn a_file_is_as_the_combined_database_and_small() {
         }
         let expected = format!("SELECT * FROM daily WHERE code = '{code}' ORDER BY date");
         assert_eq!(lines(&own, "SELECT * FROM daily"), lines(&mother, &expected), "{code}");
-        // Header, notes and three blocks of rows.
+        // Header, notes and eight blocks of rows. In a form for older programs, small blocks have no packed doubles.
         let bytes = fs::metadata(fixture.issue(code)).unwrap().len();
-        assert!(bytes <= 12_288 + 4 * 16_384, "{code} has {bytes} bytes");
+        assert!(bytes <= 12_288 + 9 * 16_384, "{code} has {bytes} bytes");
         let unpacked = "SELECT DISTINCT column_name FROM pragma_storage_info('packed_daily')
-            WHERE compression = 'Uncompressed' AND segment_type <> 'VALIDITY'";
+            WHERE compression = 'Uncompressed' AND segment_type NOT IN ('VALIDITY', 'DOUBLE')";
         assert_eq!(lines(&own, unpacked), Vec::<String>::new(), "{code}");
     }
     // Some of a piece are written again, each with its own rows.
@@ -205,8 +205,8 @@ fn a_stopped_split_goes_on_later() {
     let stopped = store.split_to_individual(None, &mut stop_at(20));
     assert!(matches!(stopped, Err(StoreError::Cancelled)), "{stopped:?}");
     let there = codes.iter().filter(|code| fixture.issue(code).exists()).count();
-    // Each thread may have finished one more, and one may be in the hands of each.
-    assert!((20..=20 + 2 * SPLIT_THREADS_MAX + 1).contains(&there), "{there} files");
+    // What was written by then gets its name too, and no thread begins another file.
+    assert!((20..count).contains(&there), "{there} files");
     let all = count as u64;
     assert_eq!(split(&mut store, None), (all - there as u64, there as u64, 0));
     assert_eq!(split(&mut store, None), (0, all, 0));
