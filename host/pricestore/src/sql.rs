@@ -267,19 +267,6 @@ mod tests {
     }
 
     #[test]
-    fn want_of_memory_is_told_in_words() {
-        let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch("SET memory_limit = '50MB'; SET threads = 1").unwrap();
-        let sql = "SELECT repeat('x', 30000) FROM range(100000)";
-        let mut statement = connection.prepare(sql).unwrap();
-        let told = match batches(&mut statement) {
-            Ok(mut rows) => rows.find_map(Result::err).unwrap().to_string(),
-            Err(error) => error.to_string(),
-        };
-        assert!(told.starts_with("Out of Memory Error: ") && !told.contains('{'), "{told}");
-    }
-
-    #[test]
     fn errors_that_the_engine_tells_as_json_are_put_in_words() {
         let told = |text: &str| {
             let code = duckdb::ffi::Error::new(duckdb::ffi::DuckDBError);
