@@ -371,7 +371,16 @@ def test_a_node_unpacks_data_once(tmp_path):
     assert len([name for name in left if name.startswith("data-")]) == _ray_node.DATA_FOLDERS_KEPT
 
 
+@pytest.fixture
+def interruptible():
+    """A process that was started in the background ignores interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the program is a script of the shell")
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("moment", ["mkdtemp", "Popen", "communicate", "kill", "rmtree"])
 def test_a_cancelled_task_leaves_nothing(tmp_path, monkeypatch, moment):
     """Ray cancels a task by an interrupt of its main thread, wherever that is; its program ends with it."""
