@@ -247,7 +247,7 @@ Paths: / the ranking page, /graphql (POST, or GET with ?query=), /schema.graphql
 stored files, /health, /metrics (Prometheus). Each request is a line of the log; --log warn \
 leaves them out.
 
-Stored files, for GET and HEAD, with ETag, Range and gzip or zstd when asked for:
+Stored files, for GET and HEAD, with ETag, Range and gzip, br or zstd when asked for:
   /jp/stocks_daily/mother.db     daily prices of all issues
   /jp/stocks_daily/<code>.db     daily prices of one issue, like 7203 or 130A
   /jp/stocks_board/<code>.db     board data of one issue
@@ -301,7 +301,7 @@ pub(crate) struct ServeArgs {
     pub(crate) answer_timeout: Duration,
 
     /// Memory for all answers of GraphQL that are made or sent, in megabytes. The rankings of one
-    /// request may take three quarters of it, an eighth is for small ones alone.
+    /// request may take three quarters of it, the rest is for small ones alone.
     #[arg(long, value_name = "MB", default_value_t = 512, value_parser = megabytes(1))]
     pub(crate) answer_memory: u64,
 
@@ -359,8 +359,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Duration,
 
-    /// Large requests that are worked on at the same time, and as many small ones; the rest
-    /// waits in turn. Those that need at most a 64th of --answer-memory are small.
+    /// Large requests that are worked on at the same time; the rest waits in turn. Those that need at
+    /// most a 64th of --answer-memory are small, and wait for no large one.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) concurrent: usize,
 

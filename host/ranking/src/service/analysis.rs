@@ -1,22 +1,30 @@
-//! What a request would cost, before anything of it runs: how deep, how wide, which rankings.
+//! What a request asks for, before anything of it runs: its rankings, and the memory that its answer may
+//! take, by its arguments, its fields and what the snapshot holds.
+//!
+//! The library checks types and depth. It walks through a fragment wherever it is used, before it compares
+//! anything with its limits, so what multiplies is counted here first.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 
 use async_graphql::parser::types::{
-    ExecutableDocument, Field, OperationDefinition, Selection, SelectionSet,
+    ExecutableDocument, Field, FragmentDefinition, OperationDefinition, Selection, SelectionSet,
+    VariableDefinition,
 };
 use async_graphql::{Name, Positioned, Value, Variables};
+use domain::JstDate;
 
-use super::estimate::RankingUse;
+use super::backend::Backend;
 use super::failure::Failure;
-use super::limits::{INTROSPECTION_LISTS, ServiceLimits, TEXT_NESTING};
+use super::limits::{BRACKETS, FRAGMENTS, INTROSPECTION_LISTS, PRICE_DAY_BYTES, ServiceLimits};
+use crate::limits::{LIMIT_DEFAULT, PRICE_DAYS_MAX};
+use crate::listed::LISTED_FIELDS;
+use crate::rows::ItemField;
+use crate::{RankRow, SnapshotInfo};
 
 /// The name of the ranking field.
-pub(super) const RANKING_FIELD: &str = "stockRankingRange";
+const RANKING_FIELD: &str = "stockRankingRange";
 /// The name of the field of one issue's prices.
-pub(super) const PRICES_FIELD: &str = "dailyPrices";
-/// Fields of the root that describe the schema.
-const INTROSPECTION_FIELDS: [&str; 2] = ["__schema", "__type"];
+const PRICES_FIELD: &str = "dailyPrices";
 /// Fields of the introspection whose values are lists of things that have lists themselves.
 const INTROSPECTION_LIST_FIELDS: [&str; 8] = [
     "types",
@@ -28,124 +36,35 @@ const INTROSPECTION_LIST_FIELDS: [&str; 8] = [
     "enumValues",
     "directives",
 ];
+/// What every answer takes besides its rows.
+const ENVELOPE_BYTES: u64 = 16 * 1024;
+/// Bytes of a key beside its letters, as in `,"key":`.
+const KEY_BYTES: u64 = 4;
+/// Bytes of a row beside its keys and values, as in `,{}`.
+const ROW_BYTES: u64 = 3;
 
 /// What a request asks for.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct RequestAnalysis {
     /// Response keys of the root, in the order asked.
     pub(super) keys: Vec<Name>,
     /// Those of them that describe the schema.
     pub(super) introspection: Vec<Name>,
-    /// Uses of the ranking field.
-    pub(super) uses: Vec<RankingUse>,
-    /// Uses of the field of one issue's prices.
-    pub(super) prices: usize,
-    /// A ranking is asked for in pieces under one key; their fields have to be merged.
-    pub(super) merges: bool,
+    rankings: usize,
+    prices: usize,
+    /// Bytes that its answer takes at most while it is made and until it is sent.
+    pub(super) bytes: u64,
 }
 
-/// Refuses text whose brackets are nested too deeply to be parsed.
-pub(super) fn check_nesting(text: &str) -> Result<(), Failure> {
-    let (mut rest, mut depth) = (text.as_bytes(), 0_usize);
-    while let Some(&byte) = rest.first() {
-        let length = match byte {
-            b'"' => string_length(rest),
-            b'#' => line_length(rest),
-            b'{' | b'(' | b'[' => {
-                depth += 1;
-                1
-            }
-            b'}' | b')' | b']' => {
-                depth = depth.saturating_sub(1);
-                1
-            }
-            _ => 1,
-        };
-        if depth > TEXT_NESTING {
-            return Err(Failure::new(
-                "QUERY_TOO_LARGE",
-                format!("the query nests more than {TEXT_NESTING} brackets"),
-            ));
-        }
-        rest = rest.get(length..).unwrap_or_default();
+impl RequestAnalysis {
+    /// Whether prices have to be read for it.
+    pub(super) const fn reads_prices(&self) -> bool {
+        self.rankings + self.prices > 0
     }
-    Ok(())
 }
 
-/// Bytes of the string that starts here. One that does not end counts as its first quotes only, so
-/// that nothing hides behind it.
-fn string_length(text: &[u8]) -> usize {
-    const BLOCK: &[u8] = b"\"\"\"";
-    if let Some(inside) = text.strip_prefix(BLOCK) {
-        let mut at = 0;
-        while at < inside.len() {
-            if inside[at..].starts_with(b"\\\"\"\"") {
-                at += 4;
-            } else if inside[at..].starts_with(BLOCK) {
-                return at + 2 * BLOCK.len();
-            } else {
-                at += 1;
-            }
-        }
-        return 2;
-    }
-    let mut at = 1;
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            b'\n' | b'\r' => return 1,
-            _ => at += 1,
-        }
-    }
-    1
-}
-
-fn line_length(text: &[u8]) -> usize {
-    text.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(text.len())
-}
-
-/// Analyzes the operation that will run. One that cannot be found is left to the library.
-pub(super) fn analyze(
-    document: &ExecutableDocument,
-    operation_name: Option<&str>,
-    limits: &ServiceLimits,
-) -> Result<RequestAnalysis, Failure> {
-    check_document(document, limits)?;
-    let mut walk = Walk::new(document, limits);
-    let mut seen = BTreeMap::new();
-    for operation in operations(document, operation_name) {
-        walk.root(&operation.selection_set.node, 1, &mut seen)?;
-    }
-    let (rankings, prices) = (walk.analysis.uses.len(), walk.analysis.prices);
-    if rankings + prices > limits.aliases {
-        return Err(Failure::new(
-            "ALIASES_EXCEEDED",
-            format!(
-                "the query uses {RANKING_FIELD} {rankings} times and {PRICES_FIELD} {prices} times; \
-                 together at most {} in one request, send the rest in another",
-                limits.aliases
-            ),
-        ));
-    }
-    Ok(walk.analysis)
-}
-
-/// Refuses what the library would check for seconds: operations of all together more than so many fields, and
-/// fragments that none of them uses (GraphQL 5.5.1.4), however many there are.
-fn check_document(document: &ExecutableDocument, limits: &ServiceLimits) -> Result<(), Failure> {
-    let mut walk = Walk::new(document, limits);
-    for operation in operations(document, None) {
-        walk.root(&operation.selection_set.node, 1, &mut BTreeMap::new())?;
-    }
-    match document.fragments.keys().find(|name| !walk.used.contains(name.as_str())) {
-        Some(name) => {
-            let message = format!("the fragment {name} is not used; leave it out");
-            Err(Failure::new("GRAPHQL_INVALID", message))
-        }
-        None => Ok(()),
-    }
-}
+/// The fragments of a request by their names.
+pub(super) type Fragments = HashMap<Name, Positioned<FragmentDefinition>>;
 
 /// The operations that may run.
 pub(super) fn operations<'a>(
@@ -155,6 +74,15 @@ pub(super) fn operations<'a>(
     let fits = |name: Option<&Name>| wanted.is_none_or(|wanted| name.is_some_and(|n| n == wanted));
     let all = document.operations.iter();
     all.filter(|(name, _)| fits(*name)).map(|(_, operation)| &operation.node).collect()
+}
+
+/// Refuses text that the parser could nest too deeply.
+pub(super) fn check_brackets(text: &str) -> Result<(), Failure> {
+    let open = text.bytes().filter(|byte| matches!(byte, b'{' | b'(' | b'['));
+    if open.count() > BRACKETS {
+        return Err(too_large("opens", BRACKETS, "brackets"));
+    }
+    Ok(())
 }
 
 /// Refuses a request that leaves out a variable which must have a value (GraphQL 6.1.2). The library
@@ -174,198 +102,252 @@ pub(super) fn check_variables(
     Ok(())
 }
 
-struct Walk<'a> {
-    document: &'a ExecutableDocument,
-    limits: &'a ServiceLimits,
-    fields_left: usize,
-    analysis: RequestAnalysis,
-    /// The fragments that were come to.
-    used: BTreeSet<&'a str>,
+/// Analyzes the operations that may run. The others have to keep to the limits too, because the library
+/// checks all of them.
+pub(super) fn analyze(
+    document: &ExecutableDocument,
+    operation_name: Option<&str>,
+    sent: &Variables,
+    data: &dyn Backend,
+    limits: &ServiceLimits,
+) -> Result<RequestAnalysis, Failure> {
+    let fragments = &document.fragments;
+    if fragments.len() > FRAGMENTS {
+        return Err(too_large("has", FRAGMENTS, "fragments"));
+    }
+    let mut count = Count { fragments, most: limits.fields, left: limits.fields };
+    for operation in operations(document, None) {
+        count.add(&operation.selection_set.node, 0)?;
+    }
+    let (snapshot, longest) = (data.snapshot(), data.listed().longest());
+    let mut analysis = RequestAnalysis { bytes: ENVELOPE_BYTES, ..RequestAnalysis::default() };
+    for operation in operations(document, operation_name) {
+        for field in fields(fragments, &operation.selection_set.node) {
+            let (field, key) = (&field.node, &field.node.response_key().node);
+            if !analysis.keys.contains(key) {
+                analysis.keys.push(key.clone());
+            }
+            let bytes = match field.name.node.as_str() {
+                RANKING_FIELD => {
+                    analysis.rankings += 1;
+                    let argument = |name: &str| argument(field, name, operation, sent);
+                    // The engine holds each row twice for a moment; afterwards it is held beside its text.
+                    let row = size_of::<RankRow>() as u64;
+                    let text = text_bytes(&fields(fragments, &field.selection_set.node), longest);
+                    rows(argument, &snapshot, limits).saturating_mul(row + text.max(row))
+                }
+                PRICES_FIELD => {
+                    analysis.prices += 1;
+                    snapshot.days.min(PRICE_DAYS_MAX) as u64 * PRICE_DAY_BYTES
+                }
+                "__schema" | "__type" => {
+                    analysis.introspection.push(key.clone());
+                    0
+                }
+                _ => 0,
+            };
+            analysis.bytes = analysis.bytes.saturating_add(bytes);
+        }
+    }
+    let RequestAnalysis { rankings, prices, .. } = analysis;
+    if rankings + prices > limits.aliases {
+        return Err(Failure::new(
+            "ALIASES_EXCEEDED",
+            format!(
+                "the query uses {RANKING_FIELD} {rankings} times and {PRICES_FIELD} {prices} times; \
+                 together at most {} in one request, send the rest in another",
+                limits.aliases
+            ),
+        ));
+    }
+    Ok(analysis)
 }
 
-impl<'a> Walk<'a> {
-    fn new(document: &'a ExecutableDocument, limits: &'a ServiceLimits) -> Self {
-        let (fields_left, analysis) = (limits.fields, RequestAnalysis::default());
-        Self { document, limits, fields_left, analysis, used: BTreeSet::new() }
-    }
+fn too_large(does: &str, most: usize, what: &str) -> Failure {
+    Failure::new("QUERY_TOO_LARGE", format!("the query {does} more than {most} {what}"))
+}
 
-    fn root(
-        &mut self,
-        set: &'a SelectionSet,
-        depth: usize,
-        seen: &mut BTreeMap<&'a str, usize>,
-    ) -> Result<(), Failure> {
+/// Counts each selection wherever it is used. So a circle of fragments has an end too.
+struct Count<'a> {
+    fragments: &'a Fragments,
+    most: usize,
+    left: usize,
+}
+
+impl Count<'_> {
+    /// Counts what is inside so many lists of the introspection.
+    fn add(&mut self, set: &SelectionSet, lists: usize) -> Result<(), Failure> {
         for selection in &set.items {
-            self.step(depth)?;
-            match &selection.node {
-                Selection::Field(field) => self.root_field(field, depth, seen)?,
-                other => {
-                    self.note_use(other);
-                    if let Some(inner) = self.inner(other) {
-                        self.root(inner, depth + 1, seen)?;
-                    }
-                }
+            self.left = match self.left.checked_sub(1) {
+                Some(left) => left,
+                None => return Err(too_large("selects", self.most, "fields")),
+            };
+            let is_list = matches!(&selection.node, Selection::Field(field)
+                if INTROSPECTION_LIST_FIELDS.contains(&field.node.name.node.as_str()));
+            let lists = lists + usize::from(is_list);
+            if lists > INTROSPECTION_LISTS {
+                return Err(too_large("nests", INTROSPECTION_LISTS, "lists of the introspection"));
+            }
+            if let Some(inner) = inner(self.fragments, selection) {
+                self.add(inner, lists)?;
             }
         }
         Ok(())
     }
+}
 
-    fn root_field(
-        &mut self,
-        field: &'a Positioned<Field>,
-        depth: usize,
-        seen: &mut BTreeMap<&'a str, usize>,
-    ) -> Result<(), Failure> {
-        let key = &field.node.response_key().node;
-        let times = seen.entry(key.as_str()).or_default();
-        *times += 1;
-        if *times == 1 {
-            self.analysis.keys.push(key.clone());
+/// What a selection selects of its value. Unknown fragments are left to the library.
+fn inner<'a>(
+    fragments: &'a Fragments,
+    selection: &'a Positioned<Selection>,
+) -> Option<&'a SelectionSet> {
+    let set = match &selection.node {
+        Selection::Field(field) => &field.node.selection_set,
+        Selection::InlineFragment(fragment) => &fragment.node.selection_set,
+        Selection::FragmentSpread(spread) => {
+            &fragments.get(&spread.node.fragment_name.node)?.node.selection_set
         }
-        if INTROSPECTION_FIELDS.contains(&field.node.name.node.as_str()) {
-            self.analysis.introspection.push(key.clone());
-        }
-        let merges = *times > 1;
-        self.below(&field.node.selection_set.node, depth + 1, 0)?;
-        if field.node.name.node == RANKING_FIELD {
-            let mut selected = Vec::new();
-            self.selected(&field.node.selection_set.node, &mut selected);
-            self.analysis.uses.push(RankingUse::new(&field.node, selected.into_iter()));
-            self.analysis.merges |= merges;
-        }
-        self.analysis.prices += usize::from(field.node.name.node == PRICES_FIELD);
-        Ok(())
-    }
+    };
+    Some(&set.node)
+}
 
-    fn below(&mut self, set: &'a SelectionSet, depth: usize, lists: usize) -> Result<(), Failure> {
-        for selection in &set.items {
-            self.step(depth)?;
-            match &selection.node {
-                Selection::Field(field) => {
-                    let name = field.node.name.node.as_str();
-                    let lists = lists + usize::from(INTROSPECTION_LIST_FIELDS.contains(&name));
-                    if lists > INTROSPECTION_LISTS {
-                        return Err(Failure::new(
-                            "QUERY_TOO_LARGE",
-                            format!(
-                                "the introspection goes through more than {INTROSPECTION_LISTS} \
-                                 lists inside each other"
-                            ),
-                        ));
-                    }
-                    self.below(&field.node.selection_set.node, depth + 1, lists)?;
-                }
-                other => {
-                    self.note_use(other);
-                    if let Some(inner) = self.inner(other) {
-                        self.below(inner, depth + 1, lists)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
+/// The fields of a selection, those of its fragments too. It was counted before, so it has an end.
+pub(super) fn fields<'a>(
+    fragments: &'a Fragments,
+    set: &'a SelectionSet,
+) -> Vec<&'a Positioned<Field>> {
+    let of = |selection: &'a Positioned<Selection>| match &selection.node {
+        Selection::Field(field) => vec![field],
+        _ => inner(fragments, selection).map_or_else(Vec::new, |inner| fields(fragments, inner)),
+    };
+    set.items.iter().flat_map(of).collect()
+}
 
-    /// The fields of a selection, those of its fragments too. It was walked through before, so it
-    /// has an end.
-    fn selected(&self, set: &'a SelectionSet, found: &mut Vec<&'a Positioned<Field>>) {
-        for selection in &set.items {
-            match &selection.node {
-                Selection::Field(field) => found.push(field),
-                other => {
-                    if let Some(inner) = self.inner(other) {
-                        self.selected(inner, found);
-                    }
-                }
-            }
-        }
-    }
+/// An argument's value: as written, as sent, or the variable's default; none where nothing is said.
+fn argument(
+    field: &Field,
+    name: &str,
+    operation: &OperationDefinition,
+    sent: &Variables,
+) -> Option<Value> {
+    let value = field.get_argument(name)?.node.clone();
+    let variable = |name: Name| {
+        let is_it =
+            |definition: &&Positioned<VariableDefinition>| definition.node.name.node == name;
+        let defined = operation.variable_definitions.iter().find(is_it);
+        let default = defined.and_then(|definition| definition.node.default_value());
+        sent.get(&name).or(default).cloned().ok_or(())
+    };
+    value.into_const_with(variable).ok().filter(|value| *value != Value::Null)
+}
 
-    fn note_use(&mut self, selection: &'a Selection) {
-        if let Selection::FragmentSpread(spread) = selection {
-            self.used.insert(spread.node.fragment_name.node.as_str());
-        }
-    }
+/// Rows of a ranking at most. Where its arguments are wrong it will be refused, so there are none.
+fn rows(
+    argument: impl Fn(&str) -> Option<Value>,
+    snapshot: &SnapshotInfo,
+    limits: &ServiceLimits,
+) -> u64 {
+    let day = |name| match argument(name) {
+        Some(Value::String(text)) => text.parse::<JstDate>().ok(),
+        _ => None,
+    };
+    let (Some(from), Some(to)) = (day("fromDate"), day("toDate")) else { return 0 };
+    let (from, to) = (from.max(snapshot.first), to.min(snapshot.last));
+    let days = to.signed_duration_since(from).num_days().saturating_add(1);
+    let days = u64::try_from(days).unwrap_or(0).min(snapshot.days as u64);
+    let limit = match argument("limit") {
+        None => Some(u64::from(LIMIT_DEFAULT)),
+        Some(Value::Number(number)) => number.as_u64(),
+        Some(_) => None,
+    };
+    let limit = limit.filter(|limit| *limit <= u64::from(limits.rank_limit)).unwrap_or(0);
+    days.saturating_mul(limit.min(snapshot.codes as u64))
+}
 
-    /// What a fragment stands for. An unknown one is left to the library.
-    fn inner(&self, selection: &'a Selection) -> Option<&'a SelectionSet> {
-        match selection {
-            Selection::Field(_) => None,
-            Selection::InlineFragment(fragment) => Some(&fragment.node.selection_set.node),
-            Selection::FragmentSpread(spread) => {
-                let name = &spread.node.fragment_name.node;
-                Some(&self.document.fragments.get(name)?.node.selection_set.node)
-            }
-        }
-    }
-
-    /// Counts one selection. A circle of fragments ends here too.
-    fn step(&mut self, depth: usize) -> Result<(), Failure> {
-        if depth > self.limits.depth {
-            return Err(Failure::new(
-                "QUERY_TOO_DEEP",
-                format!("the query is deeper than {} levels", self.limits.depth),
-            ));
-        }
-        self.fields_left = self.fields_left.checked_sub(1).ok_or_else(|| {
-            Failure::new(
-                "QUERY_TOO_LARGE",
-                format!("the query selects more than {} fields", self.limits.fields),
-            )
-        })?;
-        Ok(())
-    }
+/// Bytes that a row takes at most as JSON. `longest` are those of the longest name, market and sector.
+fn text_bytes(selected: &[&Positioned<Field>], longest: [u64; LISTED_FIELDS]) -> u64 {
+    let bytes = |field: &&Positioned<Field>| {
+        let value = match ItemField::named(&field.node.name.node) {
+            Some(ItemField::Listed(text)) => longest[text as usize],
+            Some(other) => other.bytes_max(),
+            None => 0,
+        };
+        field.node.response_key().node.len() as u64 + KEY_BYTES + value
+    };
+    ROW_BYTES + selected.iter().map(bytes).sum::<u64>()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use async_graphql::parser::parse_query;
+    use serde_json::{Value as Json, json};
 
     use super::*;
+    use crate::{CancelToken, RankError, RankQuery, Ranking};
+
+    /// A quarter of a year of a thousand issues.
+    struct Known;
+
+    impl Backend for Known {
+        fn rank(&self, _: &RankQuery, _: &CancelToken) -> Result<Ranking, RankError> {
+            Err(RankError::Cancelled)
+        }
+
+        fn snapshot(&self) -> SnapshotInfo {
+            let (first, last) = ("2024-01-04".parse().unwrap(), "2024-03-29".parse().unwrap());
+            SnapshotInfo { number: 1, days: 58, codes: 1_000, first, last, refused: None }
+        }
+
+        fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+            self
+        }
+    }
+
+    fn analyzed(
+        text: &str,
+        name: Option<&str>,
+        variables: Json,
+    ) -> Result<RequestAnalysis, &'static str> {
+        let document = parse_query(text).unwrap();
+        let (sent, limits) = (Variables::from_json(variables), ServiceLimits::default());
+        analyze(&document, name, &sent, &Known, &limits).map_err(|failure| failure.code)
+    }
 
     fn look(text: &str) -> Result<RequestAnalysis, &'static str> {
-        let document = parse_query(text).unwrap();
-        analyze(&document, None, &ServiceLimits::default()).map_err(|failure| failure.code)
+        analyzed(text, None, json!({}))
+    }
+
+    fn bytes(text: &str, variables: Json) -> u64 {
+        analyzed(text, None, variables).unwrap().bytes - ENVELOPE_BYTES
     }
 
     #[test]
     fn keys_keep_their_order_and_rankings_are_counted() {
-        let found =
-            look("{ b: stockRankingRange { date } schemaVersion a: stockRankingRange { code } }");
+        let found = look(
+            "{ b: stockRankingRange { date } s: __schema { a } ...F ...F } fragment F on Query { \
+             stockRankingRange { date } }",
+        );
         let found = found.unwrap();
-        assert_eq!(found.keys, ["b", "schemaVersion", "a"].map(Name::new));
-        assert_eq!((found.uses.len(), found.merges), (2, false));
+        assert_eq!(found.keys, ["b", "s", "stockRankingRange"].map(Name::new));
+        assert_eq!((found.introspection, found.rankings), (vec![Name::new("s")], 3));
     }
 
     #[test]
-    fn a_fragment_counts_where_it_is_used() {
-        let text = "{ ...F ...F } fragment F on Query { stockRankingRange { date } }";
-        let found = look(text).unwrap();
-        assert_eq!((found.uses.len(), found.merges), (2, true));
-    }
-
-    #[test]
-    fn the_fifth_alias_is_refused() {
-        let uses = |count: usize| {
-            let fields: Vec<String> =
-                (0..count).map(|index| format!("a{index}: stockRankingRange {{ date }}")).collect();
-            look(&format!("{{ {} }}", fields.join(" "))).map(|found| found.uses.len())
+    fn the_fifth_ranking_is_refused() {
+        let uses = |rankings: usize, prices: usize| {
+            let ranking = |index| format!("a{index}: stockRankingRange {{ date }} ");
+            let price = |index| format!("p{index}: dailyPrices {{ date }} ");
+            let fields: String = (0..rankings).map(ranking).chain((0..prices).map(price)).collect();
+            look(&format!("{{ {fields} }}")).map(|found| (found.rankings, found.prices))
         };
-        assert_eq!(uses(4), Ok(4));
-        assert_eq!(uses(5), Err("ALIASES_EXCEEDED"));
-        // One issue's prices count like a ranking.
-        let mixed = |prices: usize| {
-            let fields: String =
-                (0..prices).map(|index| format!("p{index}: dailyPrices {{ date }} ")).collect();
-            let found = look(&format!("{{ r: stockRankingRange {{ date }} {fields} }}"))?;
-            Ok((found.uses.len(), found.prices))
-        };
-        assert_eq!(mixed(3), Ok((1, 3)));
-        assert_eq!(mixed(4), Err("ALIASES_EXCEEDED"));
+        assert_eq!((uses(4, 0), uses(1, 3)), (Ok((4, 0)), Ok((1, 3))));
+        assert_eq!((uses(5, 0), uses(1, 4)), (Err("ALIASES_EXCEEDED"), Err("ALIASES_EXCEEDED")));
     }
 
     #[test]
-    fn fragments_that_multiply_or_turn_in_circles_are_refused() {
+    fn what_multiplies_or_turns_in_circles_is_refused() {
         let mut text = String::from("{ stockRankingRange { ...F0 } }");
         for level in 0..12 {
             let next = level + 1;
@@ -374,28 +356,36 @@ mod tests {
         text += " fragment F12 on DailyRankingItem { date }";
         assert_eq!(look(&text), Err("QUERY_TOO_LARGE"));
         let circle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }";
-        assert_eq!(look(circle), Err("QUERY_TOO_DEEP"));
-    }
-
-    /// The library checks fragments that nobody uses as well, for seconds where they are thousands.
-    #[test]
-    fn what_no_operation_uses_is_refused() {
-        let chain: String = (0..2_000)
-            .map(|at| format!(" fragment F{at} on Query {{ ...F{} }}", (at + 1) % 2_000))
-            .collect();
-        assert_eq!(look(&format!("{{ schemaVersion }}{chain}")), Err("GRAPHQL_INVALID"));
-        let used = format!("{{ ...F0 }}{chain}");
-        assert_eq!(look(&used), Err("QUERY_TOO_DEEP"));
+        assert_eq!(look(circle), Err("QUERY_TOO_LARGE"));
+        let many: String =
+            (0..=FRAGMENTS).map(|at| format!(" fragment F{at} on Query {{ a }}")).collect();
+        assert_eq!(look(&format!("{{ a }}{many}")), Err("QUERY_TOO_LARGE"));
         // Another operation than the one that runs counts too.
         let others: String = (0..300).map(|at| format!(" query Q{at} {{ a b c d }}")).collect();
         let text = format!("query Q {{ schemaVersion }}{others}");
-        let document = parse_query(text).unwrap();
-        let found = analyze(&document, Some("Q"), &ServiceLimits::default());
-        assert_eq!(found.map_err(|failure| failure.code), Err("QUERY_TOO_LARGE"));
-        let two =
-            "query A { ...F } query B { schemaVersion } fragment F on Query { schemaVersion }";
-        let document = parse_query(two).unwrap();
-        assert!(analyze(&document, Some("B"), &ServiceLimits::default()).is_ok());
+        assert_eq!(analyzed(&text, Some("Q"), json!({})), Err("QUERY_TOO_LARGE"));
+        assert_eq!(check_brackets(&"[".repeat(BRACKETS)), Ok(()));
+        assert!(check_brackets(&"{(".repeat(BRACKETS)).is_err());
+    }
+
+    /// A test has as much stack as a thread that answers requests.
+    #[test]
+    fn the_parser_stands_so_many_brackets() {
+        let nested =
+            |open: &str, close: &str| (open.repeat(BRACKETS - 2), close.repeat(BRACKETS - 2));
+        for (open, close) in [("{ a", "}"), ("[", "]"), ("{ a: ", "}")] {
+            let (open, close) = nested(open, close);
+            for text in [
+                format!("{open}{close}"),
+                format!("{{ a(b: {open}1{close}) }}"),
+                format!("query($a: {open}Int{close}) {{ a }}"),
+                format!("{{ a(b: {open}"),
+            ] {
+                let text = text.as_str();
+                assert_eq!(check_brackets(text), Ok(()));
+                let _ = parse_query(text);
+            }
+        }
     }
 
     #[test]
@@ -412,20 +402,39 @@ mod tests {
     }
 
     #[test]
-    fn deep_text_is_refused_before_it_is_parsed() {
-        let deep = |count: usize| check_nesting(&"[".repeat(count)).map_err(|failure| failure.code);
-        assert_eq!(deep(TEXT_NESTING), Ok(()));
-        assert_eq!(deep(TEXT_NESTING + 1), Err("QUERY_TOO_LARGE"));
-        let deeper = "[".repeat(TEXT_NESTING + 1);
-        for harmless in [
-            format!("(sortBy: \"{deeper} \\\" {deeper}\")"),
-            format!("(sortBy: \"\"\"\n{deeper} \\\"\"\" \"\n\"\"\")"),
-            format!("# {deeper}\n{{"),
-        ] {
-            assert_eq!(check_nesting(&harmless), Ok(()), "{harmless}");
-        }
-        for hidden in ["\"\n", "\"\"\"\n\"\"\"", "\"\"\"abc\" ", "# \"\n", "\"\\"] {
-            assert!(check_nesting(&format!("{hidden}{deeper}")).is_err(), "{hidden}");
-        }
+    fn days_limits_and_fields_count() {
+        const RANK: u64 = ROW_BYTES + 4 + KEY_BYTES + 10;
+        let row = size_of::<RankRow>() as u64;
+        let rows = |arguments: &str| {
+            let query = format!("{{ stockRankingRange({arguments}) {{ rank }} }}");
+            bytes(&query, json!({})) / (row + RANK.max(row))
+        };
+        let all = "fromDate: \"2000-01-01\", toDate: \"2030-01-01\"";
+        assert_eq!((rows(all), rows(&format!("{all}, limit: 500"))), (58 * 20, 58 * 500));
+        assert_eq!(rows(&format!("{all}, limit: 501")), 0, "it will be refused");
+        assert_eq!(rows("fromDate: \"2024-02-01\", toDate: \"2024-02-02\", limit: 3"), 6);
+        assert_eq!(rows("fromDate: \"2024-02-02\", toDate: \"2024-02-01\""), 0);
+        assert_eq!(rows("fromDate: \"2024-02-02\", toDate: 5"), 0);
+        let query = "query($n: Int = 7, $from: String!) { stockRankingRange(fromDate: $from, \
+                     toDate: \"2024-02-01\", limit: $n) { a23456789012345678901234567890: sortValue } }";
+        let text = ROW_BYTES + 30 + KEY_BYTES + 24;
+        assert_eq!(bytes(query, json!({ "from": "2024-02-01" })), 7 * (row + text));
+        assert_eq!(bytes(query, json!({ "from": "2024-02-01", "n": 9 })), 9 * (row + text));
+        let two = format!(
+            "{{ a: stockRankingRange({all}) {{ ...F }} b: stockRankingRange({all}) {{ rank }} }} \
+             fragment F on DailyRankingItem {{ rank }}"
+        );
+        assert_eq!(bytes(&two, json!({})), 2 * 58 * 20 * 2 * row);
+        assert_eq!(bytes("{ dailyPrices { date } }", json!({})), 58 * PRICE_DAY_BYTES);
+    }
+
+    #[test]
+    fn names_count_as_long_as_the_longest() {
+        let document = parse_query("{ name other: name market sector33 rank }").unwrap();
+        let set = &operations(&document, None)[0].selection_set.node;
+        let keys = (4 + 5 + 6 + 8 + 4) + 5 * KEY_BYTES;
+        let longest = [100, 200, 30, 4];
+        let selected = fields(&document.fragments, set);
+        assert_eq!(text_bytes(&selected, longest), ROW_BYTES + keys + 2 * 100 + 30 + 4 + 10);
     }
 }

@@ -7,9 +7,9 @@ use tokio::task::JoinHandle;
 use tracing::Span;
 
 use super::backend::Backend;
-use super::budget::AnswerBudget;
 use super::failure::Failure;
 use super::limits::ServiceLimits;
+use super::memory::AnswerMemory;
 use super::metrics::Metrics;
 use crate::text::redacted;
 use crate::{CancelToken, FormulaRegistry, RankError, RankQuery, Ranking, SnapshotInfo};
@@ -21,7 +21,7 @@ pub(super) struct QueryContext {
     pub(super) limits: ServiceLimits,
     pub(super) metrics: Metrics,
     /// The memory of answers.
-    pub(super) budget: AnswerBudget,
+    pub(super) memory: AnswerMemory,
 }
 
 impl QueryContext {
@@ -31,7 +31,7 @@ impl QueryContext {
         limits: ServiceLimits,
     ) -> Self {
         let metrics = Metrics::default();
-        Self { budget: AnswerBudget::new(&limits, &metrics), backend, formulas, limits, metrics }
+        Self { memory: AnswerMemory::new(&limits, &metrics), backend, formulas, limits, metrics }
     }
 
     /// A context for printing the schema; it has no data.

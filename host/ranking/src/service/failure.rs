@@ -8,6 +8,9 @@ use super::limits::{ERRORS, MESSAGE_CHARACTERS};
 use crate::text::redacted;
 use crate::{FormulaError, RankError};
 
+/// What the library says of fields that are nested too deeply.
+const TOO_DEEP: &str = "Query is nested too deep.";
+
 /// An error of a request. Its message holds no path of a file and no text of a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -101,7 +104,8 @@ pub(super) fn finish(response: &mut Response) {
         }
         let extensions = error.extensions.get_or_insert_default();
         if extensions.get("code").is_none() {
-            extensions.set("code", "GRAPHQL_INVALID");
+            let is_deep = error.message == TOO_DEEP;
+            extensions.set("code", if is_deep { "QUERY_TOO_DEEP" } else { "GRAPHQL_INVALID" });
         }
     }
     // Every field of the root is non-null, so one error takes the data away (GraphQL 6.4.4).

@@ -18,17 +18,16 @@ pub struct ServiceLimits {
     pub lag: u32,
     /// Most uses of stockRankingRange in one request.
     pub aliases: usize,
-    /// Deepest nesting of selections. The usual introspection query needs 13.
+    /// Deepest nesting of fields. The usual introspection query needs 13.
     pub depth: usize,
-    /// Most fields of a request after its fragments are put in.
+    /// Most fields and uses of fragments of a request after its fragments are put in.
     pub fields: usize,
     /// Largest body of a request, in bytes. The longest formula is 1,000 characters.
     pub body_bytes: usize,
     /// Most rows of one ranking: ten years of the highest limit and a little more.
     pub answer_rows: usize,
-    /// Large answers that are worked on at the same time, and as many small ones beside them: an answer
-    /// that takes at most a 64th of `answer_memory` is small, and waits for no large one. The rest wait
-    /// in two fair queues.
+    /// Large answers that are worked on at the same time; the rest wait in a fair queue. An answer that takes
+    /// at most a 64th of `answer_memory` is small, and waits for no large one.
     pub concurrent_answers: usize,
     /// Requests that may wait for their turn beside so many that are worked on. One more is told BUSY.
     pub queue: usize,
@@ -43,9 +42,10 @@ pub struct ServiceLimits {
     /// Time for a client to take a whole answer of GraphQL.
     pub answer_timeout: Duration,
     /// Bytes for all answers of GraphQL together, from before one is made until its client has it.
-    /// An eighth is for small answers only, another one for those in between (at most a 16th); the
-    /// rankings of one request may take the rest.
+    /// Large answers leave a quarter to small ones, so the rankings of one request may take the rest.
     pub answer_memory: u64,
+    /// Time that a request may wait for memory before it is told BUSY.
+    pub memory_wait: Duration,
     /// Time after which an answer of which its client takes nothing, or less than 32 KiB a second, is given
     /// up, when another one waits for memory.
     pub stalled_after: Duration,
@@ -105,6 +105,7 @@ impl Default for ServiceLimits {
             write_timeout: Duration::from_secs(60),
             answer_timeout: Duration::from_secs(600),
             answer_memory: 512 << 20,
+            memory_wait: Duration::from_secs(15),
             stalled_after: Duration::from_secs(5),
             downloads: 64,
             download_timeout: Duration::from_secs(3_600),
@@ -118,19 +119,18 @@ impl Default for ServiceLimits {
 /// replica's connections and parts. A service has a dozen open while nothing happens; the database engine ends
 /// the process where it can open no more.
 pub const FILES_RESERVED: u64 = 48;
-/// Brackets inside brackets in a request's text, before it is parsed. The parser calls itself for
-/// each, so this bounds its stack.
-pub(super) const TEXT_NESTING: usize = 64;
+/// Opening brackets of a request's text. The parser calls itself for brackets inside brackets, so this
+/// bounds its stack.
+pub(super) const BRACKETS: usize = 1_000;
+/// Fragments of a request. The library compares each with each.
+pub(super) const FRAGMENTS: usize = 100;
 /// Lists inside lists of an introspection query. Types hold fields that hold types again, so
 /// every further level multiplies the answer.
 pub(super) const INTROSPECTION_LISTS: usize = 4;
-/// Rows that the GraphQL library may resolve one by one, where the row writer cannot be used. Each
-/// takes about a kilobyte.
-pub(super) const LIBRARY_ROWS: usize = 50_000;
-/// Bytes of a row that the library resolves.
-pub(super) const LIBRARY_ROW_BYTES: u64 = 1_500;
-/// The same of each name, market or sector of it, beside its text.
-pub(super) const LIBRARY_TEXT_BYTES: u64 = 200;
+/// Bytes of one day's prices of an issue, which the library resolves field by field.
+pub(super) const PRICE_DAY_BYTES: u64 = 1_500;
+/// Bytes of what packs an answer while it is sent, at most: windows and tables.
+pub(super) const PACKER_BYTES: u64 = 1 << 20;
 /// Characters of one error message. The library's own messages repeat what the client sent.
 pub(super) const MESSAGE_CHARACTERS: usize = 400;
 /// Errors of one answer.

@@ -8,23 +8,17 @@
 //! - `schema`, `item`, `resolve`, `stated`: the GraphQL types with the limits that they state, and what
 //!   they are answered with.
 //! - `analysis`: what a request would cost, before anything of it runs.
-//! - `estimate`, `budget`: the memory that its answer may take, reserved before and held until its
-//!   client has it.
-//! - `body`, `compress`, `answer_body`: from a result to bytes on their way; the rows are
-//!   written by `crate::rows`.
+//! - `memory`: what its answer may take, reserved before and held until its client has it.
+//! - `body`: from a result to bytes; the rows are written by `crate::rows`, and packed by a library.
 //! - `request`, `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
 //! - `prices`: one issue's daily prices. `page`: the ranking page, with all that it loads.
 //! - `metrics`, `token`, `host_check`: numbers for operators, who may ask, and by which name.
 
 mod analysis;
-mod answer_body;
 mod backend;
 mod body;
-mod budget;
-mod compress;
 mod context;
-mod estimate;
 mod failure;
 mod files;
 mod graphql;
@@ -32,6 +26,7 @@ mod host_check;
 mod http;
 mod item;
 mod limits;
+mod memory;
 mod metrics;
 mod page;
 mod prices;

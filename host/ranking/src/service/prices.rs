@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_graphql::{Context, SimpleObject};
 
-use super::budget::Reservation;
 use super::context::{QueryContext, blocking};
 use super::failure::Failure;
+use super::memory::Reservation;
 use super::metrics::GaugeGuard;
 use super::resolve::date;
 use crate::{CancelToken, DailyPrice, PriceQuery};

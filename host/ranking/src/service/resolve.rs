@@ -5,29 +5,18 @@ use std::sync::Arc;
 use async_graphql::Context;
 use domain::JstDate;
 
-use super::analysis::RequestAnalysis;
+use super::analysis::fields;
 use super::backend::Backend;
 use super::body::WrittenRows;
-use super::budget::Reservation;
 use super::context::{QueryContext, RequestData, blocking};
 use super::failure::Failure;
-use super::item::{DailyRankingItem, RankedRows, items};
-use super::limits::LIBRARY_ROWS;
+use super::item::RankedRows;
+use super::memory::Reservation;
 use super::metrics::GaugeGuard;
 use crate::blocks::Blocks;
 use crate::formula::FORMULA_DEFAULT;
 use crate::rows::{self, ItemField, Selection};
 use crate::{BoundFormula, CancelToken, Formula, FormulaListing, RankOrder, RankQuery, SortBy};
-
-/// Lets the rankings of one request end one after the other.
-#[derive(Debug, Default)]
-pub(super) struct SequentialLock(tokio::sync::Mutex<()>);
-
-/// The rows of a ranking: as text, or for the library.
-enum RankedOutput {
-    Written(Blocks),
-    Library(Vec<DailyRankingItem>),
-}
 
 /// The arguments of stockRankingRange, as sent.
 #[derive(Clone)]
@@ -139,14 +128,7 @@ impl QueryContext {
                 blocking(move || context.query(&arguments)).await?
             }
         };
-        let merges = ctx.data_opt::<RequestAnalysis>().is_some_and(|analysis| analysis.merges);
-        let selection = if merges { None } else { selection(ctx) };
-        // Pieces of one list end in the order asked, so that merging them gives the same bytes.
-        let sequential = ctx.data_opt::<SequentialLock>().filter(|_| merges);
-        let _first = match sequential {
-            Some(sequential) => Some(sequential.0.lock().await),
-            None => None,
-        };
+        let Some(selection) = selection(ctx)? else { return Ok(RankedRows) };
         let cancel = CancelToken::new();
         let _guard = cancel.cancel_on_drop();
         let (context, data) = (Arc::clone(self), self.data(ctx));
@@ -154,18 +136,14 @@ impl QueryContext {
         let memory = ctx.data_opt::<Arc<Reservation>>().cloned();
         let work = move || {
             let _memory = memory;
-            context.rank_blocking(&*data, &query, &cancel, selection)
+            context.rank_blocking(&*data, &query, &cancel, &selection)
         };
         let rows = blocking(work).await?;
-        Ok(match rows {
-            RankedOutput::Written(rows) => {
-                let written = ctx.data::<Arc<WrittenRows>>().map_err(|_| {
-                    Failure::new("INTERNAL", "the request has no place for its rows")
-                })?;
-                RankedRows::Written(written.put(rows))
-            }
-            RankedOutput::Library(items) => RankedRows::Library(items),
-        })
+        let written = ctx.data::<Arc<WrittenRows>>();
+        let written = written
+            .map_err(|_| Failure::new("INTERNAL", "the request has no place for its rows"))?;
+        written.put(ctx.item.node.response_key().node.clone(), rows);
+        Ok(RankedRows)
     }
 
     /// The data that a request sees.
@@ -179,14 +157,11 @@ impl QueryContext {
         data: &dyn Backend,
         query: &RankQuery,
         cancel: &CancelToken,
-        selection: Option<Selection>,
-    ) -> Result<RankedOutput, Failure> {
+        selection: &Selection,
+    ) -> Result<Blocks, Failure> {
         let _active = GaugeGuard::new(&self.metrics.active);
         let ranking = data.rank(query, cancel).map_err(Failure::report)?;
-        let (found, most) = match &selection {
-            Some(_) => (ranking.rows.len(), self.limits.answer_rows),
-            None => (ranking.rows.len(), LIBRARY_ROWS.min(self.limits.answer_rows)),
-        };
+        let (found, most) = (ranking.rows.len(), self.limits.answer_rows);
         if found > most {
             return Err(Failure::new(
                 "RESULT_TOO_LARGE",
@@ -197,12 +172,7 @@ impl QueryContext {
             ));
         }
         self.metrics.rows.inc_by(found as u64);
-        Ok(match selection {
-            Some(selection) => {
-                RankedOutput::Written(rows::json(&ranking, &data.listed(), &selection))
-            }
-            None => RankedOutput::Library(items(&ranking, &data.listed())),
-        })
+        Ok(rows::json(&ranking, &data.listed(), selection))
     }
 }
 
@@ -219,17 +189,27 @@ pub(super) fn date(name: &str, text: &str) -> Result<JstDate, Failure> {
     })
 }
 
-/// The fields of the rows, each name once; none when there is one that the writer does not know.
-fn selection(ctx: &Context<'_>) -> Option<Selection> {
-    let mut selection: Selection = Vec::new();
-    for field in ctx.field().selection_set() {
-        let key = field.alias().unwrap_or_else(|| field.name());
+/// The fields of the rows, each name once. A ranking may be asked for in pieces under one key (GraphQL 6.3.2):
+/// the first piece has the fields of all, and the others have none.
+fn selection(ctx: &Context<'_>) -> Result<Option<Selection>, Failure> {
+    let fragments = &ctx.query_env.fragments;
+    let key = &ctx.item.node.response_key().node;
+    let mut pieces = fields(fragments, &ctx.query_env.operation.node.selection_set.node);
+    pieces.retain(|piece| piece.node.response_key().node == *key);
+    if pieces.first().is_none_or(|first| first.pos != ctx.item.pos) {
+        return Ok(None);
+    }
+    let mut selection = Selection::new();
+    for field in pieces.iter().flat_map(|piece| fields(fragments, &piece.node.selection_set.node)) {
+        let name = field.node.response_key().node.as_str();
         // Twice the same name is the same field: validation saw to that (GraphQL 5.3.2).
-        if !selection.iter().any(|(name, _)| name == key) {
-            selection.push((key.to_owned(), ItemField::named(field.name())?));
+        if !selection.iter().any(|(known, _)| known == name) {
+            let known = ItemField::named(&field.node.name.node);
+            let unknown = || Failure::new("INTERNAL", "a field of the rows cannot be written");
+            selection.push((name.to_owned(), known.ok_or_else(unknown)?));
         }
     }
-    Some(selection)
+    Ok(Some(selection))
 }
 
 #[cfg(test)]

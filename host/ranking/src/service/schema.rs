@@ -205,7 +205,7 @@ pub(super) struct Query {
 ///
 /// The port of /graphql also serves the stored files to GET and HEAD: `/jp/stocks_daily/mother.db`
 /// (all issues), `/jp/stocks_daily/<code>.db`, `/jp/stocks_board/<code>.db` and `/jp/listed_info.db`,
-/// with ETag, Range, and gzip or zstd when asked for. `/jp/generation.json` names the files that belong
+/// with ETag, Range, and gzip, br or zstd when asked for. `/jp/generation.json` names the files that belong
 /// together, with sizes and digests. Anything else there is 404.
 ///
 /// Limits: {max-aliases} uses of stockRankingRange and dailyPrices in a request, {max-depth} levels,
@@ -387,8 +387,9 @@ const DEFAULT_LIMIT: i32 = limits::LIMIT_DEFAULT.cast_signed();
 
 /// The schema with its resolvers.
 pub(super) fn build(context: Arc<QueryContext>) -> RankingSchema {
-    // Depth and width are checked before the library sees the text.
+    let depth = context.limits.depth;
     Schema::build(Query { context }, EmptyMutation, EmptySubscription)
+        .limit_depth(depth)
         .disable_suggestions()
         .finish()
 }

@@ -3,8 +3,8 @@
 
 use async_graphql::Value;
 
-use super::budget::request_bytes_max;
 use super::limits::ServiceLimits;
+use super::memory::request_bytes_max;
 use crate::limits::PRICE_DAYS_MAX;
 
 /// What stands in texts for each limit, and its number.

@@ -3,36 +3,38 @@
 //! - `allow`: which files may be asked for.
 //! - `open`: opens one of them, and nothing behind a link.
 //! - `conditional`: whether the client wants it, and which part.
-//! - `reader`, `body`: its bytes, chunk by chunk.
+//! - `download`: its bytes, chunk by chunk.
 
 mod allow;
-mod body;
 mod conditional;
+mod download;
 mod open;
-mod reader;
 
+use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
-use axum::body::Body;
-use axum::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, LAST_MODIFIED, RANGE, RETRY_AFTER, VARY,
-};
+use axum::body::{Body, Bytes};
+use axum::http::header::{ETAG, IF_NONE_MATCH, RETRY_AFTER, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use domain::clock;
+use domain::clock::{self, Stopwatch};
+use futures_util::stream;
+use headers::{
+    AcceptRanges, CacheControl, ContentLength, ContentRange, ContentType, HeaderMapExt,
+    LastModified,
+};
 use pricestore::DataDir;
 use pricestore::generation::GenerationReader;
 use tokio::sync::Semaphore;
 
 use self::allow::StoredFile;
-use self::body::{Download, FileBody, Unsized};
-use self::conditional::{Evaluation, Validators, date_text, evaluate};
+use self::conditional::{Evaluation, Validators, evaluate};
+use self::download::Download;
 use self::open::{OpenError, Opened};
-use self::reader::Reader;
-use super::compress::{Encoding, accepted};
 use super::context::{QueryContext, spawn_blocking};
+use super::metrics::GaugeGuard;
 use super::response::plain;
 use crate::file_stamp::FileStamp;
 use crate::replica::{ReplicaStatus, SERVERS_HEADER, servers};
@@ -77,26 +79,19 @@ pub(super) struct Files {
 }
 
 /// What ties an opened file to the published generation.
-struct Tie {
-    /// The name of the generation.
-    generation: String,
-    /// The digest of the file's bytes, which is the same wherever the generation is served; none for the
-    /// file that names the others, whose times differ from server to server.
-    digest: Option<String>,
-}
-
-/// A file as it is sent: how it is coded, and its validators (RFC 9110, 8).
 ///
 /// | A file | has the entity tag |
 /// |---|---|
 /// | of the published generation | made of its digest: the same on the server that made it, on every replica, and after a restart |
 /// | of none: a publication has not ended, another program wrote it, it is board data or `generation.json` | made of size, time and identity on this disk |
 /// | of a replica that knows it to be damaged | as one of none, so that nobody takes it for the true one |
-/// | packed | the same with the name of the packing |
-struct Representation {
-    encoding: Encoding,
-    validators: Validators,
-    length: u64,
+/// | packed | the same as a weak one |
+struct Tie {
+    /// The name of the generation.
+    generation: String,
+    /// The digest of the file's bytes, which is the same wherever the generation is served; none for the
+    /// file that names the others, whose times differ from server to server.
+    digest: Option<String>,
 }
 
 impl Files {
@@ -218,67 +213,79 @@ impl Files {
         tag: &str,
         headers: &HeaderMap,
     ) -> Response<Body> {
-        let is_get = *method == Method::GET;
-        let length = opened.stamp.length;
-        let encoding = if is_get && headers.contains_key(RANGE) {
-            // Parts are of the file as it is.
-            Encoding::Identity
-        } else {
-            chosen(headers, length)
-        };
         let now = clock::wall_now().nanos() / SECOND_NS;
-        let modified = opened.stamp.modified_seconds().filter(|modified| *modified <= now);
-        let tag = match encoding.name() {
-            Some(name) => format!("{tag}-{name}"),
-            None => tag.to_owned(),
+        let seconds = opened.stamp.modified_seconds().filter(|modified| *modified <= now);
+        let modified = seconds.and_then(|since| UNIX_EPOCH.checked_add(Duration::from_secs(since)));
+        let strong = format!("\"{tag}\"");
+        let Ok(tag) = strong.parse() else { return failed() };
+        let (validators, length) = (Validators { tag, modified }, opened.stamp.length);
+        let is_get = *method == Method::GET;
+        let mut shown = strong;
+        let mut response = match evaluate(headers, &validators, length, is_get) {
+            Evaluation::Whole if is_get => self.send(opened, 0..length),
+            Evaluation::Whole => file(without_bytes(), length),
+            Evaluation::Part(part) => {
+                let place = ContentRange::bytes(part.clone(), length);
+                let mut response = self.send(opened, part);
+                if let Ok(place) = place
+                    && response.status() == StatusCode::OK
+                {
+                    response.headers_mut().typed_insert(place);
+                    *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+                }
+                response
+            }
+            Evaluation::NotModified => {
+                // A client that has it packed knows it by its weak tag.
+                let known = headers.get(IF_NONE_MATCH).map(HeaderValue::to_str);
+                if known.is_some_and(|known| known.is_ok_and(|tags| tags.contains("W/"))) {
+                    shown.insert_str(0, "W/");
+                }
+                let mut response = Response::new(without_bytes());
+                *response.status_mut() = StatusCode::NOT_MODIFIED;
+                response
+            }
+            Evaluation::PreconditionFailed => {
+                plain(StatusCode::PRECONDITION_FAILED, "Precondition Failed")
+            }
+            Evaluation::RangeNotSatisfiable => {
+                let text = "Range Not Satisfiable";
+                let mut response = plain(StatusCode::RANGE_NOT_SATISFIABLE, text);
+                response.headers_mut().typed_insert(ContentRange::unsatisfied_bytes(length));
+                response
+            }
         };
-        let representation =
-            Representation { encoding, validators: Validators { tag, modified }, length };
-        match evaluate(headers, &representation.validators, length, is_get, now) {
-            Evaluation::Whole if is_get => self.send(opened, &representation, None),
-            Evaluation::Part(range) => self.send(opened, &representation, Some(range)),
-            evaluation => representation.without_body(&evaluation),
+        set(&mut response, ETAG, &shown);
+        let told = response.headers_mut();
+        // To be kept, and asked about before each use: the update job replaces files.
+        told.typed_insert(CacheControl::new().with_no_cache());
+        told.typed_insert(AcceptRanges::bytes());
+        told.insert(VARY, HeaderValue::from_static("accept-encoding"));
+        if let Some(modified) = modified {
+            told.typed_insert(LastModified::from(modified));
         }
+        response
     }
 
-    /// Sends all of a file, or a part of it.
-    fn send(
-        &self,
-        opened: Opened,
-        representation: &Representation,
-        part: Option<Range<u64>>,
-    ) -> Response<Body> {
-        let range = part.clone().unwrap_or(0..representation.length);
-        let length = range.end.saturating_sub(range.start);
+    /// Sends so much of a file, where one more download may run.
+    fn send(&self, opened: Opened, part: Range<u64>) -> Response<Body> {
+        let length = part.end - part.start;
         let permits = match length {
             0..=SMALL_BYTES_MAX => &self.small_permits,
             _ => &self.download_permits,
         };
-        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
-            return busy();
+        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else { return busy() };
+        let context = Arc::clone(&self.context);
+        let download = Download {
+            opened,
+            part,
+            readers: Arc::clone(&self.readers),
+            watch: Stopwatch::start(),
+            _running: GaugeGuard::new(&context.metrics.downloads),
+            context,
+            _permit: permit,
         };
-        let download = Download::new(Arc::clone(&self.context), permit);
-        let known = (representation.encoding == Encoding::Identity).then_some(length);
-        let body = match Reader::new(opened, range, representation.encoding) {
-            Ok(_) if length == 0 => Body::empty(),
-            Ok(reader) => {
-                Body::new(FileBody::new(reader, known, Arc::clone(&self.readers), download))
-            }
-            Err(error) => {
-                tracing::error!(cause = %error, "a file cannot be read");
-                return failed();
-            }
-        };
-        let mut response = representation.described(StatusCode::OK, body);
-        if let Some(length) = known {
-            set(&mut response, CONTENT_LENGTH, &length.to_string());
-        }
-        if let Some(part) = part {
-            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            let (last, all) = (part.end.saturating_sub(1), representation.length);
-            set(&mut response, CONTENT_RANGE, &format!("bytes {}-{last}/{all}", part.start));
-        }
-        response
+        file(download.body(), length)
     }
 
     /// Runs work that waits for a disk; none when it broke off.
@@ -302,66 +309,18 @@ impl Files {
     }
 }
 
-impl Representation {
-    /// An answer with the headers that every answer about this file has.
-    fn described(&self, status: StatusCode, body: Body) -> Response<Body> {
-        let mut response = Response::new(body);
-        *response.status_mut() = status;
-        set(&mut response, CONTENT_TYPE, "application/octet-stream");
-        // To be kept, and asked about before each use: the update job replaces files.
-        set(&mut response, CACHE_CONTROL, "no-cache");
-        set(&mut response, VARY, "accept-encoding");
-        set(&mut response, ETAG, &format!("\"{}\"", self.validators.tag));
-        if let Some(modified) = self.validators.modified {
-            set(&mut response, LAST_MODIFIED, &date_text(modified));
-        }
-        // Parts are of the file as it is, so of a compressed one there are none.
-        let units = if self.encoding == Encoding::Identity { "bytes" } else { "none" };
-        set(&mut response, ACCEPT_RANGES, units);
-        if let Some(name) = self.encoding.name() {
-            set(&mut response, CONTENT_ENCODING, name);
-        }
-        response
-    }
-
-    /// What needs no bytes of the file: the answer to HEAD, or why there are none.
-    fn without_body(&self, evaluation: &Evaluation) -> Response<Body> {
-        let refused = |status, text| {
-            let mut response = plain(status, text);
-            set(&mut response, ETAG, &format!("\"{}\"", self.validators.tag));
-            response
-        };
-        match evaluation {
-            Evaluation::NotModified => {
-                let mut response = self.described(StatusCode::NOT_MODIFIED, Body::new(Unsized));
-                response.headers_mut().remove(CONTENT_TYPE);
-                response.headers_mut().remove(CONTENT_ENCODING);
-                response
-            }
-            Evaluation::PreconditionFailed => {
-                refused(StatusCode::PRECONDITION_FAILED, "Precondition Failed")
-            }
-            Evaluation::RangeNotSatisfiable => {
-                let status = StatusCode::RANGE_NOT_SATISFIABLE;
-                let mut response = refused(status, "Range Not Satisfiable");
-                set(&mut response, CONTENT_RANGE, &format!("bytes */{}", self.length));
-                response
-            }
-            Evaluation::Whole | Evaluation::Part(_) => {
-                let mut response = self.described(StatusCode::OK, Body::new(Unsized));
-                if self.encoding == Encoding::Identity {
-                    set(&mut response, CONTENT_LENGTH, &self.length.to_string());
-                }
-                response
-            }
-        }
-    }
+/// So many bytes of a file.
+fn file(body: Body, length: u64) -> Response<Body> {
+    let mut response = Response::new(body);
+    let told = response.headers_mut();
+    told.typed_insert(ContentType::octet_stream());
+    told.typed_insert(ContentLength(length));
+    response
 }
 
-/// How a whole file is coded for this client.
-fn chosen(headers: &HeaderMap, length: u64) -> Encoding {
-    let encoding = Encoding::choose_for_file(&accepted(headers));
-    encoding.for_size(usize::try_from(length).unwrap_or(usize::MAX))
+/// A body that is not sent, of a length that is not told: an empty one would be told to have no bytes.
+fn without_bytes() -> Body {
+    Body::from_stream(stream::empty::<io::Result<Bytes>>())
 }
 
 /// The one answer for whatever is not handed out, there or not, and for what is not there.
