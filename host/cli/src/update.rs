@@ -97,9 +97,8 @@ fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
         from,
         to,
         codes,
-        refetch: args.refetch || !args.accept.is_empty(),
+        refetch: args.refetch,
         accept: args.accept.clone(),
-        publish_incomplete: args.publish_incomplete.clone(),
         recheck: args.recheck as usize,
     }
 }
@@ -126,7 +125,7 @@ fn sources(
     let (rate, today) = (args.vendor.vendor_rate, options.now.jst_date());
     let vendor = secret(VENDOR_KEY).and_then(|key| {
         VendorSource::new(&network, &vendor_url, &key, rate, policy, Some(cache), today)
-            .map(|source| source.fresh(options.refetch))
+            .map(|source| source.fresh(options.refetch || !options.accept.is_empty()))
     });
     let broker = web_broker(args, &cache_folder)?
         .map(|access| WebBrokerSource::new(&network, access, WEB_BROKER_RATE, policy));
@@ -148,7 +147,7 @@ fn sources(
     ])
 }
 
-/// How the web broker is reached; the inner error says why it is not asked (rule W1).
+/// How the web broker is reached; the inner error says why it is not asked.
 fn web_broker(args: &UpdateArgs, cache_dir: &Path) -> Result<Result<WebBrokerAccess, String>> {
     let mut file = Configuration::read(args.config.as_deref())?;
     file.take_brokers(&args.web_broker, &[])?;

@@ -6,22 +6,25 @@
 //! `http_client`; its keys are found by `keys` and never shown.
 
 mod cache;
+mod checks;
 mod fetch_state;
 mod job;
 mod key;
 pub mod limits;
 mod price_store;
 mod row;
+mod rules;
 pub mod source;
 pub mod store;
 
 pub use cache::{Cached, DayCache};
+pub use checks::{CHECKS, Check, Severity};
 pub use fetch_state::{FetchState, IssuePass};
 pub use job::{
-    CorrectedValue, CorrectionReport, DayOutcome, DayReport, DoubtKind, DoubtReport, Ending,
-    FailureReason, IssueReport, JobOptions, JobWatch, ListedReport, OddRowReport, Phase,
-    PublishedReport, Report, ShortDayReport, SourceReport, SourceSlot, SourceState, SplitReport,
-    UpdateError, last_weekdays, report_schema, update_from_files, update_from_sources,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, FailureReason, FindingReport,
+    IssueReport, JobOptions, JobWatch, ListedReport, OddRowReport, Phase, PublishedReport, Report,
+    SourceReport, SourceSlot, SourceState, SplitReport, UpdateError, WaitingDayReport,
+    last_weekdays, report_schema, update_from_files, update_from_sources,
 };
 pub use key::{KEYS, PUBLIC_KEY, VENDOR_KEY};
 pub use price_store::{
@@ -29,3 +32,4 @@ pub use price_store::{
     StoreProgress,
 };
 pub use row::{DailyRow, IssueCode, SourceKind};
+pub use rules::{RULES, Rule, rules_as_markdown};

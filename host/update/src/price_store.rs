@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::JstDate;
+use domain::{JstDate, TsNanos};
 use pricestore::listed::ListedHistory;
 use pricestore::{Published, SourceRows};
 
@@ -21,62 +21,11 @@ pub trait PriceRows {
     /// When the database cannot be read.
     fn known(&mut self) -> Result<Known, StoreError>;
 
-    /// The issues that have a row of a day.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError>;
-
-    /// The issues that have a row of a day from the vendor or its files.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn vendor_codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError>;
-
-    /// The issues of each date of which these rows would take a price, the volume or the turnover away that
-    /// is stored (rule R8 of [`crate::SourceKind`]).
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn losing(
-        &mut self,
-        rows: &[DailyRow],
-    ) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError>;
-
     /// The rows of a day, by code.
     ///
     /// # Errors
     /// When the database cannot be read.
     fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, StoreError>;
-
-    /// The rows of the days from `first` to `last`, by day and code: what several days cost to look up is hardly
-    /// more than what one does.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn rows_between(
-        &mut self,
-        first: JstDate,
-        last: JstDate,
-    ) -> Result<BTreeMap<JstDate, Vec<DailyRow>>, StoreError>;
-
-    /// Whether anything was traded on a day.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn has_trades(&mut self, date: JstDate) -> Result<bool, StoreError>;
-
-    /// The days from one on that have a row of a source below the vendor's [rank](crate::SourceKind::rank).
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError>;
-
-    /// The days from one on that have a row of the vendor or its files which tells no factor.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn silent_days(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError>;
 
     /// The exchange's calendar as far as it is stored.
     ///
@@ -96,12 +45,6 @@ pub trait PriceRows {
     /// When the database cannot be read.
     fn listed(&mut self) -> Result<ListedHistory, StoreError>;
 
-    /// The days on which at least so many of these issues have the four prices that are given, ascending.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    fn days_with(&mut self, rows: &[DailyRow], count_min: u64) -> Result<Vec<JstDate>, StoreError>;
-
     /// Puts lists in the place of the stored ones.
     ///
     /// # Errors
@@ -116,8 +59,9 @@ pub trait PriceRows {
 
     /// Inserts or replaces rows of whole days or issues, given in parts of one source each, removes those
     /// that are gone, and notes what has been fetched with them: all in one transaction, so that the state
-    /// never claims rows that are not stored, nor the reverse. Which rows stay is said by the rules R1 to
-    /// R6 of [`crate::SourceKind`]. Tells what became of each part.
+    /// never claims rows that are not stored, nor the reverse. Which rows stay is said by the rules `better`, `factor`
+    /// and `taken_back` of [`crate::RULES`]. Each value that changes is logged, with the time `at`. Tells what became
+    /// of each part.
     ///
     /// # Errors
     /// When a row cannot be stored; then none is, and the state is the one before.
@@ -125,6 +69,7 @@ pub trait PriceRows {
         &mut self,
         parts: &[Part<'_>],
         state: &FetchState,
+        at: TsNanos,
     ) -> Result<Vec<Applied>, StoreError>;
 
     /// Which sources the rows of the days that readers may see came from.
@@ -220,7 +165,7 @@ pub struct Known {
 pub struct Part<'a> {
     /// The rows that it gave.
     pub rows: &'a [DailyRow],
-    /// Rows of the vendor or its files that it took back (R6).
+    /// Rows of the vendor or its files that it took back.
     pub gone: &'a [(JstDate, IssueCode)],
 }
 
@@ -229,15 +174,15 @@ pub struct Part<'a> {
 pub struct Applied {
     /// Rows that were not there.
     pub inserted: u64,
-    /// Rows that were there with other values (R2).
+    /// Rows that were there with other values.
     pub changed: u64,
-    /// Rows that were there with the same values from a lesser source, and are of this one now (R3).
+    /// Rows that were there with the same values from a lesser source, and are of this one now.
     pub confirmed: u64,
     /// Rows that were there with the same values from the same or a better source.
     pub unchanged: u64,
-    /// Rows that were there with other values from a better source, and stay (R4).
+    /// Rows that were there with other values from a better source, and stay.
     pub kept: u64,
-    /// Rows that were there and are removed, because the vendor took them back (R6).
+    /// Rows that were there and are removed, because the vendor took them back.
     pub removed: u64,
     /// The first rows that were changed or removed, up to [`crate::limits::REPORT_CORRECTIONS_MAX`] of each.
     pub corrections: Vec<Correction>,

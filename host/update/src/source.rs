@@ -24,7 +24,7 @@ pub use public::{PUBLIC_URL, PublicSource};
 pub use vendor::{VENDOR_URL, VendorSource};
 pub use web_broker::{WebBrokerAccess, WebBrokerSource};
 
-/// What stands in a calendar for a day of which the vendor says nothing known (rule Q6 of [`crate::SourceKind`]).
+/// What stands in a calendar for a day of which the vendor says nothing known (rule `unusable`).
 pub(crate) const UNKNOWN_DIVISION: &str = "?";
 
 /// The issues of a date, and what is said of each.
@@ -39,11 +39,6 @@ pub trait DailySource {
     /// Whether the source can give a whole day in one call.
     fn has_days(&self) -> bool {
         false
-    }
-
-    /// All issues of one day, from what is kept on this machine; `None` where nothing is.
-    fn kept_day(&mut self, _date: JstDate) -> Option<Answer> {
-        None
     }
 
     /// All issues of one day. No row means that the source has no data for the day, as on holidays.

@@ -17,7 +17,6 @@ mod issue_file;
 pub mod limits;
 mod listed;
 mod lock;
-mod old_state;
 mod opening;
 mod packed;
 mod paths;

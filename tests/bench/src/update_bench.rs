@@ -7,7 +7,7 @@ use std::path::Path;
 
 use domain::clock::Stopwatch;
 use domain::price::UNITS_PER_YEN;
-use domain::{JstDate, Money, Price};
+use domain::{JstDate, Money, Price, TsNanos};
 use marketdata::sample::daily::{DailySample, DailySampleRow, try_each_row};
 use pricestore::DataDir;
 use ranking::{EngineOptions, RankEngine};
@@ -176,7 +176,7 @@ impl Bench {
         // As an earlier run would have left it.
         let (mut state, _) = or_stop(store.rows().fetch_state());
         state.split = true;
-        or_stop(store.rows().commit(&[], &state));
+        or_stop(store.rows().commit(&[], &state, TsNanos::from_nanos(0)));
         or_stop(store.publish_generation());
         let options = EngineOptions { threads: 1, ..EngineOptions::default() };
         let engine = or_stop(RankEngine::open(data.path(), options));

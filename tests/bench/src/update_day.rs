@@ -127,7 +127,6 @@ pub(crate) fn run(
         to: date,
         codes: Vec::new(),
         refetch: false,
-        publish_incomplete: None,
         recheck: RECHECK_DAYS_DEFAULT as usize,
         accept: Vec::new(),
     };

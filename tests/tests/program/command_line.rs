@@ -585,3 +585,14 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert!(said.ends_with(told), "{said}");
     assert_eq!(manifest(), ended);
 }
+
+#[test]
+fn a_folder_whose_name_the_engine_misreads_is_refused() {
+    let user = UserFolder::empty();
+    for begin in ["update", "rank", "data sample --daily"] {
+        let (code, errors) = user.bad(&format!("{begin} --data-dir what?"));
+        assert_eq!(code, 2, "{begin}: {errors}");
+        assert!(errors.contains("what? has a ? in its name"), "{begin}: {errors}");
+    }
+    assert!(!user.path("what?").exists());
+}

@@ -18,7 +18,7 @@ use ranking::console::{Console, ConsoleOptions};
 use serde_json::{Value, json};
 use tests::http::{self, Reply};
 
-use crate::update_program::{Server, command, query, vendor_row};
+use crate::update_fixture::{Server, command, query, vendor_row};
 
 /// Issues of every day.
 pub(crate) const ISSUES: usize = 12;

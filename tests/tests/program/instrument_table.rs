@@ -1,10 +1,12 @@
 //! Lots and price steps that change inside a run's dates are those of the day, from the folder's
-//! instrument table to the fills and the log.
+//! instrument table to the fills and the log; and how the vendor's lists and calendar get into the folder.
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tests::user_folder::UserFolder;
+
+use crate::update_fixture::{Server, command, no_key_in, query, texts};
 
 /// Midnight in Japan at which 8 January 2025 begins.
 const CHANGE: u64 = 1_736_262_000_000_000_000;
@@ -75,4 +77,117 @@ fn lots_that_differ_stand_in_the_summary_with_their_instruments() {
     let text = user.good(&format!("{run} --lot 9984=10 --ticks 7203=etf --ticks normal"));
     assert!(text.contains(", ticks etf (9984.TSE: normal), lot 100 (9984.TSE: 10)"), "{text}");
     assert!(user.good(&format!("{run} --ticks normal")).contains(", ticks normal, lot 100\n"));
+}
+
+/// Lists of issues of two dates, and a calendar in which 0 means open.
+fn listings(path: &str) -> Option<(u16, String)> {
+    let issue = |date: &str, code: &str, scale: &str, market: &str| json!({ "Date": date, "Code": code, "CoName": "Name", "ScaleCat": scale, "Mkt": market });
+    if path.starts_with("/v2/markets/calendar") {
+        let day = |day: u32| {
+            // On the 9th it stays closed, which no law of holidays tells.
+            let is_open = !matches!(day, 1..=5 | 9 | 11..=13 | 18 | 19 | 25 | 26);
+            let division = if is_open { "0" } else { "1" };
+            json!({ "Date": format!("2025-01-{day:02}"), "HolDiv": division })
+        };
+        let days: Vec<Value> = (1..=31).map(day).collect();
+        return Some((200, json!({ "data": days }).to_string()));
+    }
+    let scale = match query(path, "date") {
+        Some("20250106") => ("2025-01-06", "TOPIX Mid400"),
+        Some("20250108") => ("2025-01-08", "TOPIX Small 1"),
+        _ => return Some((210, String::new())),
+    };
+    let rows = [issue(scale.0, "72030", scale.1, "0111"), issue(scale.0, "13060", "-", "0109")];
+    Some((200, json!({ "data": rows }).to_string()))
+}
+
+#[test]
+fn lists_of_issues_say_lots_and_price_steps_to_runs() {
+    let server = Server::start(listings);
+    let user = UserFolder::empty();
+    user.good(
+        "data sample --out data --instrument 7203.TSE --instrument 1306.TSE --days 4 --trades-per-day 200",
+    );
+    let said = |arguments: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let mut command = command(user.folder(), &arguments);
+        command.current_dir(user.folder()).env("KUMIKI_CACHE", user.path("cache"));
+        let output = command.output().unwrap();
+        no_key_in(user.folder(), &output);
+        (output.status.code().unwrap(), texts(&output))
+    };
+    let vendor = format!("--vendor-url http://{}/v2 --vendor-rate 60000", server.address);
+    let (code, (text, errors)) = said(&format!(
+        "data instruments data --date 2025-01-06 --date 2025-01-08 --date 2025-01-09 {vendor}"
+    ));
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.starts_with("3 rows from 2 lists in data/instruments.csv; 0 edited"), "{text}");
+    assert!(errors.contains("the vendor has no list of 2025-01-09"), "{errors}");
+    assert_eq!(server.take_asked().len(), 3);
+    // January's first business day is there already, so nothing is asked for.
+    let (code, (text, _)) = said(&format!("data instruments data {vendor}"));
+    assert!(code == 0 && text.starts_with("3 rows"), "{text}");
+    assert_eq!(server.take_asked(), Vec::<String>::new());
+
+    let run = "replay run buy-and-hold --data data --quiet --instrument";
+    let (code, (text, errors)) = said(&format!("{run} 7203.TSE"));
+    assert_eq!(code, 0, "{errors}");
+    let wanted = "note: 7203.TSE: lot 100, from instruments.csv; ticks topix500, from instruments.csv; \
+                  lot 100 and ticks normal from 2025-01-08 on";
+    assert!(text.contains(wanted), "{text}");
+    let (code, (_, errors)) = said(&format!("{run} 1306.TSE"));
+    assert_eq!(code, 1);
+    assert!(
+        errors.contains("1306.TSE has no lot and tick table in data/instruments.csv"),
+        "{errors}"
+    );
+    let (code, (text, errors)) =
+        said(&format!("{run} 1306.TSE --lot 1306.TSE=10 --ticks 1306.TSE=etf"));
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.contains("1306.TSE: lot 10, as asked for; ticks etf, as asked for"), "{text}");
+    let (code, (_, errors)) = said(&format!("{run} 7203.TSE --lot 1306.TSE=10"));
+    assert_eq!(code, 2);
+    assert!(errors.contains("--lot names 1306.TSE, which is not among"), "{errors}");
+    let (code, (text, errors)) = said(&format!("{run} 1306.TSE --lot 1306=10 --ticks 13060=etf"));
+    assert_eq!(code, 0, "{errors}");
+    assert!(text.contains("1306.TSE: lot 10, as asked for; ticks etf, as asked for"), "{text}");
+    let (code, (_, errors)) = said(&format!("{run} 7203.TSE --ticks 1306=etf"));
+    assert_eq!(code, 2);
+    let unknown = "--ticks names 1306, which is not among the instruments of this run (7203.TSE)";
+    assert!(errors.contains(unknown), "{errors}");
+    let (code, (_, errors)) = said(&format!("{run} 7203.TSE --lot 130=10"));
+    assert!(code == 2 && errors.contains("130"), "{errors}");
+    let path = user.path("data/instruments.csv");
+    let table = fs::read_to_string(&path).unwrap();
+    fs::write(&path, table.replace("0109,,,", "0109,10,etf,")).unwrap();
+    let (code, (text, errors)) = said("data instruments data --offline");
+    assert!(code == 0 && text.contains("1 edited by hand"), "{text}{errors}");
+    let (code, (text, _)) = said(&format!("{run} 1306.TSE"));
+    assert!(code == 0 && text.contains("lot 10, from instruments.csv; ticks etf"), "{text}");
+}
+
+#[test]
+fn the_exchange_s_calendar_is_kept_and_held_against_the_data() {
+    let server = Server::start(listings);
+    let user = UserFolder::empty();
+    user.good("data sample --out data --instrument 7203.TSE --days 8 --trades-per-day 200");
+    let table = user.good("data check data");
+    assert!(!table.contains("on which the exchange is closed"), "samples know holidays: {table}");
+    let vendor = format!("http://{}/v2", server.address);
+    let arguments = ["data", "calendar", "data", "--vendor-url", &vendor];
+    let output = command(user.folder(), &arguments).current_dir(user.folder()).output().unwrap();
+    let (text, errors) = texts(&output);
+    assert!(output.status.success(), "{errors}");
+    assert!(text.starts_with("18 business days from 2025-01-01 to 2025-01-31"), "{text}");
+    let run = "replay run buy-and-hold --data data --instrument 7203.TSE --quiet";
+    let (code, errors) = user.bad(run);
+    assert_eq!(code, 1);
+    assert!(errors.contains("closed on 2025-01-09, but there are rows of that day"), "{errors}");
+    let table = user.good("data check data");
+    assert!(
+        table.contains("1 days with rows on which the exchange is closed (2025-01-09)"),
+        "{table}"
+    );
+    assert!(table.lines().any(|line| line.starts_with("odd ")), "{table}");
+    user.good(&format!("{run} --end 2025-01-08"));
 }

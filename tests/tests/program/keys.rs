@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tests::built;
 
-use crate::update_program::{Server, VENDOR_KEY, texts};
+use crate::update_fixture::{Server, VENDOR_KEY, texts};
 
 const OURS: &str = "KUMIKI_JQUANTS_API_KEY";
 const THEIRS: &str = "JQUANTS_API_KEY";

@@ -1,32 +1,28 @@
 //! What lies in the folder of the snapshots and was not written there by a whole publication: damage that a
 //! disk has done, another publication that runs, and files and folders of others.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 use duckdb::Connection;
 use pricestore::DataDir;
-use serde_json::Value;
+use tests::update_runs::{Market, UpdateRuns};
+use update::Ending;
 
-use crate::update_days::{Fixture, Market, days};
-use crate::update_program::{command, texts};
+use crate::update_fixture::{Fixture, command, texts, with_causes};
 
 /// Issues of each day.
 const ISSUES: usize = 8;
+const DAYS: [&str; 3] = ["2025-12-15", "2025-12-16", "2025-12-17"];
 
-/// Two days, the first of them published.
-fn fixture() -> (Fixture, DataDir) {
-    let market = Market {
-        days: days([("20251215", ISSUES), ("20251216", ISSUES)]),
-        divisions: Some(BTreeMap::new()),
-        ..Market::default()
-    };
-    let fixture = Fixture::new(market);
-    let data = DataDir::new(fixture.path());
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
-    (fixture, data)
+/// Three days, the first of them published.
+fn published() -> (UpdateRuns, DataDir) {
+    let market = Market::of(&DAYS.map(|day| (day, ISSUES))).with_lists(ISSUES);
+    let mut runs = UpdateRuns::on_disk(market);
+    assert_eq!(runs.until(DAYS[0]).days(1).run().ending(), Ending::Done);
+    let data = runs.data();
+    (runs, data)
 }
 
 /// The tables of the current snapshot, as rows of the combined database have it.
@@ -77,25 +73,26 @@ fn a_damaged_snapshot_does_not_keep_the_next_ones_from_being_published() {
         (|data, one| fs::write(data.rank_grid(one), "no grid").unwrap(), "the grid of snapshot"),
     ];
     for (place, (damage, words)) in damage.into_iter().enumerate() {
-        let (fixture, data) = fixture();
+        let (mut runs, data) = published();
         let number = data.current().unwrap().unwrap();
         damage(&data, number);
-        let run = fixture.update("--as-of 2025-12-16");
-        assert_eq!(run.code, 0, "{place}: {run:?}");
-        let notes = run.report["notes"].to_string();
+        let ran = runs.until(DAYS[1]).run();
+        let notes = ran.notes();
+        assert_eq!(ran.ending(), Ending::Done, "{place}: {ran:?}");
         assert!(notes.contains("was made whole") && notes.contains(words), "{place}: {notes}");
         check_tables(&data);
         // It is told once.
-        fixture.change(|market| _ = market.days.insert("20251217", ISSUES));
-        let run = fixture.update("--as-of 2025-12-17");
-        assert_eq!((run.code, &run.report["notes"]), (0, &Value::Array(Vec::new())), "{place}");
+        let ran = runs.until(DAYS[2]).run();
+        assert_eq!((ran.ending(), ran.notes()), (Ending::Done, String::new()), "{place}");
         check_tables(&data);
     }
 }
 
 #[test]
 fn a_job_waits_for_a_publication_that_runs() {
-    let (fixture, data) = fixture();
+    let fixture = Fixture::of([("20251215", ISSUES), ("20251216", ISSUES)]);
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    let data = fixture.data();
     let lock = File::create(data.rank_folder().join("LOCK")).unwrap();
     lock.lock().unwrap();
     fs::write(data.rank_folder().join("HOLDER"), "4242\n2025-12-16 18:00:00.000000 JST\n").unwrap();
@@ -118,13 +115,13 @@ fn a_job_waits_for_a_publication_that_runs() {
     assert!(!data.rank_folder().join("HOLDER").exists());
 }
 
-fn publish(fixture: &Fixture) -> Command {
-    command(fixture.path(), &["rank", "publish"])
+fn publish(data: &DataDir) -> Command {
+    command(data.path(), &["rank", "publish"])
 }
 
 #[test]
 fn folders_and_files_of_others_are_left_alone() {
-    let (fixture, data) = fixture();
+    let (mut runs, data) = published();
     let rank = data.rank_folder();
     let names = ["rank-9.db", ".tmp-of-others", "rank-9.grid"];
     names.iter().for_each(|name| fs::create_dir(rank.join(name)).unwrap());
@@ -136,10 +133,10 @@ fn folders_and_files_of_others_are_left_alone() {
         "rank-8.grid",
     ];
     files.iter().for_each(|name| fs::write(rank.join(name), "mine").unwrap());
-    let run = fixture.update("--as-of 2025-12-16");
-    assert_eq!((run.code, data.current().unwrap()), (0, Some(10)), "{run:?}");
+    let ran = runs.until(DAYS[1]).run();
+    assert_eq!((ran.ending(), data.current().unwrap()), (Ending::Done, Some(10)), "{ran:?}");
     for number in 11..14 {
-        let output = publish(&fixture).output().unwrap();
+        let output = publish(&data).output().unwrap();
         assert!(output.status.success(), "{:?}", texts(&output));
         assert_eq!(data.current().unwrap(), Some(number));
     }
@@ -149,7 +146,7 @@ fn folders_and_files_of_others_are_left_alone() {
     // Where a file must be written there is an error that says so.
     let way = rank.join("rank-14.db.new");
     fs::create_dir(&way).unwrap();
-    let output = publish(&fixture).output().unwrap();
+    let output = publish(&data).output().unwrap();
     let (_, errors) = texts(&output);
     assert_eq!(output.status.code(), Some(1));
     assert!(errors.contains(&format!("{} is in the way", way.display())), "{errors}");
@@ -158,20 +155,20 @@ fn folders_and_files_of_others_are_left_alone() {
 
 #[test]
 fn a_file_current_that_names_nothing_is_named() {
-    let (fixture, data) = fixture();
+    let (mut runs, data) = published();
     for (content, shown) in [("", "``"), ("garbage\n", "`garbage`"), ("-1", "`-1`")] {
         fs::write(data.current_file(), content).unwrap();
-        for mut command in [fixture.command("--as-of 2025-12-16"), publish(&fixture)] {
-            let output = command.output().unwrap();
-            let (_, errors) = texts(&output);
-            assert_eq!(output.status.code(), Some(1), "{errors}");
+        let output = publish(&data).output().unwrap();
+        let job = with_causes(&runs.until(DAYS[1]).try_run().unwrap_err());
+        assert_eq!(output.status.code(), Some(1));
+        for errors in [texts(&output).1, job] {
             let words = format!("rank/CURRENT holds {shown} instead of the number of a snapshot");
             assert!(errors.contains(&words), "{errors}");
             assert!(errors.contains("remove it and run `kumiki rank publish`"), "{errors}");
         }
     }
     fs::remove_file(data.current_file()).unwrap();
-    assert!(publish(&fixture).status().unwrap().success());
-    assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+    assert!(publish(&data).status().unwrap().success());
+    assert_eq!(runs.until(DAYS[1]).run().ending(), Ending::Done);
     check_tables(&data);
 }

@@ -13,7 +13,7 @@ use tests::http;
 use tests::serving::Serving;
 use tests::user_folder::UserFolder;
 
-use crate::update_program::{Server, VENDOR_KEY, daily_files, query, texts, vendor_row};
+use crate::update_fixture::{Server, VENDOR_KEY, daily_files, query, texts, vendor_row};
 
 const README: &str = include_str!("../../../README.md");
 /// What README's addresses stand for.
@@ -176,7 +176,7 @@ fn begins(commands: &[String]) -> BTreeSet<String> {
 
 #[test]
 fn the_commands_that_keep_data_fresh_and_hand_it_out_do_what_they_say() {
-    let commands = commands(" Keep the data fresh");
+    let commands = [" Keep the data fresh", " Serve files and replicas"].map(commands).concat();
     let expected =
         ["curl --fail", "export KUMIKI_JQUANTS_API_KEY=...", "kumiki rank", "kumiki update"];
     assert!(begins(&commands).iter().eq(expected), "{commands:?}");

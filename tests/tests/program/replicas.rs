@@ -18,7 +18,7 @@ use tests::proxy::{Proxy, Tamper};
 use tests::serving::Serving;
 
 use crate::daily_market::{GrowingVendor, generation_of, served, state_at};
-use crate::update_program::{command, texts};
+use crate::update_fixture::{command, texts};
 
 /// Looks until something must have happened; none waits for all of them.
 const LOOKS_MAX: u32 = 6_000;

@@ -5,10 +5,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use domain::clock::wall_now;
+use domain::{JstDate, holidays};
 use serde_json::{Value, json};
 use tests::built;
 use tests::http::{self, Reply};
 use tests::serving::Serving;
+use tests::update_runs::{Market, UpdateRuns};
+use update::Ending;
 
 use crate::daily_market::{GrowingVendor, served};
 
@@ -229,21 +233,18 @@ fn names_of_a_proxy_can_be_allowed() {
     assert_eq!((status("rank.example"), status("evil.example")), (200, 421));
 }
 
-/// Fragments that no operation uses are refused before they are checked, which takes seconds where they are
-/// thousands.
+/// Brackets are counted before fragments are checked, which takes seconds where they are thousands.
 #[test]
-fn a_document_of_unused_fragments_is_refused() {
+fn a_document_of_a_thousand_fragments_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     sample(folder.path(), 5, 1);
     let serving = Serving::start(folder.path(), &[]);
     let next = |at: usize| (at + 1) % 1_500;
     let circle: String =
         (0..1_500).map(|at| format!(" fragment F{at} on Query {{ ...F{} }}", next(at))).collect();
-    for (query, expected) in [
-        (format!("{{ schemaVersion }}{circle}"), "is not used; leave it out"),
-        (format!("{{ ...F0 }}{circle}"), "the query is deeper than 20 levels"),
-    ] {
+    for query in [format!("{{ schemaVersion }}{circle}"), format!("{{ ...F0 }}{circle}")] {
         let reply = http::graphql(serving.address, &json!({ "query": query }).to_string());
+        let expected = "the query opens more than 1000 brackets";
         assert!(reply.text().contains(expected), "{} {}", reply.status, reply.text());
     }
 }
@@ -282,6 +283,90 @@ fn words_on_other_data_say_nothing_of_those_that_are_served() {
     // Of what no job has made nobody waits for words.
     fs::remove_file(&dataset).unwrap();
     assert_eq!(health(&Serving::start(&data, &[])).1["status"], "ok");
+}
+
+/// Two days that the update job has published long ago.
+fn old_days() -> UpdateRuns {
+    let market = Market::of(&[("2025-12-15", 10), ("2025-12-16", 10)]).with_lists(10);
+    let mut runs = UpdateRuns::on_disk(market);
+    assert_eq!(runs.until("2025-12-16").days(2).run().ending(), Ending::Done);
+    runs
+}
+
+/// A job that has not run for days is seen by who watches the service, and by who ranks.
+#[test]
+fn data_that_is_behind_says_so() {
+    let runs = old_days();
+    let data = runs.data();
+    let today = wall_now().jst_date();
+    let last: JstDate = "2025-12-16".parse().unwrap();
+    let over = last.iter_days().skip(1).take_while(|date| *date < today);
+    let over = over.filter(|date| !holidays::is_closed(*date)).count();
+    let behind = |days: usize| {
+        let serving = Serving::start(data.path(), &["--behind-days", &days.to_string()]);
+        let (reply, told) = health(&serving);
+        assert_eq!(reply.status, 200);
+        told
+    };
+    for (allowed, status) in [(0, "behind"), (over - 1, "behind"), (over, "ok")] {
+        let found = behind(allowed);
+        assert_eq!((&found["status"], &found["days_behind"]), (&json!(status), &json!(over)));
+    }
+    let errors = |more: &[&str]| {
+        let (code, errors) = told(data.path(), &[&["rank"], more].concat());
+        assert_eq!(code, 0, "{errors}");
+        errors
+    };
+    let words = format!("{over} business day(s) are missing after the last one, 2025-12-16");
+    assert!(errors(&[]).contains(&words), "{words}: {}", errors(&[]));
+    assert!(errors(&["--from", "2025-12-16", "--to", "2025-12-18"]).contains(&words));
+    // Who asks for an older day has it.
+    assert_eq!(errors(&["--to", "2025-12-16"]), "");
+    // What no job has made is no older than it shall be.
+    fs::remove_file(data.update_folder().join("dataset.json")).unwrap();
+    assert_eq!((errors(&[]).as_str(), &behind(0)["days_behind"]), ("", &Value::Null));
+}
+
+/// A disk that goes away takes no warning with it: what the job has told last stands, and that it is gone.
+#[test]
+fn health_does_not_forget_what_is_wrong_when_the_folder_goes() {
+    let mut runs = old_days();
+    runs.change(|market| market.day("2025-12-17", 3));
+    assert_eq!(runs.until("2025-12-17").run().ending(), Ending::Incomplete);
+    let data = runs.data();
+    let serving = Serving::start(data.path(), &[]);
+    let (_, before) = wait_for_status(&serving, "incomplete");
+    let (there, away) = (data.update_folder(), data.path().join("away"));
+    fs::rename(&there, &away).unwrap();
+    let (_, lost) = wait_for_status(&serving, "lost");
+    assert_eq!(lost["incomplete"], before["incomplete"]);
+    let message = lost["message"].as_str().unwrap();
+    assert!(message.contains("its file is gone; what was read last is shown"), "{message}");
+    assert_eq!(serving.metric("kumiki_ranking_incomplete_days").as_deref(), Some("1"));
+    fs::rename(&away, &there).unwrap();
+    assert_eq!(wait_for_status(&serving, "incomplete").1.get("message"), None);
+    // The file is there and is none that a job wrote.
+    let dataset = there.join("dataset.json");
+    let written = fs::read(&dataset).unwrap();
+    fs::write(&dataset, &written[..written.len() / 2]).unwrap();
+    let (_, lost) = wait_for_status(&serving, "lost");
+    assert_eq!(lost["incomplete"], before["incomplete"]);
+    let message = lost["message"].as_str().unwrap();
+    assert!(message.contains("dataset.json"), "{message}");
+    fs::write(&dataset, written).unwrap();
+    assert_eq!(wait_for_status(&serving, "incomplete").1.get("message"), None);
+}
+
+#[test]
+fn an_answer_whose_fields_are_all_left_out_has_no_fields() {
+    let folder = tempfile::tempdir().unwrap();
+    let serving = Serving::start(folder.path(), &[]);
+    for query in
+        ["{ dataset @skip(if: true) { days } }", "{ dataset @include(if: false) { days } }"]
+    {
+        let reply = http::graphql(serving.address, &json!({ "query": query }).to_string());
+        assert_eq!((reply.status, reply.text().as_str()), (200, "{\"data\":{}}"), "{query}");
+    }
 }
 
 /// The same command, with this said to the shell before.

@@ -8,8 +8,10 @@ use std::path::PathBuf;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use tests::built;
 use tests::user_folder::{Said, UserFolder};
+use tests::{built, daily_rows};
+
+use crate::update_fixture::{command, texts};
 
 fn said(user: &UserFolder, flags: &str, sql: &str) -> Said {
     let mut command = user.command(&format!("sql --format csv {flags}"));
@@ -297,4 +299,66 @@ fn a_value_that_cannot_be_is_told_with_its_file_and_line() {
     let part = "the files of minute_bars cannot be read";
     assert!(minutes.errors.contains(part), "{}", minutes.errors);
     assert!(minutes.errors.contains("equities_bars_minute_202502.csv.gz"), "{}", minutes.errors);
+}
+
+#[test]
+fn a_view_whose_files_are_missing_says_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = daily_rows::row("7203", "2025-12-16".parse().unwrap(), 500, None);
+    daily_rows::publish(folder.path(), &[row]);
+    let errors = |sql: &str| {
+        let output = command(folder.path(), &["sql", sql]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{:?}", texts(&output));
+        texts(&output).1
+    };
+    for (name, words) in [
+        ("listed_issue", "listed_info.db is not there; load daily prices with `kumiki update`"),
+        ("minute", "minute is not there; put files there, as Parquet, CSV or JSON lines"),
+        ("audit", "Parquet, CSV or JSON lines, or name a folder with --runs or --config-dir"),
+        ("runs", "what it shows is not there; name its folder with --runs"),
+    ] {
+        let told = errors(&format!("SELECT * FROM {name}"));
+        assert!(
+            told.contains(&format!("there is no view {name}: ")) && told.contains(words),
+            "{told}"
+        );
+    }
+    assert!(errors("SELECT * FROM nothing").contains("nothing does not exist"));
+}
+
+/// A view of somebody else's in the place of `daily` may wait for ever: it is not looked at.
+#[cfg(unix)]
+#[test]
+fn a_view_over_a_pipe_holds_no_statement_up() {
+    use std::process::{Command, Stdio};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (data, pipe) = (pricestore::DataDir::new(folder.path()), folder.path().join("pipe.csv"));
+    fs::create_dir_all(data.mother().parent().unwrap()).unwrap();
+    fs::write(&pipe, "date,code\n2025-12-15,1301\n").unwrap();
+    let view = format!(
+        "CREATE VIEW daily AS SELECT * FROM read_csv('{}'); CREATE TABLE other AS SELECT 7 AS n",
+        pipe.display()
+    );
+    duckdb::Connection::open(data.mother()).unwrap().execute_batch(&view).unwrap();
+    fs::remove_file(&pipe).unwrap();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let answer = |sql: &str| {
+        let mut sql = command(folder.path(), &["sql", sql, "--format", "csv"]);
+        let mut child = sql.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Who waits for the pipe is let go by its other end.
+        let ended = (0..600).any(|_| {
+            domain::clock::sleep(std::time::Duration::from_millis(100));
+            child.try_wait().unwrap().is_some()
+        });
+        if !ended {
+            child.kill().unwrap();
+        }
+        assert!(ended, "it waits for the pipe");
+        texts(&child.wait_with_output().unwrap())
+    };
+    let (rows, errors) = answer("SELECT n FROM other");
+    assert_eq!(rows, "n\n7\n", "{errors}");
+    assert!(errors.contains("there is no view daily: daily cannot be read"), "{errors}");
+    assert!(answer("SELECT * FROM daily").1.contains("daily cannot be read"));
 }

@@ -8,7 +8,7 @@ use duckdb::Connection;
 use pricestore::DataDir;
 use pricestore::sql::column;
 
-use crate::update_days::{Fixture, Market, dashed};
+use crate::update_fixture::{Fixture, Market, dashed};
 
 const ISSUES: usize = 7;
 /// Business days in a row.

@@ -1,42 +1,32 @@
-//! Published files that a disk, or another program, has damaged: `kumiki update` finds them, makes them again
-//! from its own database, and ties no damaged byte to a generation (rules W1 to W3 of `update::job::rules`).
+//! Published files that a disk, or another program, has damaged: the job finds them, makes them again from its own
+//! database, and ties no damaged byte to a generation (rule `own_files`).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use domain::formula::Column;
 use duckdb::Connection;
 use pricestore::DataDir;
 use pricestore::generation::Generation;
 use pricestore::grid::{Grid, content_text};
-use serde_json::{Value, json};
+use tests::update_runs::{Market, UpdateRuns};
+use update::Ending;
 
-use crate::update_days::{Fixture, Market, Run, days};
-use crate::update_program::{command, texts};
+use crate::update_fixture::{self, Fixture, command, texts, with_causes};
 
 const MOTHER: &str = "jp/stocks_daily/mother.db";
 const ISSUES: usize = 12;
+const DAYS: [&str; 3] = ["2025-12-15", "2025-12-16", "2025-12-17"];
 
-/// Days that are published before anything is damaged, and after.
-const BEFORE: &str = "--as-of 2025-12-16 --days 2";
-const AGAIN: &str = "--as-of 2025-12-16";
-const AFTER: &str = "--as-of 2025-12-17";
-
-fn fixture() -> (Fixture, DataDir) {
-    let days = days([("20251215", ISSUES), ("20251216", ISSUES)]);
-    let divisions = Some(BTreeMap::new());
-    let market = Market { days, listed: Some(ISSUES), divisions, ..Market::default() };
-    let fixture = Fixture::new(market);
-    let run = fixture.update(BEFORE);
-    assert_eq!((run.code, &run.report["notes"]), (0, &json!([])), "{run:?}");
-    let data = DataDir::new(fixture.path());
-    (fixture, data)
-}
-
-fn next_day(fixture: &Fixture) -> Run {
-    fixture.change(|market| _ = market.days.insert("20251217", ISSUES));
-    fixture.update(AFTER)
+/// Two days are published.
+fn published() -> (UpdateRuns, DataDir) {
+    let market = Market::of(&DAYS.map(|day| (day, ISSUES))).with_calendar().with_lists(ISSUES);
+    let mut runs = UpdateRuns::on_disk(market);
+    let ran = runs.until(DAYS[1]).days(2).run();
+    assert_eq!((ran.ending(), ran.notes()), (Ending::Done, String::new()));
+    let data = runs.data();
+    (runs, data)
 }
 
 fn generation(data: &DataDir) -> Generation {
@@ -103,48 +93,40 @@ fn everything(data: &DataDir) -> BTreeMap<String, String> {
     all
 }
 
-/// The path of a kind of file now.
-fn path_of(data: &DataDir, kind: &str) -> String {
-    kind.replace("rank-N", &format!("rank-{}", generation(data).snapshot))
-}
-
 /// Damages one kind of file in several places, with and without something new.
 fn is_made_again(kind: &str) {
-    let (whole, whole_data) = fixture();
-    let (fixture, data) = fixture();
+    let (mut whole, whole_data) = published();
+    let (mut runs, data) = published();
+    let path_of = || kind.replace("rank-N", &format!("rank-{}", generation(&data).snapshot));
     let expected = everything(&whole_data);
     assert_eq!(everything(&data), expected);
+    let length = |path: &Path| usize::try_from(fs::metadata(path).unwrap().len()).unwrap();
     // The header, the middle and the end; a grid has unused bytes behind its header.
     for (place, keeps_time) in [(0, false), (1, true), (2, false), (3, true)] {
-        let path = path_of(&data, kind);
+        let path = path_of();
         let on_disk = data.path().join(&path);
-        let length = usize::try_from(fs::metadata(&on_disk).unwrap().len()).unwrap();
+        let length = length(&on_disk);
         flip(&on_disk, [20, length / 2, length - 1, 4_000][place], keeps_time);
         let shown = format!("{path}, place {place}");
         generation(&data).check_files(&data).unwrap_err();
-        let run = fixture.update(AGAIN);
-        assert_eq!(run.code, 0, "{shown}: {run:?}");
-        let notes = run.report["notes"].to_string();
+        let ran = runs.until(DAYS[1]).run();
+        assert_eq!(ran.ending(), Ending::Done, "{shown}: {ran:?}");
         let words = format!("not as they were written, and are made again: {path};");
-        assert!(notes.contains(&words), "{shown}: {notes}");
+        assert!(ran.notes().contains(&words), "{shown}: {}", ran.notes());
         assert_eq!(everything(&data), expected, "{shown}");
         // It is told once, and nothing is left to do.
         let name = generation(&data).generation;
-        let run = fixture.update(AGAIN);
-        assert_eq!((run.code, &run.report["notes"]), (0, &json!([])), "{shown}");
-        assert_eq!(run.report["published"], Value::Null, "{shown}");
-        assert_eq!(generation(&data).generation, name);
+        let ran = runs.until(DAYS[1]).run();
+        assert_eq!((ran.ending(), ran.notes()), (Ending::Done, String::new()), "{shown}");
+        assert!(ran.report.published.is_none() && generation(&data).generation == name, "{shown}");
     }
-    let path = path_of(&data, kind);
-    let on_disk = data.path().join(&path);
-    let length = usize::try_from(fs::metadata(&on_disk).unwrap().len()).unwrap();
-    flip(&on_disk, length / 2, true);
-    let run = next_day(&fixture);
-    assert_eq!(run.code, 0, "{path}: {run:?}");
-    assert!(run.report["notes"].to_string().contains(&path), "{run:?}");
-    assert_eq!(next_day(&whole).code, 0);
+    let path = path_of();
+    flip(&data.path().join(&path), length(&data.path().join(&path)) / 2, true);
+    let ran = runs.until(DAYS[2]).run();
+    assert!(ran.ending() == Ending::Done && ran.notes().contains(&path), "{ran:?}");
+    assert_eq!(whole.until(DAYS[2]).run().ending(), Ending::Done);
     assert_eq!(everything(&data), everything(&whole_data), "{path}");
-    assert_eq!(generation(&data).last_date, "2025-12-17");
+    assert_eq!(generation(&data).last_date, DAYS[2]);
 }
 
 #[test]
@@ -172,26 +154,40 @@ fn damaged_tables_of_a_snapshot_are_made_again() {
     is_made_again("rank/rank-N.db");
 }
 
+/// Through the program, with what ties them lost too, and files that are gone.
 #[test]
 fn many_damaged_files_are_made_again_at_once() {
-    let (fixture, data) = fixture();
+    let fixture = Fixture::new(update_fixture::Market {
+        days: [("20251215", ISSUES), ("20251216", ISSUES)].into(),
+        listed: Some(ISSUES),
+        name: "Name",
+        ..update_fixture::Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    let data = fixture.data();
     let expected = everything(&data);
     for file in generation(&data).all_files() {
         flip(&data.path().join(&file.path), 4_100, false);
     }
-    // What ties them is lost too: the job has noted what it wrote.
+    // The job has noted what it wrote.
     fs::write(data.generation_file(), "damaged").unwrap();
-    let run = fixture.update(AGAIN);
-    assert_eq!(run.code, 0, "{run:?}");
-    let notes = run.report["notes"].to_string();
+    let run = fixture.update("--as-of 2025-12-16");
     let more = ISSUES + 4 - update::limits::REPORT_FILES_MAX;
-    assert!(notes.contains(&format!(" and {more} more; look after the disk")), "{notes}");
+    let words = format!(" and {more} more; look after the disk");
+    assert!(run.code == 0 && run.told.contains(&words), "{}", run.told);
+    assert_eq!(everything(&data), expected);
+    fs::remove_dir_all(data.rank_folder()).unwrap();
+    fs::remove_file(data.mother().with_file_name("1305.db")).unwrap();
+    let run = fixture.update("--as-of 2025-12-16");
+    let words = "published files are gone, and are made again: rank/rank-2.db, rank/rank-2.grid, \
+                 jp/stocks_daily/1305.db";
+    assert!(run.code == 0 && run.told.contains(words), "{}", run.told);
     assert_eq!(everything(&data), expected);
 }
 
 #[test]
 fn files_that_only_have_another_time_are_noted_anew() {
-    let (fixture, data) = fixture();
+    let (mut runs, data) = published();
     let before = generation(&data);
     for file in before.all_files() {
         let path = data.path().join(&file.path);
@@ -199,85 +195,54 @@ fn files_that_only_have_another_time_are_noted_anew() {
         fs::remove_file(&path).unwrap();
         fs::write(&path, bytes).unwrap();
     }
-    let run = fixture.update(AGAIN);
-    assert_eq!((run.code, &run.report["notes"]), (0, &json!([])), "{run:?}");
-    assert_eq!(run.report["published"], Value::Null);
+    let ran = runs.until(DAYS[1]).run();
+    assert_eq!((ran.ending(), ran.notes()), (Ending::Done, String::new()));
     let after = generation(&data);
-    assert_eq!(after.generation, before.generation);
+    assert!(ran.report.published.is_none() && after.generation == before.generation);
     assert_ne!(after, before);
     for file in after.all_files() {
         assert!(file.is_file(&fs::metadata(data.path().join(&file.path)).unwrap()), "{file:?}");
     }
 }
 
-#[test]
-fn a_file_that_holds_something_more_is_left_and_named() {
-    for (path, words) in [
-        ("jp/stocks_daily/1305.db", "were not written by this job: 1305;"),
-        (MOTHER, "mother.db was not written by this job and holds something"),
-    ] {
-        let (fixture, data) = fixture();
-        let before = generation(&data);
-        let on_disk = data.path().join(path);
-        let other = Connection::open(&on_disk).unwrap();
-        other.execute_batch("CREATE TABLE notes AS SELECT 7 AS number").unwrap();
-        drop(other);
-        let theirs = fs::read(&on_disk).unwrap();
-        let output = fixture.command(AGAIN).output().unwrap();
-        let (_, errors) = texts(&output);
-        assert_eq!(output.status.code(), Some(1), "{errors}");
-        assert!(errors.contains(words), "{errors}");
-        assert!(fs::read(&on_disk).unwrap() == theirs && generation(&data) == before, "{path}");
-    }
-}
-
 /// Without the job's own database the combined one is all there is.
 #[test]
 fn a_damaged_combined_database_that_is_all_there_is_is_named() {
-    let (fixture, data) = fixture();
+    let (mut runs, data) = published();
     let before = generation(&data);
     let known = before.file(MOTHER).unwrap();
     fs::remove_dir_all(data.work_folder()).unwrap();
     for keeps_time in [true, false] {
         flip(&data.mother(), 20, keeps_time);
-        fixture.change(|market| _ = market.days.insert("20251217", ISSUES));
-        let output = fixture.command(AFTER).output().unwrap();
-        let (_, errors) = texts(&output);
-        assert_eq!(output.status.code(), Some(1), "{errors}");
-        for words in [
-            "mother.db cannot be used",
-            &format!("{} bytes with the digest {}", known.bytes, known.xxh128),
-            "put back a copy of it",
-        ] {
-            assert!(errors.contains(words), "{words}: {errors}");
+        let told = with_causes(&runs.until(DAYS[2]).try_run().unwrap_err());
+        let digest = format!("{} bytes with the digest {}", known.bytes, known.xxh128);
+        for words in ["mother.db cannot be used", &digest, "put back a copy of it"] {
+            assert!(told.contains(words), "{words}: {told}");
         }
         assert_eq!(generation(&data), before);
         flip(&data.mother(), 20, keeps_time);
     }
     // With a copy of it, the next run goes on.
-    let run = fixture.update(AFTER);
-    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(runs.until(DAYS[2]).run().ending(), Ending::Done);
     generation(&data).check_files(&data).unwrap();
 }
 
 /// `kumiki rank publish` cannot make again what it hands on with its snapshot.
 #[test]
 fn a_snapshot_alone_is_not_tied_to_a_damaged_file() {
-    let (fixture, data) = fixture();
+    let (mut runs, data) = published();
     let before = generation(&data);
-    let path: PathBuf = data.path().join("jp/stocks_daily/1305.db");
-    let length = usize::try_from(fs::metadata(&path).unwrap().len()).unwrap();
-    flip(&path, length / 2, false);
-    let output = command(fixture.path(), &["rank", "publish"]).output().unwrap();
+    let name = "jp/stocks_daily/1305.db";
+    flip(&data.path().join(name), 4_100, false);
+    let output = command(data.path(), &["rank", "publish"]).output().unwrap();
     let (_, errors) = texts(&output);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    let known = &before.file("jp/stocks_daily/1305.db").unwrap().xxh128;
-    for words in ["jp/stocks_daily/1305.db has ", known, "`kumiki update` makes it again"] {
+    let known = &before.file(name).unwrap().xxh128;
+    for words in [&format!("{name} has "), known, "`kumiki update` makes it again"] {
         assert!(errors.contains(words), "{words}: {errors}");
     }
     assert_eq!(generation(&data), before);
-    let run = fixture.update(AGAIN);
-    assert_eq!(run.code, 0, "{run:?}");
+    assert_eq!(runs.until(DAYS[1]).run().ending(), Ending::Done);
     let after = generation(&data);
     after.check_files(&data).unwrap();
     let grid = Grid::open(&data.rank_grid(after.snapshot), after.snapshot).unwrap();

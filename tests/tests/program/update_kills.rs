@@ -241,7 +241,7 @@ fn a_killed_update_leaves_whole_states_and_the_next_one_ends_it() {
         assert!(reads > 2, "seed {seed}: only {reads} reads");
     }
     // Runs that nobody killed leave the same. Each looks back over the day that was corrected last; one of over 60
-    // days would ask for a list of issues a week (rule C2), and the others have asked for each day's.
+    // days would ask for a list of issues a week, and the others have asked for each day's.
     let unkilled = DataDir::new(folder.path().join("unkilled"));
     for days in (0..state).step_by(UNKILLED_DAYS) {
         let until = state.min(days + UNKILLED_DAYS);

@@ -4,19 +4,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::clock::{Stopwatch, sleep};
-use domain::{JstDate, Random};
+use domain::JstDate;
+use domain::clock::sleep;
 use pricestore::DataDir;
 use pricestore::limits::LISTED_TEXT_BYTES_MAX;
-use pricestore::listed::{IssueField, ListedHistory, read_file};
+use pricestore::listed::{ListedHistory, read_file};
 use serde_json::{Value, json};
 use tests::serving::Serving;
 
-use crate::update_program::{Server, checked_reports, command, query, sql, texts, vendor_row};
+use crate::update_fixture::{Server, checked_reports, command, query, sql, texts, vendor_row};
 
 /// The vendor's lists, by day like 20251215.
 type Lists = BTreeMap<String, Vec<Value>>;
@@ -51,19 +50,14 @@ impl Fixture {
         self.lists.lock().unwrap().insert(day.to_owned(), issues);
     }
 
-    fn command(&self, arguments: &str) -> Command {
+    /// The exit code and the report of a run.
+    fn update(&self, arguments: &str) -> (i32, Value) {
         let vendor = format!("http://{}/v2", self.server.address);
         let public = format!("http://{}/q/", self.server.address);
         let fixed = ["update", "--format", "json", "--vendor-rate", "60000"];
         let mut command = command(self.path(), &fixed);
         command.args(["--vendor-url", &vendor, "--public-url", &public]);
-        command.args(arguments.split(' '));
-        command
-    }
-
-    /// The exit code and the report of a run.
-    fn update(&self, arguments: &str) -> (i32, Value) {
-        let output = self.command(arguments).output().unwrap();
+        let output = command.args(arguments.split(' ')).output().unwrap();
         let (report, errors) = texts(&output);
         checked_reports(self.path());
         let code = output.status.code().unwrap();
@@ -190,24 +184,6 @@ fn a_day_has_the_names_of_its_list() {
 }
 
 #[test]
-fn lists_of_earlier_days_may_come_later() {
-    let fixture = Fixture::new(three_days());
-    assert_eq!(fixture.update("--as-of 2025-12-17 --days 1").0, 0);
-    assert_eq!(fixture.published().unwrap().lists().len(), 1);
-    assert_eq!(fixture.update("--as-of 2025-12-17 --days 3").0, 0);
-    assert_eq!(fixture.names("2025-12-15")[0], "7203 トヨタ自動車 プライム");
-    assert_eq!(fixture.names("2025-12-17")[2], "130A ベリタス・イン・シリコ グロース");
-    // The vendor corrects one: asked for again, it takes the place of the other.
-    let mut issues = three_days()["20251215"].clone();
-    issues[0]["CoName"] = "トヨタ".into();
-    fixture.set("20251215", issues);
-    assert_eq!(fixture.update("--as-of 2025-12-17 --days 3").1["listed"]["lists"], 0);
-    assert_eq!(fixture.update("--as-of 2025-12-17 --days 3 --refetch").1["listed"]["lists"], 3);
-    assert_eq!(fixture.names("2025-12-15")[0], "7203 トヨタ プライム");
-    assert_eq!(fixture.names("2025-12-16")[0], "7203 新トヨタ スタンダード");
-}
-
-#[test]
 fn a_running_service_shows_new_lists() {
     let fixture = Fixture::new(three_days());
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").0, 0);
@@ -276,111 +252,6 @@ fn a_hostile_name_costs_itself_only() {
     assert!(!table.contains('\u{1b}') && table.contains("English only"), "{table}");
     let csv = fixture.rank(&["--from", "2025-12-15", "--format", "csv"]);
     assert!(csv.contains(",\"Good, \"\"quoted\"\"\\\","), "{csv}");
-}
-
-/// An issue that comes twice with the same row, as where pages overlap, is one, and a name may be null. With two
-/// different rows nobody knows which is right.
-#[test]
-fn the_same_row_twice_and_a_null_name_cost_no_list() {
-    let toyota = || issue("72030", "トヨタ自動車", "TOYOTA MOTOR", "プライム");
-    let mut nameless = issue("99840", "", "SoftBank Group Corp.", "プライム");
-    nameless["CoName"] = Value::Null;
-    let veritas = || issue("130A0", "ベリタス・イン・シリコ", "", "グロース");
-    let list = vec![toyota(), nameless, veritas(), toyota()];
-    let fixture = Fixture::new([("20251215".to_owned(), list)].into());
-    let (code, report) = fixture.update("--as-of 2025-12-15 --days 1");
-    assert_eq!((code, &report["listed"]["published"]), (0, &json!(true)), "{report}");
-    assert_eq!(
-        fixture.names("2025-12-15"),
-        [
-            "7203 トヨタ自動車 プライム",
-            "9984 null プライム",
-            "130A ベリタス・イン・シリコ グロース"
-        ]
-    );
-    let other = issue("72030", "新トヨタ", "TOYOTA MOTOR", "プライム");
-    fixture.set("20251216", vec![toyota(), veritas(), other]);
-    let (_, report) = fixture.update("--as-of 2025-12-16 --days 1");
-    assert!(report.to_string().contains("there are two rows of the issue"), "{report}");
-    assert_eq!(fixture.published().unwrap().lists().len(), 1);
-}
-
-#[test]
-fn a_file_of_others_is_left_alone() {
-    let fixture = Fixture::new(three_days());
-    let path = DataDir::new(fixture.path()).listed_info();
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, "somebody's").unwrap();
-    let (code, told) = fixture.update("--as-of 2025-12-15 --days 1");
-    assert_eq!(code, 1, "{told}");
-    assert!(told.to_string().contains("was not written by this job"), "{told}");
-    assert_eq!(fs::read(&path).unwrap(), b"somebody's");
-    // The prices are there all the same.
-    let rows = sql(fixture.path(), "SELECT count(*) FROM daily");
-    assert_eq!(rows.lines().last(), Some("3"));
-    fs::rename(&path, path.with_extension("old")).unwrap();
-    let (code, report) = fixture.update("--as-of 2025-12-15 --days 1");
-    assert_eq!((code, &report["listed"]["published"]), (0, &json!(true)));
-    assert_eq!(fixture.names("2025-12-15")[0], "7203 トヨタ自動車 プライム");
-}
-
-/// Jobs that are killed.
-const KILLS: u64 = 12;
-
-/// The state of each list that is published: all issues of one are of the same state.
-fn states(lists: &ListedHistory) -> BTreeMap<JstDate, u64> {
-    let state = |date: &JstDate| {
-        let infos = lists.issues().filter_map(|(code, _)| lists.at(code, *date));
-        let mut names = infos.map(|info| info.text(IssueField::Name).unwrap().to_owned());
-        let first = names.next().unwrap();
-        assert!(names.all(|name| name == first), "a list of two states on {date}");
-        (*date, first.parse().unwrap())
-    };
-    lists.lists().keys().map(state).collect()
-}
-
-#[test]
-fn a_killed_publication_is_gone_on_with() {
-    let fixture = Fixture::new(Lists::new());
-    let put = |state: u64| {
-        let codes = ["72030", "99840", "130A0"];
-        let issues = codes.map(|code| issue(code, &state.to_string(), "", "プライム"));
-        ["20251215", "20251216", "20251217"]
-            .iter()
-            .for_each(|day| fixture.set(day, issues.to_vec()));
-    };
-    let run = "--as-of 2025-12-17 --days 3 --refetch";
-    put(1);
-    assert_eq!(fixture.update(run).0, 0);
-    // A job that is killed lives at most as long as a whole one on this machine.
-    let watch = Stopwatch::start();
-    assert_eq!(fixture.update(run).0, 0);
-    let life_us = u64::try_from(watch.elapsed().as_micros()).unwrap();
-    let seed = 20_251_217;
-    let mut random = Random::new(&[seed]);
-    let mut before = states(&fixture.published().unwrap());
-    for state in 2..=KILLS + 1 {
-        put(state);
-        let mut command = fixture.command(run);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        sleep(Duration::from_micros(random.below(life_us)));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        // Whole, and never older than what was there.
-        let now = states(&fixture.published().unwrap());
-        assert_eq!(now.len(), 3, "seed {seed}, state {state}");
-        for (date, known) in &before {
-            assert!(now[date] >= *known && now[date] <= state, "seed {seed}, state {state}");
-        }
-        before = now;
-    }
-    let (code, report) = fixture.update(run);
-    assert_eq!(code, 0, "{report}");
-    let last = states(&fixture.published().unwrap());
-    assert!(last.values().all(|state| *state == KILLS + 1), "{last:?}");
-    let left: Vec<_> = fs::read_dir(fixture.path().join("jp")).unwrap().collect();
-    // The prices, the lists, and the generation that ties them.
-    assert_eq!(left.len(), 3, "{left:?}");
 }
 
 #[test]

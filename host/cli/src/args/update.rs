@@ -26,10 +26,9 @@ Examples:
 
 Days come from the market-data vendor, all issues in one call; what it does not give comes issue \
 by issue from the vendor, else the web broker, else the public source. The first that succeeds \
-is used. A lesser source adds rows that are missing and never changes one of a better source; \
-each row that gets other values is in the report. Rows of the public source, which adjusts \
-prices itself, are marked (column adjusted). Of a whole day up to 1 % of odd rows are left out \
-and named; with more it is refused.
+is used. A worse source adds rows that are missing and never changes one of a better source; \
+each value that changes is in the report and in the table correction of mother.db. Rows of the public source, which adjusts \
+prices itself, are marked (column adjusted).
 
 Keys come from the environment, else from systemd's credentials, else from the system's key \
 store; `kumiki key list` shows them, `kumiki key set` keeps them:
@@ -44,19 +43,16 @@ settings. A login ends every other session of the same user. While an engine wit
 folder runs (`kumiki serve --mode live`), it holds the account: the web broker is skipped then, \
 which the report says. So give the job the engine's --config-dir, if that is not the usual one.
 
-A day is published when it is complete: with rows of 99 % of the issues that the vendor lists \
-for its date, without a list of those of the last complete day and the nearest list. Others wait in the \
-folder work, are asked for again and named in the report. Today is due from 16:30 in Japan \
-on. An answer that no market ever gave, like all prices at 1 yen, the rows of the day before, or \
-corrections beyond the daily price limits, is not taken unless --accept names its day. The last three complete days are asked for again \
-(--recheck). --codes adds to days that are complete and never makes a new one. Ctrl-C ends a run between \
-two days; the next run goes on from there. A report of each run is in the folder update of the \
-data folder.
+A day is published when it is complete: when 99 % of the issues that are listed for it have rows, or without a \
+list 99 % of those of the last complete day. Other days wait in the folder work, are named in the report, and are \
+asked for again by each run. A strange day, like one with all prices at 1 yen, waits for a person: \
+--accept DATE takes it as the vendor has it. Today is due from 16:30 in Japan on. All rules: docs/daily-data.md. \
+Ctrl-C ends a run between two days; the next run goes on from there. A report of each run is in the folder update \
+of the data folder.
 
 Exit codes:
-  0    all days that are due are complete
-  3    some are not, or an answer was refused that would take a published day away, or the
-       vendor's calendar alone closes three days in a row; see the report, run it again later
+  0    all days that are due are published
+  3    days wait, a source failed, or an answer was refused; see the report, run it again later
   6    a business day is missing between published ones
   1    an error; also where the vendor refuses the key, or there is none and days are missing
   2    wrong arguments
@@ -146,23 +142,15 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) from_files: Option<PathBuf>,
 
-    /// Fetch days again that are there already.
+    /// Fetch the days of --days again that are there already.
     #[arg(long)]
     pub(crate) refetch: bool,
 
-    /// Take what the vendor says of this day, with its list of issues and its calendar, even where it takes
-    /// much of a published day away or is odd, which is refused without this. May be given many times; the
-    /// run begins with this day at the latest, and fetches days again.
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    /// Take what the vendor says of this day as it is: strange, not complete, or less than what is
+    /// published. A day without any row is closed from then on. May be given many times; such days are asked for
+    /// again.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
     pub(crate) accept: Vec<JstDate>,
-
-    /// Publish days that are not complete too: all that wait, or those that are named. They are still
-    /// asked for again and named in the report. Not with --codes, which makes no new day.
-    #[arg(
-        long, value_name = "YYYY-MM-DD", num_args = 0.., value_delimiter = ',', value_parser = parse_date,
-        conflicts_with = "codes"
-    )]
-    pub(crate) publish_incomplete: Option<Vec<JstDate>>,
 
     /// Complete days before the new ones that the vendor is asked again for, because it corrects factors
     /// and prices for some days: one call each.
@@ -283,10 +271,6 @@ mod tests {
             let codes: Vec<&str> = codes.iter().map(IssueCode::as_str).collect();
             assert_eq!(codes, ["7203", "130A", "25935"]);
         }
-        let days = |arguments: &[&str]| parse(arguments).unwrap().publish_incomplete;
-        let named = ["2026-01-05", "2026-01-06"].map(|date| date.parse().unwrap()).to_vec();
-        assert_eq!(days(&["--publish-incomplete", "2026-01-05,2026-01-06", "-q"]), Some(named));
-        assert_eq!((days(&["--publish-incomplete", "--quiet"]), days(&[])), (Some(vec![]), None));
         let message = parse(&["--codes", "72-3"]).unwrap_err().to_string();
         assert!(message.contains("`72-3` is no issue code; write 4 or 5"), "{message}");
         assert!(parse(&["--codes"]).is_err());

@@ -3,8 +3,8 @@
 use domain::JstDate;
 use pricestore::DataDir;
 use update::{
-    DayOutcome, DoubtReport, Ending, FailureReason, Report, ShortDayReport, SourceReport,
-    SourceState,
+    DayOutcome, Ending, FailureReason, FindingReport, Report, SourceReport, SourceState,
+    WaitingDayReport,
 };
 
 use crate::terminal::{columns, grouped, pairs};
@@ -33,10 +33,9 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     let days = failed.map(|day| (day.date.to_string(), day.reasons.as_slice()));
     failures("days that could not be fetched", "see the issues below", days.collect());
     odd_rows(report);
-    left_out_days(&report.left_out_days);
     corrections(report);
-    short_days(&report.incomplete);
-    doubts(&report.doubts);
+    waiting_days(&report.waiting);
+    findings(&report.findings);
     gaps(&report.gaps);
     let issues = report.issues.iter();
     let issues = issues.map(|issue| (issue.code.to_string(), issue.reasons.as_slice()));
@@ -132,15 +131,14 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn short_days(days: &[ShortDayReport]) {
+fn waiting_days(days: &[WaitingDayReport]) {
     if days.is_empty() {
         return;
     }
-    println!("\ndays that are not complete; the next run asks for them again");
-    let line = |day: &ShortDayReport| {
+    println!("\ndays that wait");
+    let line = |day: &WaitingDayReport| {
         let of = day.expected.map_or(String::new(), |rows| format!(" of {}", number(rows)));
-        let state = if day.published { "published as you said" } else { "not published" };
-        (day.date.to_string(), format!("{}{of} rows, {state}: {}", number(day.rows), day.why))
+        (day.date.to_string(), format!("{}{of} rows: {}", number(day.rows), day.why))
     };
     once_each(days.iter().map(line));
     let mut told: Vec<&str> = Vec::new();
@@ -152,15 +150,18 @@ fn short_days(days: &[ShortDayReport]) {
     }
 }
 
-fn doubts(doubts: &[DoubtReport]) {
-    if doubts.is_empty() {
+fn findings(findings: &[FindingReport]) {
+    if findings.is_empty() {
         return;
     }
     println!("\ndays that need a look");
-    for doubt in doubts.iter().take(SHOWN_MAX) {
-        println!("  {}  {}; {}", doubt.date, doubt.what, doubt.advice);
+    for finding in findings.iter().take(SHOWN_MAX) {
+        println!("  {}  {}; {}", finding.date, finding.what, finding.advice);
+        for row in &finding.rows {
+            println!("              {row}");
+        }
     }
-    more(doubts.len());
+    more(findings.len());
 }
 
 fn odd_rows(report: &Report) {
@@ -198,13 +199,6 @@ fn corrections(report: &Report) {
     }
     let all: u64 = report.sources.iter().map(|part| part.changed + part.removed).sum();
     more(usize::try_from(all).unwrap_or(usize::MAX));
-}
-
-fn left_out_days(days: &[JstDate]) {
-    listed(
-        "days with rows that were left out; runs within 20 weekdays ask the vendor for them again",
-        days,
-    );
 }
 
 fn gaps(days: &[JstDate]) {

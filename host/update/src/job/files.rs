@@ -1,4 +1,4 @@
-//! Days from the vendor's files on disk.
+//! Days from the vendor's files on disk (rule `files`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -9,13 +9,11 @@ use domain::market::BarGranularity;
 use marketdata::calendar_file::read_rows;
 use marketdata::{BarFile, Period};
 
-use super::judge::Verdict;
 use super::plan::weekdays;
 use super::report::{DayOutcome, Reason, SourceState};
-use super::rules::is_open;
 use super::{Job, Phase, UpdateError};
 use crate::row::{DailyRow, SourceKind};
-use crate::source::{FileRows, OddRow, read_daily_file};
+use crate::source::{Answer, FileRows, OddRow, read_daily_file};
 
 /// Bytes of a file; one that is gone has none.
 fn size(file: &BarFile) -> u64 {
@@ -24,7 +22,7 @@ fn size(file: &BarFile) -> u64 {
 
 impl Job<'_> {
     /// Reads every file of daily bars that has wanted dates; of days whose month has a file, those that it
-    /// does not have (rules F2 and F3).
+    /// does not have.
     pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), UpdateError> {
         let (mut files, mut beside) = BarFile::list_all(folder, BarGranularity::Day)
             .map_err(|error| UpdateError::Files(error.to_string()))?;
@@ -62,15 +60,14 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Of days that are due in the span that the user has named nobody has anything, where no file has a row (rule
-    /// F4).
+    /// Of days that are due in the span that the user has named nobody has anything, where no file has a row.
     fn note_missing_days(&mut self) {
         let Some(from) = self.options.from.filter(|_| self.options.codes.is_empty()) else {
             return;
         };
         for date in weekdays(from, self.options.to) {
-            let is_there = self.known.dates.contains_key(&date) || self.days.contains_key(&date);
-            if !is_there && !self.cut_short && self.due_days().check(date).is_ok() {
+            let is_there = self.state.is_published(date) || self.days.contains_key(&date);
+            if !is_there && !self.cut_short && self.is_due(date) {
                 self.day(date).outcome = Some(DayOutcome::NoData);
             }
         }
@@ -131,60 +128,36 @@ impl Job<'_> {
     }
 
     fn take_file(&mut self, found: FileRows) -> Result<(), UpdateError> {
-        let FileRows { mut rows, mut dates, odd, refused } = found;
+        let FileRows { mut rows, odd, refused, .. } = found;
         self.leave_closed_out(&mut rows);
-        dates.retain(|date| self.is_open(*date));
-        let codes = &self.options.codes;
-        if !codes.is_empty() {
-            rows.retain(|row| codes.contains(&row.code));
-        }
-        let (short, odd): (Vec<Option<JstDate>>, Vec<OddRow>) = odd.into_iter().unzip();
-        for date in short.iter().flatten().filter(|_| self.options.codes.is_empty()) {
-            self.state.left_out.insert(*date);
-            self.state.fetched.remove(date);
+        let mut odd_of: BTreeMap<Option<JstDate>, Vec<OddRow>> = BTreeMap::new();
+        for (date, row) in odd {
+            odd_of.entry(date).or_default().push(row);
         }
         // The rows are by date.
-        let (mut refused_days, mut odd_days) = (BTreeMap::new(), BTreeMap::new());
         for day in rows.chunk_by(|one, next| one.date == next.date) {
             let date = day[0].date;
             if !self.options.codes.is_empty() {
+                let codes = &self.options.codes;
+                let rows = day.iter().filter(|row| codes.contains(&row.code)).copied().collect();
+                self.collect(SourceKind::Files, rows);
+                self.day(date).outcome = Some(DayOutcome::Fetched);
                 continue;
             }
-            match self.judge(None, date, day)? {
-                Verdict::Complete => {
-                    self.batch.days.push((date, !short.contains(&Some(date))));
-                }
-                Verdict::Short => {}
-                Verdict::Refused(why) => _ = refused_days.insert(date, why),
-                Verdict::Odd(odd) => _ = odd_days.insert(date, odd),
-            }
+            let odd = odd_of.remove(&Some(date)).unwrap_or_default();
+            let mut answer = Answer { rows: day.to_vec(), odd, cached: true };
+            self.leave_far_rows_out(date, &mut answer)?;
+            let verdict = self.judge(None, date, &answer.rows, true)?;
+            self.take_day(SourceKind::Files, date, answer, verdict)?;
         }
-        for date in dates {
-            self.day(date).outcome = Some(DayOutcome::Fetched);
-        }
-        for (date, why) in &refused_days {
-            self.refuse(*date, why);
-        }
-        for (date, odd) in &odd_days {
-            self.leave_odd_day(*date, *odd);
-        }
-        rows.retain(|row| {
-            !refused_days.contains_key(&row.date) && !odd_days.contains_key(&row.date)
-        });
-        // As of a day that the vendor gives whole (rule Z4).
-        let taken = rows.iter().map(|row| row.date).filter(|date| self.whole_days.contains(date));
-        for date in taken.collect::<BTreeSet<_>>() {
-            self.state.refused.remove(&date);
-        }
-        self.report.left_out(SourceKind::Files, odd);
+        self.report.left_out(SourceKind::Files, odd_of.into_values().flatten().collect());
         for (date, what) in refused {
             self.failed(date, &what);
         }
-        self.collect(SourceKind::Files, rows);
         Ok(())
     }
 
-    /// Leaves rows of closed days out (rule F1), by name.
+    /// Leaves rows of closed days out, by name.
     fn leave_closed_out(&mut self, rows: &mut Vec<DailyRow>) {
         let mut closed = Vec::new();
         for day in rows.chunk_by(|one, next| one.date == next.date) {
@@ -197,7 +170,7 @@ impl Job<'_> {
                 });
             }
         }
-        rows.retain(|row| is_open(&self.calendar, row.date));
+        rows.retain(|row| self.is_open(row.date));
         self.report.left_out(SourceKind::Files, closed);
     }
 

@@ -2,9 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use super::report::{DayOutcome, DoubtKind, DoubtReport, Ending, PublishedReport, SplitReport};
+use domain::{JstDate, holidays};
+use pricestore::{DatasetStatus, DayDoubt, IncompleteDay};
+
+use super::report::{DayOutcome, Ending, PublishedReport, SplitReport, WaitingDayReport};
 use super::slots::KeyTrouble;
 use super::{DayState, Job, Phase, UpdateError};
+use crate::checks::Severity;
 use crate::limits::REPORT_FILES_MAX;
 use crate::price_store::PublishedCheck;
 use crate::store::StoreError;
@@ -12,7 +16,6 @@ use crate::store::StoreError;
 impl Job<'_> {
     /// Publishes what changed, unless the user wants the run to end.
     pub(super) fn finish(&mut self) -> Result<(), UpdateError> {
-        self.tell_silent_rows();
         self.settle()?;
         self.check_published()?;
         // Prices are published also where the lists cannot be.
@@ -27,7 +30,7 @@ impl Job<'_> {
         } else if self.changed_from.is_none() && self.state.unpublished_from.is_some() {
             // All rows were there with the same values.
             self.state.unpublished_from = None;
-            self.save_state()?;
+            self.flush()?;
         }
         let ending = self.ending(is_due);
         self.report.error = self.key_error(ending);
@@ -39,8 +42,8 @@ impl Job<'_> {
         lists
     }
 
-    /// Sees to it that published files which are not as they were written are made again (rules W1 to W3),
-    /// and tells which; so are those that are gone.
+    /// Sees to it that published files which are not as they were written are made again (rule
+    /// `own_files`), and tells which; so are those that are gone.
     fn check_published(&mut self) -> Result<(), UpdateError> {
         let PublishedCheck { damaged, gone } = self.store.check_published()?;
         let troubles = [
@@ -75,7 +78,7 @@ impl Job<'_> {
 
     /// Whether readers have something else than the store.
     fn is_publication_due(&mut self) -> Result<bool, UpdateError> {
-        if self.published_range().is_none() {
+        if self.state.published_range().is_none() {
             return Ok(false);
         }
         let has_news = self.changed_from.is_some() || self.calendar_is_new;
@@ -131,10 +134,10 @@ impl Job<'_> {
         tracing::info!(written, unchanged, removed, "the per-issue databases are written");
         self.report.split = Some(SplitReport { from, written, unchanged, removed });
         (self.state.split, self.state.unpublished_from) = (true, None);
-        self.save_state()
+        self.flush()
     }
 
-    /// What the user has to do for the vendor's key, where the run ends so (rules K1 and K2).
+    /// What the user has to do for the vendor's key, where the run ends so (rule `key`).
     fn key_error(&self, ending: Ending) -> Option<String> {
         match self.key_trouble.as_ref().filter(|_| ending != Ending::Interrupted)? {
             KeyTrouble::Refused(why) => Some(format!(
@@ -149,25 +152,191 @@ impl Job<'_> {
     fn ending(&self, publication_was_due: bool) -> Ending {
         let is_open = |day: &DayState| day.outcome.is_none();
         let is_bad = |day: &DayState| {
-            is_open(day) || matches!(day.outcome, Some(DayOutcome::Failed | DayOutcome::Incomplete))
+            let is_failed =
+                matches!(day.outcome, Some(DayOutcome::Failed | DayOutcome::Incomplete));
+            is_open(day) || is_failed || day.is_refused || !day.reasons.is_empty()
         };
-        let is_refused = |doubt: &DoubtReport| doubt.kind == DoubtKind::Refused;
-        let has_refused = self.report.doubts.iter().any(is_refused);
-        let is_short = has_refused
-            || self.is_closed_in_a_row
-            || self.has_open_outage
-            || self.state.incomplete.keys().any(|date| self.is_due(*date));
-        let has_gap = self.report.gaps.iter().any(|date| self.is_due(*date));
+        let is_short = self.report.issues_failed > 0
+            || self.report.waiting.iter().any(|day| self.is_over(day.date))
+            || self.report.findings.iter().any(|found| found.severity == Severity::Refuse);
+        let has_gap = self.report.gaps.iter().any(|date| self.is_over(*date));
         let is_published = self.report.split.is_some() || !publication_was_due;
         let is_undone = self.cut_short || !is_published || self.days.values().any(is_open);
         if self.cancel.is_cancelled() && is_undone {
             Ending::Interrupted
         } else if has_gap {
             Ending::Gap
-        } else if is_short || self.report.issues_failed > 0 || self.days.values().any(is_bad) {
+        } else if is_short || self.days.values().any(is_bad) {
             Ending::Incomplete
         } else {
             Ending::Done
         }
+    }
+
+    /// Says of each day that was looked at what it is now, and which days wait.
+    fn settle(&mut self) -> Result<(), UpdateError> {
+        self.known = self.store.rows().known()?;
+        self.close_accepted_days();
+        let dates: Vec<JstDate> = self.days.keys().copied().collect();
+        for date in dates {
+            let is_published = self.state.is_published(date);
+            let has_rows = self.known.dates.contains_key(&date);
+            let (is_due, is_closed) = (self.is_due(date), !self.is_open(date));
+            let day = self.day(date);
+            day.outcome = match day.outcome {
+                Some(DayOutcome::Fetched | DayOutcome::FetchedByIssue) if !is_published => {
+                    Some(DayOutcome::Incomplete)
+                }
+                Some(DayOutcome::NoData) if is_closed => Some(DayOutcome::NotDue),
+                Some(DayOutcome::NoData) if !is_published && (is_due || has_rows) => {
+                    Some(DayOutcome::Incomplete)
+                }
+                other => other,
+            };
+        }
+        self.tell_changed_nothing();
+        if self.silent > 0 {
+            let rows = self.silent;
+            self.note(format!(
+                "{rows} rows tell no adjustment factor: one that is known stays, and no price is adjusted across \
+                 the others"
+            ));
+        }
+        self.report.gaps = self.gaps();
+        self.report.waiting = self.waiting_days();
+        self.flush()?;
+        self.keep_calendar()
+    }
+
+    /// Closes the days that the user accepts and of which no source has anything (rule `accept`).
+    fn close_accepted_days(&mut self) {
+        for date in self.options.accept.clone() {
+            let has_rows = self.known.dates.contains_key(&date);
+            let is_empty = self.days.get(&date).is_some_and(|day| {
+                day.outcome == Some(DayOutcome::NoData) && day.reasons.is_empty()
+            });
+            if is_empty && !has_rows {
+                self.state.closed.insert(date);
+                self.note(format!(
+                    "{date} is closed from now on: it is accepted, and no source has a row of it"
+                ));
+            }
+        }
+    }
+
+    /// Says what the user asks for in vain.
+    fn tell_changed_nothing(&mut self) {
+        for date in self.options.accept.clone() {
+            let outcome = self.days.get(&date).and_then(|day| day.outcome);
+            let is_idle = match outcome {
+                None => !self.cancel.is_cancelled(),
+                Some(outcome) => outcome == DayOutcome::NotDue,
+            };
+            if is_idle && self.is_open(date) {
+                self.note(format!(
+                    "--accept {date} changes nothing: the day is not over, or not covered"
+                ));
+            }
+        }
+        let codes = &self.options.codes;
+        let is_known = |code| self.known.codes.contains(code) || self.seen.contains(code);
+        let unknown: Vec<&str> =
+            codes.iter().filter(|code| !is_known(code)).map(|code| code.as_str()).collect();
+        if !unknown.is_empty() && !self.cancel.is_cancelled() {
+            let unknown = unknown.join(", ");
+            self.note(format!("no source gave anything of {unknown}: look at what --codes names"));
+        }
+        let is_idle = self.days.values().all(|day| day.outcome == Some(DayOutcome::NotDue));
+        if !codes.is_empty() && is_idle {
+            self.note(
+                "nothing was asked for the issues that are named: every day that is wanted is there or not due; \
+                 --days with --refetch asks again"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// The days that wait.
+    fn waiting_days(&self) -> Vec<WaitingDayReport> {
+        let asked = self.days.iter().filter(|(date, day)| {
+            self.is_due(**date) && !self.state.is_published(**date) && day.outcome.is_some()
+        });
+        let mut dates = self.waiting();
+        dates.extend(asked.map(|(date, _)| *date));
+        let day = |date: JstDate| {
+            let rows = self.known.dates.get(&date).copied().unwrap_or(0);
+            let day = self.days.get(&date);
+            let expected = day.and_then(|day| day.expected);
+            let refused = self
+                .report
+                .findings
+                .iter()
+                .find(|found| found.date == date && found.severity == Severity::Refuse);
+            let why = match (refused, day.and_then(|day| day.why.as_ref())) {
+                (Some(found), _) => found.what.clone(),
+                (None, Some(why)) => why.clone(),
+                _ if rows == 0 => "no source has given a row of it".to_owned(),
+                _ => format!("it has {rows} rows, and no source was asked for all of it"),
+            };
+            let advice = match rows {
+                0 => {
+                    "the next run asks for it again; if the exchange was closed, say so with --accept and the date"
+                }
+                _ => {
+                    "the next run asks for it again; if the vendor has no more, publish it with --accept and the date"
+                }
+            };
+            WaitingDayReport { date, rows, expected, why, advice: advice.to_owned() }
+        };
+        dates.into_iter().map(day).collect()
+    }
+
+    /// Publishes the lists, unless the user wants the run to end. They go before the prices: what they say
+    /// counts from their date on, so who sees them early sees nothing else of the days before.
+    fn publish_lists(&mut self) -> Result<(), UpdateError> {
+        if !self.cancel.is_cancelled() {
+            self.report.listed.published = self.store.publish_listed()?;
+        }
+        Ok(())
+    }
+
+    /// Tells those who read the data how complete it is.
+    fn tell_readers(&mut self) -> Result<(), UpdateError> {
+        let text = |date: &JstDate| date.to_string();
+        let incomplete = self.report.waiting.iter().map(|day| IncompleteDay {
+            date: text(&day.date),
+            rows: day.rows,
+            expected: day.expected,
+            published: false,
+        });
+        // What lies further ahead, a calendar may yet say otherwise.
+        let last = self.state.published_range().map(|(_, last)| last);
+        let after = self.stored_calendar.iter().filter(|(date, _)| Some(**date) > last);
+        let other_days = after
+            .filter(|(date, is_open)| holidays::is_closed(**date) == **is_open)
+            .map(|(date, is_open)| (text(date), *is_open));
+        let doubts = self.report.findings.iter().map(|found| DayDoubt {
+            date: text(&found.date),
+            kind: found.check.clone(),
+            what: found.what.clone(),
+        });
+        let snapshot = match self.store.snapshot()? {
+            // What this job published last is not there: its words are still of that.
+            None => DatasetStatus::load(&self.options.data).ok().flatten().and_then(|s| s.snapshot),
+            known => known,
+        };
+        let status = DatasetStatus {
+            snapshot,
+            last_complete: self.state.complete.last().map(text),
+            incomplete: incomplete.collect(),
+            gaps: self.report.gaps.iter().map(text).collect(),
+            doubts: doubts.collect(),
+            other_days: other_days.collect(),
+            sources: self.store.rows().sources()?,
+            ..DatasetStatus::default()
+        };
+        let data = &self.options.data;
+        let folder = data.update_folder();
+        status.store(data).map_err(|source| UpdateError::Io { path: folder, source })
     }
 }

@@ -11,6 +11,7 @@ use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::checks::Severity;
 use crate::limits::{
     ODD_ROW_BYTES_MAX, REASON_CHARS_MAX, REPORT_BYTES_MAX, REPORT_CORRECTIONS_MAX,
     REPORT_ISSUES_MAX, REPORT_ROWS_MAX, REPORTS_KEPT,
@@ -20,7 +21,7 @@ use crate::row::{IssueCode, SourceKind};
 use crate::source::OddRow;
 
 /// The version of the report's form.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const NAME_START: &str = "report-";
 const NAME_END: &str = ".json";
 
@@ -49,8 +50,7 @@ pub enum Ending {
     /// Everything that was asked for is stored and published.
     #[default]
     Done,
-    /// Some days or issues could not be fetched, or are not complete, or an answer was refused that would
-    /// have taken a published day away; the rest is stored and published.
+    /// Days wait, or a source failed, or an answer was refused; the rest is stored and published.
     Incomplete,
     /// A business day is missing between published ones, whatever else happened.
     Gap,
@@ -93,19 +93,14 @@ pub struct Report {
     pub sources: Vec<SourceReport>,
     /// Each day that was asked for, ascending.
     pub days: Vec<DayReport>,
-    /// Every day that was due, in this run or an earlier one, and is not complete, ascending.
-    pub incomplete: Vec<ShortDayReport>,
+    /// The days that wait, ascending.
+    pub waiting: Vec<WaitingDayReport>,
     /// Business days between published ones that are not published themselves, ascending.
     #[serde(serialize_with = "as_texts")]
     #[schemars(with = "Vec<String>")]
     pub gaps: Vec<JstDate>,
-    /// Published days that need a look, and answers that were refused.
-    pub doubts: Vec<DoubtReport>,
-    /// Days of which odd rows were left out, in this run or an earlier one, ascending. The vendor is asked for
-    /// the complete ones of the last 20 weekdays again by each run, until it has them without one.
-    #[serde(serialize_with = "as_texts")]
-    #[schemars(with = "Vec<String>")]
-    pub left_out_days: Vec<JstDate>,
+    /// What this run found strange in days that it was given.
+    pub findings: Vec<FindingReport>,
     /// The first of the rows that got other values or were taken back, in the order in which they were
     /// stored; the sources count all.
     pub corrections: Vec<CorrectionReport>,
@@ -224,8 +219,7 @@ pub enum DayOutcome {
     NoData,
     /// Rows came, or were due, but not enough to make it complete.
     Incomplete,
-    /// Its answer would have taken too much away that is published, or is one that no market ever gave, so it
-    /// stays as it was.
+    /// Its answer was refused, so it waits, or stays as it was.
     Refused,
     /// It need not be there: today before 16:30, outside of the subscription, or closed by the user's word.
     NotDue,
@@ -235,94 +229,44 @@ pub enum DayOutcome {
     NotReached,
 }
 
-/// A day that was due and is not complete.
+/// A day that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct ShortDayReport {
+pub struct WaitingDayReport {
     /// Trading date (JST), as YYYY-MM-DD.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String", extend("format" = "date"))]
     pub date: JstDate,
     /// Rows that are stored of it.
     pub rows: u64,
-    /// Rows that it should have; none where that is not known.
+    /// Rows that it should have; none where that was not looked at or is not known.
     pub expected: Option<u64>,
-    /// Whether it is published all the same, because the user said so.
-    pub published: bool,
     /// Why it is not complete: what was found, and what it is held against.
     pub why: String,
     /// What happens next, and what the user can do.
     pub advice: String,
 }
 
-/// What needs a look.
+/// What a check, or another rule, has found in a day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct DoubtReport {
+pub struct FindingReport {
     /// Trading date (JST), as YYYY-MM-DD.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String", extend("format" = "date"))]
     pub date: JstDate,
-    /// What kind of doubt it is.
-    pub kind: DoubtKind,
-    /// What was found.
+    /// The name of the check, or of the rule `first_day`, `published_stays` or `unusable`.
+    pub check: String,
+    /// What happens to the day.
+    pub severity: Severity,
+    /// Issues that are so.
+    pub issues: u64,
+    /// What was found, in words.
     pub what: String,
+    /// The first rows that show it, at most three.
+    pub rows: Vec<String>,
     /// What the user can do.
     pub advice: String,
-}
-
-/// What kind of doubt there is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DoubtKind {
-    /// An answer was refused that would have taken too much of a published day away; the run does not end
-    /// well.
-    Refused,
-    /// It is complete and has over 1 % fewer rows than complete days on both sides, or is one of the first.
-    Short,
-    /// It is complete, of the last 20 weekdays, and has over 1 % fewer rows than complete days before it.
-    Shrunk,
-    /// It is the last complete day, and has under 95 % of the most rows of the last 20 complete days.
-    Sunk,
-    /// Its answer is one that no market ever gave, and was not taken.
-    Odd,
-    /// It is complete, and has a few rows of issues that the vendor does not list for its date.
-    Unlisted,
-    /// Its list of issues has shrunk by over 5 % and is not believed.
-    List,
-    /// It is published, and has far fewer prices than the day before it, prices that no price limit allows, or volumes
-    /// far from those; or an earlier run refused an answer for it.
-    Strange,
-    /// It is complete, and over a fifth of its issues got other prices, volumes or turnovers than readers had seen.
-    Rewritten,
-    /// The vendor's calendar says that it is closed, and there are rows of it, or the law has it open; or the other
-    /// way round; or the whole calendar is not used.
-    Closed,
-    /// Rows of it are odd and were left out; its source is asked again.
-    LeftOut,
-    /// It is over, and the vendor's subscription does not cover it, so nobody was asked.
-    NotCovered,
-}
-
-impl DoubtKind {
-    /// The word that reports and readers of the data are given.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Short => "short",
-            Self::Shrunk => "shrunk",
-            Self::Sunk => "sunk",
-            Self::Odd => "odd",
-            Self::Unlisted => "unlisted",
-            Self::List => "list",
-            Self::NotCovered => "not_covered",
-            Self::Strange => "strange",
-            Self::Rewritten => "rewritten",
-            Self::Closed => "closed",
-            Self::LeftOut => "left_out",
-        }
-    }
 }
 
 /// A row that got other values, or was taken back.

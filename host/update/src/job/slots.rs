@@ -31,14 +31,14 @@ impl SourceSlot {
 pub(super) enum NoAnswer {
     /// The user wants the run to end.
     Stopped,
+    /// It has nothing for the day.
+    Empty,
     /// The source did not give one.
     Failed {
         reason: Reason,
-        /// It has nothing for these dates, whatever it is asked.
-        dates_are_hopeless: bool,
         /// It may have something, but does not answer now.
         is_outage: bool,
-        /// It answered with what cannot be used (rule Q2).
+        /// It answered with what cannot be used (rule `unusable`).
         is_odd: bool,
         /// The first and last date that its subscription covers, where it said so.
         covered: Option<(JstDate, JstDate)>,
@@ -66,7 +66,11 @@ struct Slot {
 }
 
 /// All sources of a run, in the order in which they are asked.
-pub(super) struct Slots(Vec<Slot>);
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    /// Lists of issues are asked for no more.
+    lists_are_out: bool,
+}
 
 impl Slots {
     pub(super) fn new(mut sources: Vec<SourceSlot>) -> Self {
@@ -80,29 +84,29 @@ impl Slots {
             cached: 0,
             failed: 0,
         };
-        Self(sources.into_iter().map(slot).collect())
+        Self { slots: sources.into_iter().map(slot).collect(), lists_are_out: false }
     }
 
     /// The indices of all sources, in the order in which they are asked.
     pub(super) fn indices(&self) -> std::ops::Range<usize> {
-        0..self.0.len()
+        0..self.slots.len()
     }
 
     /// Which source stands there.
     pub(super) fn kind(&self, index: usize) -> SourceKind {
-        self.0[index].slot.kind()
+        self.slots[index].slot.kind()
     }
 
     /// The source that can give whole days.
     pub(super) fn with_days(&self) -> Option<usize> {
         let has_days =
             |slot: &Slot| matches!(&slot.slot, SourceSlot::Ready(source) if source.has_days());
-        self.0.iter().position(has_days)
+        self.slots.iter().position(has_days)
     }
 
     /// Why a source is not asked; `None` where it can be.
     pub(super) fn out(&self, index: usize) -> Option<Reason> {
-        let slot = &self.0[index];
+        let slot = &self.slots[index];
         let why = match &slot.slot {
             SourceSlot::NotConfigured(_, why) => Some(why),
             SourceSlot::Ready(_) => slot.given_up.as_ref(),
@@ -110,23 +114,14 @@ impl Slots {
         why.map(|why| Reason::new(slot.slot.kind(), why))
     }
 
-    /// What is wrong with the vendor's key (rule K1 or K2 of the job).
+    /// What is wrong with the vendor's key (rule `key`).
     pub(super) fn key_trouble(&self) -> Option<KeyTrouble> {
-        let vendor = self.0.iter().find(|slot| slot.slot.kind() == SourceKind::Vendor)?;
+        let vendor = self.slots.iter().find(|slot| slot.slot.kind() == SourceKind::Vendor)?;
         match (&vendor.slot, &vendor.given_up) {
             (SourceSlot::NotConfigured(_, why), _) => Some(KeyTrouble::Missing(why.clone())),
             (_, Some(why)) if vendor.refuses_key => Some(KeyTrouble::Refused(why.clone())),
             _ => None,
         }
-    }
-
-    /// A day that is kept on this machine.
-    pub(super) fn kept_day(&mut self, index: usize, date: JstDate) -> Option<Answer> {
-        let slot = &mut self.0[index];
-        let SourceSlot::Ready(source) = &mut slot.slot else { return None };
-        let answer = source.kept_day(date)?;
-        slot.cached += 1;
-        Some(answer)
     }
 
     /// Asks for a whole day.
@@ -138,7 +133,7 @@ impl Slots {
 
     /// Forgets what a source keeps of a day; what cannot be forgotten is told.
     pub(super) fn forget_day(&mut self, index: usize, date: JstDate) -> Result<(), String> {
-        match &mut self.0[index].slot {
+        match &mut self.slots[index].slot {
             SourceSlot::Ready(source) => source.forget_day(date),
             SourceSlot::NotConfigured(..) => Ok(()),
         }
@@ -150,7 +145,22 @@ impl Slots {
         &mut self,
         on: JstDate,
     ) -> Option<Result<Option<IssueList>, SourceError>> {
-        Some(self.lister()?.issue_list(on))
+        if self.lists_are_out {
+            return None;
+        }
+        let answer = self.lister()?.issue_list(on);
+        let is_of_day =
+            |error| matches!(error, &SourceError::Odd(_) | &SourceError::NotCovered { .. });
+        // A subscription without lists has none tomorrow either.
+        self.lists_are_out = answer.as_ref().is_err_and(|error| !is_of_day(error));
+        Some(answer)
+    }
+
+    /// Why there is no list, where that is worth knowing.
+    pub(super) fn list_problem(error: &SourceError) -> Option<String> {
+        let is_expected =
+            matches!(error, SourceError::NoSuchCall(_) | SourceError::NotCovered { .. });
+        (!is_expected && error.reach() != Reach::Run).then(|| error.to_string())
     }
 
     /// The exchange's calendar, from the source that has whole days, as above.
@@ -164,7 +174,7 @@ impl Slots {
 
     fn lister(&mut self) -> Option<&mut Box<dyn DailySource>> {
         let place = self.with_days()?;
-        let slot = &mut self.0[place];
+        let slot = &mut self.slots[place];
         match &mut slot.slot {
             SourceSlot::Ready(source) if slot.given_up.is_none() => Some(source),
             _ => None,
@@ -191,17 +201,10 @@ impl Slots {
         ask: impl FnOnce(&mut dyn DailySource) -> Result<Answer, SourceError>,
     ) -> Result<Answer, NoAnswer> {
         if let Some(reason) = self.out(index) {
-            let is_outage = matches!(self.0[index].slot, SourceSlot::Ready(_));
-            let (dates_are_hopeless, is_odd, covered) = (false, false, None);
-            return Err(NoAnswer::Failed {
-                reason,
-                dates_are_hopeless,
-                is_outage,
-                is_odd,
-                covered,
-            });
+            let is_outage = matches!(self.slots[index].slot, SourceSlot::Ready(_));
+            return Err(NoAnswer::Failed { reason, is_outage, is_odd: false, covered: None });
         }
-        let slot = &mut self.0[index];
+        let slot = &mut self.slots[index];
         let SourceSlot::Ready(source) = &mut slot.slot else { return Err(NoAnswer::Stopped) };
         slot.asked += 1;
         let error = match ask(source.as_mut()) {
@@ -242,18 +245,17 @@ impl Slots {
             tracing::warn!(%source, why, "a source is given up");
         }
         let reason = Reason::new(source, &text);
-        let dates_are_hopeless = reach == Reach::Dates;
         let covered = match error {
             SourceError::NotCovered { first, last } => Some((first, last)),
             _ => None,
         };
-        let is_outage = !dates_are_hopeless;
-        Err(NoAnswer::Failed { reason, dates_are_hopeless, is_outage, is_odd, covered })
+        let is_outage = reach != Reach::Dates;
+        Err(NoAnswer::Failed { reason, is_outage, is_odd, covered })
     }
 
     /// What the sources want to be known.
     pub(super) fn take_notes(&mut self) -> Vec<String> {
-        let notes = self.0.iter_mut().map(|slot| match &mut slot.slot {
+        let notes = self.slots.iter_mut().map(|slot| match &mut slot.slot {
             SourceSlot::Ready(source) => source.take_notes(),
             SourceSlot::NotConfigured(..) => Vec::new(),
         });
@@ -262,7 +264,7 @@ impl Slots {
 
     /// Writes down how each source did.
     pub(super) fn report(&self, report: &mut Report) {
-        for slot in &self.0 {
+        for slot in &self.slots {
             let part = report.source(slot.slot.kind());
             (part.asked, part.cached, part.failed) = (slot.asked, slot.cached, slot.failed);
             (part.state, part.reason) = match (&slot.slot, &slot.given_up) {

@@ -43,7 +43,7 @@ impl Asked {
     }
 
     /// As [`Asked::accept`]: rows that could not be read, or cannot be used, are left out; of a whole day
-    /// only as long as they are few (rules Q1 to Q3 of [`SourceKind`]). `told` describes the
+    /// only as long as they are few (rule `unusable`). `told` describes the
     /// row at a place of the answer, of which this is wrong.
     ///
     /// [`SourceKind`]: crate::row::SourceKind
@@ -108,7 +108,7 @@ impl Asked {
     }
 }
 
-/// Why a day is refused of which so many rows are odd (rule Q2); none where they are few.
+/// Why a day is refused of which so many rows are odd (rule `unusable`); none where they are few.
 pub(super) fn too_many_odd(
     odd: usize,
     all: usize,

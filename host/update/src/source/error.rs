@@ -43,7 +43,7 @@ pub enum SourceError {
     /// The answer is not what the source documents.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
-    /// It came, but more of its rows than a few cannot be used (rule Q2).
+    /// It came, but more of its rows than a few cannot be used (rule `unusable`).
     #[error("the answer is refused: {0}")]
     Odd(String),
     /// The answer exceeds a limit.

@@ -29,9 +29,9 @@ pub struct FileRows {
     /// Every date of these rows.
     pub dates: Vec<JstDate>,
     /// Rows that cannot be used and were left out, and the date of each as far as it can be told (rule
-    /// Q1 of [`SourceKind`]).
+    /// `unusable`).
     pub odd: Vec<(Option<JstDate>, OddRow)>,
-    /// Days that are refused, and why (rule Q2).
+    /// Days that are refused, and why (rule `unusable`).
     pub refused: BTreeMap<JstDate, String>,
 }
 

@@ -47,6 +47,26 @@ pub struct VendorSource {
 }
 
 impl VendorSource {
+    /// A day that is kept on this machine.
+    fn kept_day(&mut self, date: JstDate) -> Option<Answer> {
+        if self.fresh {
+            return None;
+        }
+        let asked = Asked { code: None, from: date, to: date };
+        let found = match self.cache.as_ref()?.load(date) {
+            Cached::Missing => return None,
+            Cached::Rows(rows) => asked.accept(rows).map_err(|error| error.to_string()),
+            Cached::Damaged(what) => Err(what),
+        };
+        match found {
+            Ok(answer) => Some(Answer { cached: true, ..answer }),
+            Err(what) => {
+                self.note(format!("a damaged cache file is fetched anew: {what}"));
+                None
+            }
+        }
+    }
+
     /// The vendor at `base`, asked at most `rate` times a minute. Days before `today` are kept in
     /// `cache`.
     ///
@@ -178,32 +198,13 @@ impl DailySource for VendorSource {
         true
     }
 
-    fn kept_day(&mut self, date: JstDate) -> Option<Answer> {
-        if self.fresh {
-            return None;
-        }
-        let asked = Asked { code: None, from: date, to: date };
-        let found = match self.cache.as_ref()?.load(date) {
-            Cached::Missing => return None,
-            Cached::Rows(rows) => asked.accept(rows).map_err(|error| error.to_string()),
-            Cached::Damaged(what) => Err(what),
-        };
-        match found {
-            Ok(answer) => Some(Answer { cached: true, ..answer }),
-            Err(what) => {
-                self.note(format!("a damaged cache file is fetched anew: {what}"));
-                None
-            }
-        }
-    }
-
     fn day(&mut self, date: JstDate) -> Result<Answer, SourceError> {
         if let Some(answer) = self.kept_day(date) {
             return Ok(answer);
         }
         let asked = Asked { code: None, from: date, to: date };
         let answer = self.ask(asked, &[("date", compact(date))]);
-        // Whoever answers and cannot be read is not asked thousands of times for single issues (rule Q2).
+        // Whoever answers and cannot be read is not asked thousands of times for single issues (rule `unusable`).
         let answer = answer.map_err(|error| match error {
             SourceError::Malformed(what) => SourceError::Odd(format!("it cannot be read: {what}")),
             other => other,

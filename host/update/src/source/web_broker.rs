@@ -35,7 +35,7 @@ const MARKET: &str = "00";
 /// How long the end of a run waits for the end of its session at the broker.
 const LOGOUT_TIME: Duration = Duration::from_secs(3);
 
-/// What is told when the source is asked (rule W2).
+/// What is told when the source is asked.
 const SHARED: &str = "the run logged in at the web broker; a login ends every other session of the same \
                       user, so a program that trades with it on another machine, or with another config \
                       folder, has to log in again";
@@ -89,7 +89,7 @@ impl WebBrokerSource {
         }
     }
 
-    /// The session of the run, begun where there is none (rules W3 to W5).
+    /// The session of the run, begun where there is none.
     fn session(&mut self) -> Result<&mut Transport, SourceError> {
         if self.session.is_none() {
             let access = &self.access;
@@ -283,7 +283,7 @@ fn read(row: &[Field], code: IssueCode) -> Result<DailyRow, String> {
     })
 }
 
-/// The factor of the day (rule A3). Only the row of the day of a split has one: `pSPUO` shares became
+/// The factor of the day (rule `adjusted`). Only the row of the day of a split has one: `pSPUO` shares became
 /// `pSPUC`, and `pSPUK` is the quotient, rounded. On other days the columns are there and not set, which
 /// is a factor of 1; a row without the columns does not tell.
 fn split(row: &[Field]) -> Result<Option<f64>, String> {

@@ -1,9 +1,9 @@
 //! Rows into the job's own database.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use domain::JstDate;
 use domain::threads::in_parallel;
+use domain::{JstDate, TsNanos};
 use duckdb::arrow::array::RecordBatch;
 use duckdb::{Connection, Row};
 use pricestore::sql::{append, column, quoted};
@@ -14,31 +14,30 @@ use super::fetch_tables;
 use super::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
 use super::schema::{definitions, names};
 use crate::fetch_state::FetchState;
-use crate::limits::REPORT_CORRECTIONS_MAX;
+use crate::limits::{CORRECTIONS_KEPT, REPORT_CORRECTIONS_MAX};
 use crate::price_store::{Applied, Correction, Part};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Columns whose values are compared; where a row came from is none of them.
 const COMPARED: [&str; 7] = ["open", "high", "low", "close", "volume", "turnover", FACTOR];
-/// Those that a published day must not lose for many issues at once (R8).
-const HELD: [&str; 6] = ["open", "high", "low", "close", "volume", "turnover"];
-/// The column that a row may leave open (R5).
+/// The column that a row may leave open (rule `factor`).
 const FACTOR: &str = "adjustment_factor";
 
 /// Inserts, replaces and removes rows and notes the state of fetching, all in one transaction. Which
-/// stored rows are left alone is said by the rules R1 to R6 of [`SourceKind`]. Without a state the days of
+/// stored rows are left alone is said by the rules `better`, `factor` and `taken_back`. Without a state the days of
 /// the rows are complete.
 pub(super) fn commit(
     connection: &Connection,
     parts: &[Part<'_>],
     state: Option<&FetchState>,
+    at: TsNanos,
 ) -> Result<Vec<Applied>, StoreError> {
     let failed = |error| StoreError::database("store rows")(error);
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction().map_err(failed)?;
     let applied = parts.iter().map(|part| {
-        let applied = apply(&transaction, part.rows)?;
-        take_back(&transaction, part.gone, applied).map_err(failed)
+        let applied = apply(&transaction, part.rows, at)?;
+        take_back(&transaction, part.gone, applied, at).map_err(failed)
     });
     let applied = applied.collect::<Result<Vec<_>, StoreError>>()?;
     let noting = |error| StoreError::database("note what was fetched")(error);
@@ -46,11 +45,15 @@ pub(super) fn commit(
     let changed: BTreeSet<JstDate> = applied.iter().flat_map(|part| &part.dates).copied().collect();
     match state {
         Some(state) => fetch_tables::write(&transaction, state).map_err(noting)?,
-        None => fetch_tables::publish_days(&transaction, &changed).map_err(noting)?,
+        None => {
+            let mut state = before.clone();
+            state.complete.extend(&changed);
+            fetch_tables::write(&transaction, &state).map_err(noting)?;
+        }
     }
     let state = fetch_tables::read(&transaction).map_err(noting)?;
-    let same_days = (&state.complete, &state.forced) == (&before.complete, &before.forced);
-    if !same_days || changed.iter().any(|date| state.is_publishable(*date)) {
+    let same_days = (&state.complete, &state.accepted) == (&before.complete, &before.accepted);
+    if !same_days || changed.iter().any(|date| state.is_published(*date)) {
         // A new state of what readers may see.
         let next = "UPDATE work.state SET generation = generation + 1";
         transaction.execute_batch(next).map_err(failed)?;
@@ -60,7 +63,7 @@ pub(super) fn commit(
 }
 
 /// Inserts or replaces rows, inside of a transaction.
-fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applied, StoreError> {
+fn apply(connection: &Connection, rows: &[DailyRow], at: TsNanos) -> Result<Applied, StoreError> {
     if rows.len() > ROWS_AT_ONCE_MAX {
         return Err(StoreError::TooManyRows { asked: rows.len(), max: ROWS_AT_ONCE_MAX });
     }
@@ -76,7 +79,7 @@ fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applied, StoreErr
         let dates = rows.iter().map(|row| row.date).collect();
         return Ok(Applied { inserted, dates, ..Applied::default() });
     }
-    let outcome = compare(connection, received, &old).and_then(|applied| {
+    let outcome = compare(connection, received, &old, at).and_then(|applied| {
         let replaced = applied.changed + applied.confirmed;
         if applied.inserted + replaced > 0 {
             put_in(connection, replaced > 0)?;
@@ -174,10 +177,11 @@ fn compare(
     connection: &Connection,
     received: Vec<RecordBatch>,
     old: &str,
+    at: TsNanos,
 ) -> duckdb::Result<Applied> {
     take_in(connection, received)?;
     let same = COMPARED.map(|name| match name {
-        // Who tells no factor says nothing against one (R5).
+        // Who tells no factor says nothing against one (rule `factor`).
         FACTOR => format!("coalesce(incoming.{name} = old.{name}, incoming.{name} IS NULL)"),
         name => format!("old.{name} IS NOT DISTINCT FROM incoming.{name}"),
     });
@@ -197,13 +201,17 @@ fn compare(
         rank_of("old.source"),
         same.join(" AND ")
     ))?;
-    // What a better source gave stays as a whole, whatever a lesser one has more (R4).
+    // What a better source gave stays as a whole, whatever a lesser one has more (rule `better`).
     let kept = "DELETE FROM temp.judged WHERE verdict = 'kept'";
     let kept = connection.execute(kept, [])? as u64;
     let dates: Vec<String> = column(connection, "SELECT DISTINCT date::VARCHAR FROM temp.judged")?;
     let dates = dates.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
     let dates = dates.collect::<duckdb::Result<BTreeSet<JstDate>>>()?;
     let corrections = corrections(connection)?;
+    let changed = "FROM temp.judged WHERE verdict = 'changed'";
+    log(connection, at, changed, ["old_source", "source"], |name| {
+        [format!("old_{name}"), name.to_owned()]
+    })?;
     let counts = ["inserted", "changed", "confirmed"]
         .map(|verdict| format!("count(*) FILTER (verdict = '{verdict}')"));
     let counts = format!(
@@ -219,52 +227,6 @@ fn compare(
     })
 }
 
-/// The issues of each date that would lose a value with these rows (R8).
-pub(super) fn losing(
-    connection: &Connection,
-    rows: &[DailyRow],
-) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError> {
-    // A row that tells all of its values takes none away.
-    let rows: Vec<DailyRow> = rows.iter().filter(|row| !row.is_full()).copied().collect();
-    let Some(extent) = look_at(&rows)? else { return Ok(BTreeMap::new()) };
-    let failed = |error| StoreError::database("look for values that would be lost")(error);
-    let received = receive(&rows).map_err(failed)?;
-    let lost = compare_values(connection, received, &stored_between(&extent)).map_err(failed);
-    let dropped = connection.execute_batch("DROP TABLE IF EXISTS temp.incoming");
-    let lost = lost.and_then(|lost| dropped.map(|()| lost).map_err(failed))?;
-    let mut by_date: BTreeMap<JstDate, BTreeSet<IssueCode>> = BTreeMap::new();
-    for (date, code) in lost {
-        by_date.entry(date).or_default().insert(code);
-    }
-    Ok(by_date)
-}
-
-fn compare_values(
-    connection: &Connection,
-    received: Vec<RecordBatch>,
-    old: &str,
-) -> duckdb::Result<Vec<(JstDate, IssueCode)>> {
-    take_in(connection, received)?;
-    let lost = HELD
-        .map(|name| format!("(coalesce(old.{name}, 0) <> 0 AND coalesce(incoming.{name}, 0) = 0)"));
-    // A row of a lesser source would replace nothing (R4).
-    let lost = format!(
-        "SELECT incoming.date::VARCHAR, incoming.code FROM temp.incoming JOIN ({old}) old
-           ON old.date = incoming.date AND old.code = incoming.code
-           WHERE {} >= {} AND ({})",
-        rank_of("incoming.source"),
-        rank_of("old.source"),
-        lost.join(" OR ")
-    );
-    let mut lost = connection.prepare(&lost)?;
-    let lost = lost.query_map([], |row| {
-        let (date, code): (String, String) = (row.get(0)?, row.get(1)?);
-        let date = date.parse().map_err(|_| duckdb::Error::InvalidQuery)?;
-        Ok((date, code.parse().map_err(|_| duckdb::Error::InvalidQuery)?))
-    })?;
-    lost.collect()
-}
-
 /// The rank of a source by its stored word. What does not tell where it came from counts as the
 /// vendor's.
 fn rank_of(source: &str) -> String {
@@ -275,7 +237,7 @@ fn rank_of(source: &str) -> String {
     format!("CASE {source} {} ELSE {} END", cases.join(" "), SourceKind::Vendor.rank())
 }
 
-/// The first of the rows that get other values (R2).
+/// The first of the rows that get other values.
 fn corrections(connection: &Connection) -> duckdb::Result<Vec<Correction>> {
     let values = COMPARED.map(|column| format!("old_{column}, {column}")).join(", ");
     let rows = format!(
@@ -283,6 +245,40 @@ fn corrections(connection: &Connection) -> duckdb::Result<Vec<Correction>> {
            ORDER BY date, code LIMIT {REPORT_CORRECTIONS_MAX}"
     );
     connection.prepare(&rows)?.query_map([], |row| correction(row, false))?.collect()
+}
+
+/// Logs each value of these rows that changes, with the old one and the new one and the sources of both, given as SQL
+/// (rule `corrections`). The oldest entries go.
+fn log(
+    connection: &Connection,
+    at: TsNanos,
+    rows: &str,
+    [old_source, new_source]: [&str; 2],
+    values: impl Fn(&str) -> [String; 2],
+) -> duckdb::Result<()> {
+    let changes = COMPARED.map(|name| {
+        let [old, new] = values(name);
+        format!("{{name: '{name}', old: {old}, new: {new}}}")
+    });
+    connection.execute_batch(&format!(
+        "INSERT INTO work.correction
+           SELECT make_timestamp_ns({}), date, code, change.name, change.old, change.new, old_source, new_source
+             FROM (SELECT date, code, {old_source} AS old_source, {new_source} AS new_source,
+                 unnest([{}]) AS change {rows})
+             WHERE change.old IS DISTINCT FROM change.new ORDER BY date, code, change.name",
+        at.nanos(),
+        changes.join(", ")
+    ))?;
+    let count = "SELECT count(*) FROM work.correction";
+    let count: u64 = connection.query_row(count, [], |row| row.get(0))?;
+    let Some(too_many) = count.checked_sub(CORRECTIONS_KEPT).filter(|more| *more > 0) else {
+        return Ok(());
+    };
+    // Rows of this transaction have numbers far above the others: only their order tells the oldest.
+    connection.execute_batch(&format!(
+        "DELETE FROM work.correction WHERE rowid IN
+           (SELECT rowid FROM work.correction ORDER BY rowid LIMIT {too_many})"
+    ))
 }
 
 /// A row that gets other values, or none: date, code, source and each value, old and new.
@@ -305,11 +301,12 @@ fn correction(row: &Row<'_>, taken_back: bool) -> duckdb::Result<Correction> {
     })
 }
 
-/// Removes rows of the vendor or its files that it took back (R6); those of others stay.
+/// Removes rows of the vendor or its files that it took back (rule `taken_back`); those of others stay.
 fn take_back(
     connection: &Connection,
     gone: &[(JstDate, IssueCode)],
     applied: Applied,
+    at: TsNanos,
 ) -> duckdb::Result<Applied> {
     if gone.is_empty() {
         return Ok(applied);
@@ -331,6 +328,9 @@ fn take_back(
     let mut told = connection.prepare(&told)?;
     let told = told.query_map([], |row| correction(row, true))?;
     let told = told.collect::<duckdb::Result<Vec<Correction>>>()?;
+    log(connection, at, &taken, ["source", "'vendor'"], |name| {
+        [name.to_owned(), "NULL::DOUBLE".to_owned()]
+    })?;
     let removed = connection.execute(&format!("DELETE {taken}"), [])? as u64;
     let Applied { mut corrections, mut dates, .. } = applied;
     corrections.extend(told);

@@ -3,20 +3,10 @@
 //! Each has the tables `depth` and `trades`, with the columns of the recordings (a code in the place of the
 //! symbol), in the order of receipt, and `recorded_segment`, which says how many rows of which segment it has.
 //!
-//! | Rule | A file | is |
-//! |---|---|---|
-//! | B1 | of an issue with rows in segments that it does not have | copied aside, gets these rows, and takes the old one's place |
-//! | B2 | of an issue without such rows | left as it is |
-//! | B3 | of the job, gone or with other bytes than it wrote (W1) | made again from all recordings; where those of a day are gone, the run fails and names it |
-//! | B4 | of the job, with another time only (W3) | left as it is |
-//! | B5 | that the job did not write, also in the place of one of the job: no database, or without the job's tables | left as it is: the run fails and names it |
-//! | B6 | of the job, of days whose recordings were moved away | kept with their rows |
-//! | B7 | any | never removed |
-//!
-//! | Rule | A segment | is |
-//! |---|---|---|
-//! | B8 | not published yet, of which a file cannot be read | left out with all its rows and named; the rest is published. Each run tries it again: mended, its rows come behind those that are there |
-//! | B9 | published, of which a file cannot be read | not looked at while it has its size and no file is to be made again (B3): else the run fails and names it |
+//! A file is copied aside, gets the rows of segments that it does not have, and takes the old one's place. One that is
+//! gone or damaged is made again from all recordings; the run fails if those are gone too. A file that the job did not
+//! write stays, and the run fails. Nothing is ever removed. A segment that cannot be read is left out and named; once it
+//! is published, it is looked at only if it changed or a file is made again.
 //!
 //! The job notes in `work/board.json` what it is about to rename and what it has, so a job that was killed is
 //! finished by the next one, and every row is in its file once. The same recordings give the same rows.
@@ -319,8 +309,8 @@ impl Job {
         Ok(found.len() as u64)
     }
 
-    /// The codes of the job's files that are gone or have other bytes (rules B3 and B4). Somebody else's in
-    /// the place of one is refused (rule B5).
+    /// The codes of the job's files that are gone or have other bytes. Somebody else's in
+    /// the place of one is refused.
     fn damaged(&mut self, connection: &Connection) -> Result<BTreeSet<String>, StoreError> {
         let (mut damaged, mut foreign) = (BTreeSet::new(), BTreeSet::new());
         for (code, file) in &mut self.notes.files {
@@ -357,7 +347,7 @@ impl Job {
         Err(StoreError::Unusable { path: self.paths.board_folder(), what })
     }
 
-    /// Refuses files that the job did not write (rule B5).
+    /// Refuses files that the job did not write.
     fn refuse_foreign(&self, codes: &BTreeSet<String>) -> Result<(), StoreError> {
         let is_foreign = |code: &&String| {
             !self.notes.files.contains_key(*code)
@@ -412,7 +402,7 @@ impl Job {
     }
 }
 
-/// Refuses to go on without published rows of segments that cannot be read (rule B9).
+/// Refuses to go on without published rows of segments that cannot be read.
 fn refuse_damaged(path: &Path, what: &str, damaged: &[DamagedSegment]) -> Result<(), StoreError> {
     let Some(DamagedSegment { file, why, .. }) = damaged.first() else { return Ok(()) };
     let what = format!(

@@ -111,6 +111,9 @@ fn beside_rows(connection: &Connection) -> duckdb::Result<String> {
         .query_row("SELECT count(DISTINCT date) FROM aside.daily", [], |row| row.get(0))?;
     Ok(format!(
         "DROP TABLE IF EXISTS aside.calendar; {calendar}
+         CREATE OR REPLACE TABLE aside.correction AS FROM work.correction
+           WHERE date IN (SELECT date FROM work.day WHERE is_complete OR is_accepted)
+           ORDER BY logged_at, date, code, column_name;
          DROP TABLE IF EXISTS aside.unknown_before; {}",
         unknown_before(days)
     ))

@@ -15,6 +15,7 @@ use pricestore::{DataDir, has_calendar};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
 use super::error::StoreError;
+use super::fetch_tables::{ALL_COMPLETE, TABLES, has_table};
 use super::limits::ENGINE_MEMORY;
 use super::paths::{StorePaths, unfinished};
 use super::schema::{
@@ -140,6 +141,9 @@ fn reopen(paths: &StorePaths, path: &Path) -> Result<Connection, Trouble> {
     if found != expected {
         return Err(Trouble::Damaged("its table daily has other columns".to_owned()));
     }
+    if !has_table(&connection, "correction").map_err(|error| judge(path, &error))? {
+        return Err(Trouble::Damaged("an earlier version wrote it".to_owned()));
+    }
     // Reads every value, and so checks every block.
     let all = format!("SELECT {} FROM work.daily", digest());
     let notes = "SELECT count(*) FROM work.state, (SELECT bit_xor(hash(code, rows, digest, bytes))
@@ -218,6 +222,7 @@ fn make(paths: &StorePaths) -> Result<bool, StoreError> {
     let failed = |error| StoreError::database("make the job's own database")(error);
     create(&connection, &quoted_path(&aside))?;
     let copied = copy_published(&connection, paths.data())?;
+    connection.execute_batch(ALL_COMPLETE).map_err(failed)?;
     connection.execute_batch("CHECKPOINT work; DETACH work").map_err(failed)?;
     put_in_place(&aside, &path)?;
     sync_folder(&paths.work_folder())?;
@@ -234,7 +239,7 @@ pub(super) fn open_in_memory(paths: &StorePaths) -> Result<Connection, StoreErro
 /// Makes an empty database of the job's at a place, which is quoted, under the name `work`.
 fn create(connection: &Connection, place: &str) -> Result<(), StoreError> {
     let create = format!(
-        "ATTACH {place} AS work; USE work; CREATE TABLE daily ({}); CREATE TABLE {CALENDAR}; {NOTES}
+        "ATTACH {place} AS work; USE work; CREATE TABLE daily ({}); CREATE TABLE {CALENDAR}; {NOTES} {TABLES}
          USE memory",
         definitions()
     );

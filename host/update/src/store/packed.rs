@@ -30,7 +30,7 @@ const SOURCE: &str = "UTINYINT";
 const DIVIDER: &str = ";";
 
 /// The column that only the view `adjusted` reads: whether what compares with the later rows is known,
-/// as far as no row was lost and no day is missing in between (rule A5).
+/// as far as no row was lost and no day is missing in between (rule `adjusted`).
 pub(super) const COMPARABLE: &str = "comparable";
 
 /// More sources than this in one database are stored as they are: the view names them in every file.

@@ -35,11 +35,6 @@ impl StorePaths {
         self.work_folder().join("mother.db")
     }
 
-    /// Where earlier versions noted what they had fetched.
-    pub(super) fn old_state(&self) -> PathBuf {
-        self.data.path().join("update").join("days.json")
-    }
-
     /// Where DuckDB puts what does not fit into memory.
     pub(super) fn spill_folder(&self) -> PathBuf {
         self.work_folder().join("spill")

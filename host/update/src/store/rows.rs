@@ -2,7 +2,6 @@
 
 use domain::{JstDate, Money, Price};
 use duckdb::{Connection, Row};
-use pricestore::sql::{column, quoted};
 
 use super::schema::names;
 use crate::row::{DailyRow, SourceKind};
@@ -10,61 +9,14 @@ use crate::row::{DailyRow, SourceKind};
 /// Units of a price or an amount in one yen, as a number of the database.
 const UNITS: f64 = domain::price::UNITS_PER_YEN as f64;
 
-/// The rows of the days from `first` to `last`, by code and day.
-pub(super) fn between(
-    connection: &Connection,
-    first: JstDate,
-    last: JstDate,
-) -> duckdb::Result<Vec<DailyRow>> {
+/// The rows of a day, by code.
+pub(super) fn of_day(connection: &Connection, date: JstDate) -> duckdb::Result<Vec<DailyRow>> {
     let rows = format!(
         "SELECT * REPLACE (date::VARCHAR AS date) FROM (SELECT {} FROM work.daily
-           WHERE date BETWEEN DATE '{first}' AND DATE '{last}') ORDER BY code, date",
+           WHERE date = DATE '{date}') ORDER BY code",
         names()
     );
     connection.prepare(&rows)?.query_map([], row)?.collect()
-}
-
-/// The days on which at least so many of these issues have the four prices that are given, ascending. A row that
-/// lacks one of them counts for no day.
-pub(super) fn days_with(
-    connection: &Connection,
-    rows: &[DailyRow],
-    count_min: u64,
-) -> duckdb::Result<Vec<JstDate>> {
-    let wanted: Vec<String> = rows
-        .iter()
-        .filter_map(|row| {
-            let yen = |price: Option<Price>| price.map(|price| price.units() as f64 / UNITS);
-            let [open, high, low, close] = row.prices().map(yen);
-            Some(format!(
-                "({}, {:?}, {:?}, {:?}, {:?})",
-                quoted(row.code.as_str()),
-                open?,
-                high?,
-                low?,
-                close?
-            ))
-        })
-        .collect();
-    if wanted.is_empty() {
-        return Ok(Vec::new());
-    }
-    let days = format!(
-        "SELECT date::VARCHAR FROM work.daily JOIN (VALUES {}) wanted(code, open, high, low, close)
-             USING (code, open, high, low, close)
-           GROUP BY date HAVING count(*) >= {count_min} ORDER BY date",
-        wanted.join(", ")
-    );
-    dates(connection, &days)
-}
-
-/// What a query for one column of dates, as texts, gives.
-pub(super) fn dates<C: FromIterator<JstDate>>(
-    connection: &Connection,
-    sql: &str,
-) -> duckdb::Result<C> {
-    let dates: Vec<String> = column(connection, sql)?;
-    dates.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery)).collect()
 }
 
 /// A row, in the order of the table's columns. What does not tell its source is the vendor's.

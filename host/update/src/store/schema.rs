@@ -23,7 +23,7 @@ pub(super) const COLUMNS: [(&str, &str); 10] = [
 /// Columns of `daily` that every combined database has.
 pub(super) const COLUMNS_NEEDED: usize = 7;
 
-/// The mark of rows whose prices their source has adjusted for splits (rule A1). Published databases
+/// The mark of rows whose prices their source has adjusted for splits (rule `adjusted`). Published databases
 /// have it after the other columns; the job's own one derives it from the source.
 pub(super) const ADJUSTED_MARK: &str = "adjusted";
 
@@ -63,9 +63,9 @@ pub(super) fn digest() -> String {
 ///
 /// Rows that are marked `adjusted` were adjusted by their source, as of the day on which they were
 /// fetched: they give no factor, and between them and the rows beside them nobody knows what compares (rule
-/// A2). Nor does anybody of days before a row that does not tell its factor (rule A4). Factor, prices and
+/// `adjusted`). Nor does anybody of days before a row that does not tell its factor (rule `adjusted`). Factor, prices and
 /// volume are null there, as the adjusted values of rankings are: of an issue `known` has the last day of such
-/// a row, and its last day. So they are before a row that was lost or a day that is missing (rule A5), of which
+/// a row, and its last day. So they are before a row that was lost or a day that is missing (rule `adjusted`), of which
 /// `unknown_before` tells.
 pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
     WITH told AS (
@@ -111,8 +111,8 @@ pub(super) const ADJUSTED_ISSUE: &str = "CREATE VIEW adjusted AS
       ORDER BY date";
 
 /// Makes `aside.unknown_before`: of each issue the day before which nobody knows what compares with the later
-/// rows, because between two of them a business day is missing, or a row of its own was lost (rule A5). The
-/// same is so in rankings by U2 and U3 of the snapshot's rules. The rows have so many days.
+/// rows, because between two of them a business day is missing, or a row of its own was lost (rule `adjusted`). The
+/// same is so in rankings. The rows have so many days.
 ///
 /// Most issues have a row on each day, which is seen by counting. Of the others those that have rows of sources
 /// with one for each day only lost a row where none is, the last time before the last run of rows: seen in a

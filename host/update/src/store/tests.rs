@@ -1,5 +1,6 @@
 //! The store over real files.
 
+mod corrections;
 mod going_on;
 mod opening;
 mod publishing;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 
-use domain::JstDate;
+use domain::{JstDate, TsNanos};
 use pricestore::generation::{self, GenerationFileName, Issues};
 use pricestore::sql::column;
 use pricestore::{DataDir, FolderLock, Published, grid};
@@ -76,13 +76,13 @@ impl WorkDatabase {
     }
 
     /// Inserts or replaces rows of days that are complete with them, in one transaction, and leaves
-    /// what was fetched as it is noted.
+    /// what was fetched as it is noted. Values that change are logged with the time 0, because no run gave them.
     ///
     /// # Errors
     /// When a row cannot be stored; then none is.
     pub fn apply(&mut self, rows: &[DailyRow]) -> Result<Applied, StoreError> {
         let part = Part { rows, ..Part::default() };
-        let applied = apply::commit(&self.rows.connection, &[part], None)?;
+        let applied = apply::commit(&self.rows.connection, &[part], None, TsNanos::from_nanos(0))?;
         Ok(applied.into_iter().next().unwrap_or_default())
     }
 

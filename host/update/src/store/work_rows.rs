@@ -1,13 +1,12 @@
 //! The job's own rows, in a database that nobody else opens.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
-use domain::JstDate;
+use domain::{JstDate, TsNanos};
 use duckdb::Connection;
 use pricestore::listed::ListedHistory;
-use pricestore::sql::{column, quoted};
+use pricestore::sql::column;
 use pricestore::{DataDir, SourceRows};
 
 use super::error::StoreError;
@@ -16,7 +15,7 @@ use super::paths::StorePaths;
 use super::{apply, calendar, fetch_tables, listed, rows, written};
 use crate::fetch_state::FetchState;
 use crate::price_store::{Applied, Known, OpenDays, Part, PriceRows};
-use crate::row::{DailyRow, IssueCode, SourceKind};
+use crate::row::{DailyRow, IssueCode};
 
 /// The job's own rows, and what it notes of them.
 pub struct WorkRows {
@@ -24,7 +23,7 @@ pub struct WorkRows {
     pub(super) opening: Opening,
     /// Where they are stored, for errors.
     path: PathBuf,
-    /// Why what an earlier version had fetched, or another job had published, is not used, until it is told.
+    /// Why what another job had published is not used, until it is told.
     note: Option<String>,
 }
 
@@ -52,35 +51,8 @@ impl WorkRows {
     ) -> Result<Self, StoreError> {
         calendar::prepare(&connection)?;
         written::prepare(&connection)?;
-        let notes = [
-            fetch_tables::prepare(&connection, paths.data(), &paths.old_state())?,
-            listed::prepare(&connection, paths)?,
-        ];
-        let note = notes.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
+        let note = listed::prepare(&connection, paths)?;
         Ok(Self { connection, opening, path: paths.work_database(), note })
-    }
-
-    /// The issues of the rows that a condition of ours is true of.
-    fn codes_where(&self, condition: &str) -> Result<BTreeSet<IssueCode>, StoreError> {
-        let failed = |error| StoreError::database("list the issues of a day")(error);
-        let codes = format!("SELECT code FROM work.daily WHERE {condition}");
-        let codes: Vec<String> = column(&self.connection, &codes).map_err(failed)?;
-        let codes = codes.iter().map(|code| {
-            code.parse().map_err(|_| StoreError::Unusable {
-                path: self.path.clone(),
-                what: format!("`{}` in it is no code", code.escape_debug()),
-            })
-        });
-        codes.collect()
-    }
-
-    /// The days from one on with a row that a condition of ours is true of.
-    fn days_where(&self, from: JstDate, condition: &str) -> Result<BTreeSet<JstDate>, StoreError> {
-        let failed = |error| StoreError::database("look for days that want better rows")(error);
-        let days = format!(
-            "SELECT DISTINCT date::VARCHAR FROM work.daily WHERE date >= DATE '{from}' AND {condition}"
-        );
-        rows::dates(&self.connection, &days).map_err(failed)
     }
 }
 
@@ -108,58 +80,8 @@ impl PriceRows for WorkRows {
         })
     }
 
-    fn codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError> {
-        self.codes_where(&format!("date = DATE '{date}'"))
-    }
-
-    fn vendor_codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError> {
-        let sources = apply::vendor_sources();
-        self.codes_where(&format!("date = DATE '{date}' AND source IN ({sources})"))
-    }
-
-    fn losing(
-        &mut self,
-        rows: &[DailyRow],
-    ) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError> {
-        apply::losing(&self.connection, rows)
-    }
-
     fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, StoreError> {
-        rows::between(&self.connection, date, date)
-            .map_err(StoreError::database("read the rows of a day"))
-    }
-
-    fn rows_between(
-        &mut self,
-        first: JstDate,
-        last: JstDate,
-    ) -> Result<BTreeMap<JstDate, Vec<DailyRow>>, StoreError> {
-        let rows = rows::between(&self.connection, first, last);
-        let mut days: BTreeMap<JstDate, Vec<DailyRow>> = BTreeMap::new();
-        for row in rows.map_err(StoreError::database("read the rows of days"))? {
-            days.entry(row.date).or_default().push(row);
-        }
-        Ok(days)
-    }
-
-    fn has_trades(&mut self, date: JstDate) -> Result<bool, StoreError> {
-        let trades = format!(
-            "SELECT count(*) > 0 FROM work.daily WHERE date = DATE '{date}' AND volume > 0"
-        );
-        let found = self.connection.query_row(&trades, [], |row| row.get(0));
-        found.map_err(StoreError::database("look for trades of a day"))
-    }
-
-    fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
-        let lesser =
-            SourceKind::ALL.into_iter().filter(|kind| kind.rank() < SourceKind::Vendor.rank());
-        let lesser: Vec<String> = lesser.map(|kind| quoted(kind.as_str())).collect();
-        self.days_where(from, &format!("source IN ({})", lesser.join(", ")))
-    }
-
-    fn silent_days(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
-        let sources = apply::vendor_sources();
-        self.days_where(from, &format!("adjustment_factor IS NULL AND source IN ({sources})"))
+        rows::of_day(&self.connection, date).map_err(StoreError::database("read the rows of a day"))
     }
 
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {
@@ -172,11 +94,6 @@ impl PriceRows for WorkRows {
 
     fn listed(&mut self) -> Result<ListedHistory, StoreError> {
         listed::load(&self.connection)
-    }
-
-    fn days_with(&mut self, rows: &[DailyRow], count_min: u64) -> Result<Vec<JstDate>, StoreError> {
-        let failed = |error| StoreError::database("look for the prices of a day")(error);
-        rows::days_with(&self.connection, rows, count_min).map_err(failed)
     }
 
     fn store_listed(&mut self, lists: &ListedHistory) -> Result<(), StoreError> {
@@ -201,8 +118,9 @@ impl PriceRows for WorkRows {
         &mut self,
         parts: &[Part<'_>],
         state: &FetchState,
+        at: TsNanos,
     ) -> Result<Vec<Applied>, StoreError> {
-        apply::commit(&self.connection, parts, Some(state))
+        apply::commit(&self.connection, parts, Some(state), at)
     }
 
     fn sources(&mut self) -> Result<Vec<SourceRows>, StoreError> {

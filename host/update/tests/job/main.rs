@@ -1,4 +1,4 @@
-//! The whole job over a store in memory: what it asks for, what it keeps, how it ends.
+//! The whole job: what it asks for, what it keeps, how it ends.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 

@@ -118,7 +118,7 @@ fn each_day_comes_from_the_first_source_that_has_it() {
     ]);
     let mut fixture = Fixture::new(3);
     let slots = sources(&fixture, &server.uri());
-    let (report, told) = events::told(|| fixture.run(slots).unwrap());
+    let (report, told) = events::told(|| fixture.run(slots));
     let stored = fixture.stored();
     assert_eq!(stored.len(), 5);
     assert_eq!(stored[4], "2026-01-09 7203 public");
@@ -147,31 +147,4 @@ fn each_day_comes_from_the_first_source_that_has_it() {
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-}
-
-#[test]
-fn a_database_made_anew_comes_out_of_the_cache() {
-    let rows = ["2026-01-07", "2026-01-08"].map(|date| {
-        let day = date.replace('-', "");
-        let daily = path("/v2/equities/bars/daily");
-        Mock::given(daily).and(query_param("date", day.as_str())).respond_with(
-            ResponseTemplate::new(200)
-                .set_body_json(json!({ "data": [vendor_row(date, "72030")] })),
-        )
-    });
-    let (runtime, server) = start(rows.into());
-    let mut fixture = Fixture::new(3);
-    fixture.options.to = "2026-01-08".parse().unwrap();
-    fixture.run(sources(&fixture, &server.uri())).unwrap();
-    fixture.store.rows.clear();
-    std::fs::remove_dir_all(fixture.folder.path().join("update")).unwrap();
-    let report = fixture.run(sources(&fixture, &server.uri())).unwrap();
-    assert_eq!((report.sources[0].cached, fixture.stored().len()), (2, 2));
-    let requests = runtime.block_on(server.received_requests()).unwrap();
-    let days = requests.iter().filter(|request| request.url.path().ends_with("bars/daily"));
-    assert_eq!(days.count(), 2);
-    // A few named issues come out of it too.
-    fixture.options.codes = vec![code("7203")];
-    fixture.options.refetch = true;
-    assert_eq!(fixture.run(sources(&fixture, &server.uri())).unwrap().sources[0].asked, 0);
 }

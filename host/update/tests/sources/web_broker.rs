@@ -161,7 +161,6 @@ fn a_run_logs_in_once_and_out_and_numbers_rise() {
         for _ in 0..2 {
             source.issue(code("25935"), date("2026-01-05"), date("2026-01-06")).unwrap();
         }
-        // W2: told once.
         assert!(source.take_notes()[0].contains("a login ends every other session"));
         assert_eq!(source.take_notes(), Vec::<String>::new());
     }
@@ -178,7 +177,6 @@ fn a_run_logs_in_once_and_out_and_numbers_rise() {
     assert_eq!(asked, ["25935", "00", "5"].map(Some));
 }
 
-/// W3.
 #[test]
 fn while_an_engine_holds_the_account_nothing_is_sent() {
     let world = World::answering(&history(&[row("20260105", "2300")]));
@@ -196,7 +194,6 @@ fn while_an_engine_holds_the_account_nothing_is_sent() {
     RequestNumbers::open(&world.folder.path().join(NUMBERS_FILE)).unwrap();
 }
 
-/// W4.
 #[test]
 fn a_login_that_fails_ends_the_source() {
     for (name, value, part) in [
@@ -218,7 +215,7 @@ fn a_login_that_fails_ends_the_source() {
     }
 }
 
-/// W6: what has no clear answer is not asked again, and no answer to another question is taken for it.
+/// What has no clear answer is not asked again, and no answer to another question is taken for it.
 #[test]
 fn a_question_is_sent_once() {
     let world = World::answering(&history(&[row("20260105", "2300")]));

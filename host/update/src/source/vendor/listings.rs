@@ -128,8 +128,8 @@ impl VendorSource {
     }
 
     /// The same as the update job keeps it. A text that is not fit to be shown, or a row that cannot be used,
-    /// costs itself only, and is told; of rows more than a few cost the list (rule Q4 of
-    /// [`crate::SourceKind`]).
+    /// costs itself only, and is told; of rows more than a few cost the list (rule
+    /// `unusable`).
     pub(super) fn list_of(&mut self, on: JstDate) -> Result<Option<IssueList>, SourceError> {
         let IssueTexts { issues, odd, all } = self.issue_texts(on)?;
         if let Some(what) = too_many_odd(odd.len(), all, || odd[0].to_string()) {
@@ -202,7 +202,7 @@ impl VendorSource {
     }
 
     /// The same as the update job keeps it: days that tell nothing known cost themselves only, and are told;
-    /// more than a few cost the calendar (rule Q6 of [`crate::SourceKind`]).
+    /// more than a few cost the calendar (rule `unusable`).
     pub(super) fn calendar_of(
         &mut self,
         from: JstDate,

@@ -1,13 +1,17 @@
 //! Who may open, and what is found when a job starts.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
+use domain::TsNanos;
 use marketdata::sample::daily::DailySample;
 use pricestore::sample::make_daily_sample;
 
 use super::*;
+use crate::fetch_state::{FetchState, IssuePass};
+use crate::price_store::Part;
 use crate::store::{Opening, StoreError};
 
 #[test]
@@ -119,6 +123,64 @@ fn a_database_of_something_else_is_set_aside() {
     drop(other);
     let text = fixture.open().opening().to_string();
     assert!(text.contains("daily does not exist"), "{text}");
+}
+
+#[test]
+fn a_database_of_an_earlier_form_is_set_aside_and_made_anew() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    store.apply(&market(&["1301"], &days(2))).unwrap();
+    publish_and_split(&mut store);
+    store.apply(&market(&["1301"], &days(3)[2..])).unwrap();
+    drop(store);
+    let other = Connection::open(fixture.work()).unwrap();
+    let earlier = "DROP TABLE correction; DROP TABLE day; CREATE TABLE published_day (date DATE)";
+    other.execute_batch(earlier).unwrap();
+    drop(other);
+    let mut store = fixture.open();
+    let Opening::Rebuilt { why, aside } = store.opening() else { panic!("{:?}", store.opening()) };
+    assert_eq!((why.as_str(), aside.is_file()), ("an earlier version wrote it", true));
+    let (state, note) = store.rows().fetch_state().unwrap();
+    assert_eq!(state.complete.into_iter().collect::<Vec<_>>(), days(2), "what was published");
+    let note = note.unwrap();
+    assert!(note.ends_with("what waited there unpublished is asked for again"), "{note}");
+    assert_eq!(store.apply(&market(&["1301"], &days(3))).unwrap().inserted, 1);
+    drop(store);
+    assert_eq!(fixture.open().opening(), &Opening::Kept);
+}
+
+#[test]
+fn what_was_fetched_is_known_to_the_next_job_and_readers_see_its_published_days() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let january = days(5);
+    let of = |day: usize| BTreeSet::from([january[day]]);
+    let codes = BTreeSet::from(["130A".parse().unwrap()]);
+    let mut state = FetchState {
+        fetched: of(0),
+        complete: &of(0) | &of(1),
+        accepted: of(2),
+        closed: of(4),
+        unpublished_from: Some(january[1]),
+        split: true,
+        pass: Some(IssuePass { made: january[4], dates: of(3), codes }),
+    };
+    let rows = market(&["1301"], &january[..4]);
+    let part = Part { rows: &rows, ..Part::default() };
+    store.rows().commit(&[part], &state, TsNanos::from_nanos(0)).unwrap();
+    publish_and_split(&mut store);
+    drop(store);
+    let mut store = fixture.open();
+    assert_eq!(store.rows().fetch_state().unwrap(), (state.clone(), None));
+    let seen = ["2025-01-01", "2025-01-02", "2025-01-03"];
+    for file in [fixture.data.mother(), fixture.issue("1301")] {
+        assert_eq!(lines(&reader(&file), "SELECT date FROM daily"), seen);
+    }
+    // A day that becomes visible is something new for readers, also without a new row.
+    assert!(store.is_published().unwrap());
+    state.complete.insert(january[3]);
+    store.rows().commit(&[], &state, TsNanos::from_nanos(0)).unwrap();
+    assert!(!store.is_published().unwrap());
 }
 
 /// The name of the variable that tells [`another_program`] what to open.

@@ -26,7 +26,7 @@ fn rows_are_counted_by_their_values() {
     assert_eq!(store.apply(&rows).unwrap(), same, "another source of the same values");
 
     // Other values of a worse source change nothing, also where the better one has none. Who tells no
-    // factor has no other one (R5).
+    // factor has no other one (rule `factor`).
     rows[4].close = Some(Price::from_units(16_741_001));
     rows[5].turnover = None;
     rows[7].adjustment_factor = None;
@@ -78,7 +78,7 @@ fn a_row_is_replaced_by_the_same_or_a_better_source() {
         assert_eq!((applied.changed == 1, applied.kept == 1), (replaces, !replaces), "{old} {new}");
         assert_eq!(applied.corrections.len(), usize::from(replaces));
     }
-    // R3: what a better source says too is of that one, and a lesser one no longer replaces it.
+    // What a better source says too is of that one, and a lesser one no longer replaces it.
     let fixture = Fixture::new();
     let mut store = fixture.open();
     let of = |source, yen| [DailyRow { source, ..row("1301", days(1)[0], yen) }];
@@ -99,7 +99,7 @@ fn a_row_is_replaced_by_the_same_or_a_better_source() {
     }
 }
 
-/// R5.
+/// Rule `factor`.
 #[test]
 fn a_factor_that_is_known_stays_where_none_is_told() {
     for (old, new) in [
@@ -138,7 +138,7 @@ fn a_factor_that_is_known_stays_where_none_is_told() {
     assert_eq!(told.corrections, [correction("1301", days(1)[0], value)]);
 }
 
-/// A4.
+/// Rule `adjusted`.
 #[test]
 fn before_a_row_without_a_factor_nothing_is_adjusted() {
     let fixture = Fixture::new();
@@ -212,7 +212,7 @@ fn null_stays_null_and_prices_stay_exact() {
     assert_eq!((types[2..9].iter().all(|kind| kind == "DOUBLE"), types.len()), (true, 11));
 }
 
-/// A1 and A2.
+/// Rule `adjusted`.
 #[test]
 fn prices_that_a_source_has_adjusted_are_marked_and_take_no_factor() {
     let fixture = Fixture::new();
@@ -332,7 +332,7 @@ proptest! {
             let later = map.range((*code, date.succ_opt().unwrap())..=(*code, JstDate::MAX));
             // One day of which nobody knows is enough.
             let factor: Option<f64> = later.clone().map(|(_, (_, factor))| *factor).product();
-            // So is one on which the issue has no row and others have one (A5).
+            // So is one on which the issue has no row and others have one.
             let last = later.last().map_or(*date, |((_, last), _)| *last);
             let mut seen = map.keys().map(|(_, seen)| *seen);
             let is_lost =

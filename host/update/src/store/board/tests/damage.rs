@@ -1,4 +1,4 @@
-//! Segments and files that are damaged, or somebody else's (rules B3, B5, B8 and B9).
+//! Segments and files that are damaged, or somebody else's.
 
 use super::*;
 use crate::store::limits::BOARD_WHY_CHARS_MAX;
