@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use tests::built;
 
-use crate::update_fixture::{Server, VENDOR_KEY, texts};
+use crate::update_fixture::{Server, VENDOR_KEY, no_key_below, texts};
 
 const OURS: &str = "KUMIKI_JQUANTS_API_KEY";
 const THEIRS: &str = "JQUANTS_API_KEY";
@@ -119,21 +119,9 @@ fn checked(output: &Output, folder: &Path) -> (i32, String, String) {
     let (text, errors) = texts(output);
     for secret in [VENDOR_KEY, WRONG] {
         assert!(!text.contains(secret) && !errors.contains(secret), "{text}{errors}");
-        no_secret_below(&folder.join("data"), secret);
+        no_key_below(&folder.join("data"), secret);
     }
     (output.status.code().unwrap_or(-1), text, errors)
-}
-
-fn no_secret_below(folder: &Path, secret: &str) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            no_secret_below(&path, secret);
-        } else {
-            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
-            assert!(!text.contains(secret), "{} holds a key", path.display());
-        }
-    }
 }
 
 #[test]

@@ -167,7 +167,8 @@ pub(crate) fn no_key_in(folder: &Path, output: &Output) {
     }
 }
 
-fn no_key_below(folder: &Path, key: &str) {
+/// No file of a folder holds a key.
+pub(crate) fn no_key_below(folder: &Path, key: &str) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

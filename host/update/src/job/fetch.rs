@@ -40,6 +40,11 @@ enum Issue {
     Stopped,
 }
 
+/// Whether a row is the vendor's, or of its files.
+fn is_vendors(row: &DailyRow) -> bool {
+    row.source.rank() == SourceKind::Vendor.rank()
+}
+
 impl Job<'_> {
     /// Fetches everything that is wanted.
     pub(super) fn fetch(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
@@ -171,12 +176,10 @@ impl Job<'_> {
 
     /// A day of which the vendor has nothing. Published rows of the vendor's do not go by that.
     fn empty_day(&mut self, date: JstDate) -> Result<Result<(), NoAnswer>, UpdateError> {
-        let stored = self.stored_rows(date)?;
-        let own =
-            stored.iter().filter(|row| row.source.rank() == SourceKind::Vendor.rank()).count();
         if !self.state.is_published(date) {
             return Ok(Err(NoAnswer::Empty));
         }
+        let own = self.stored_rows(date)?.into_iter().filter(is_vendors).count();
         if own > 0 {
             let why = format!("it has none of the {own} rows of the vendor that are published");
             self.tell(date, vec![published_stays(why, Vec::new())]);
@@ -225,15 +228,13 @@ impl Job<'_> {
     /// Removes the rows of a day that the vendor takes back (rule `taken_back`).
     fn take_back(&mut self, date: JstDate, rows: &[DailyRow]) -> Result<(), UpdateError> {
         let given: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        let is_vendors = |row: &DailyRow| row.source.rank() == SourceKind::Vendor.rank();
         let stored = self.stored_rows(date)?;
         let missing = stored.iter().filter(|row| is_vendors(row) && !given.contains(&row.code));
         let missing: Vec<IssueCode> = missing.map(|row| row.code).collect();
         let listed = self.listed(date);
         let all = missing.len();
         let is_gone = |code: &IssueCode| {
-            self.options.accept.contains(&date)
-                || listed.as_ref().is_some_and(|listed| !listed.contains(code))
+            self.is_named(date) || listed.as_ref().is_some_and(|listed| !listed.contains(code))
         };
         let gone: Vec<IssueCode> = missing.into_iter().filter(is_gone).collect();
         if gone.len() < all {
@@ -290,7 +291,8 @@ impl Job<'_> {
     ) -> BTreeSet<JstDate> {
         let ends = empty.first().copied().zip(empty.last().copied());
         let Some(((from, to), code)) = ends.zip(self.sure_code()) else {
-            return self.without_data(empty, &[]);
+            self.without_data(empty, &[]);
+            return BTreeSet::new();
         };
         let (mut traded, mut reasons) = (BTreeSet::new(), Vec::new());
         for place in slots.indices() {
@@ -310,14 +312,13 @@ impl Job<'_> {
         empty & &traded
     }
 
-    /// Says of days that no source has anything, or that some did not answer. Gives no day.
-    fn without_data(&mut self, days: &BTreeSet<JstDate>, reasons: &[Reason]) -> BTreeSet<JstDate> {
+    /// Says of days that no source has anything, or that some did not answer.
+    fn without_data(&mut self, days: &BTreeSet<JstDate>, reasons: &[Reason]) {
         for date in days {
             let day = self.day(*date);
             day.reasons.extend_from_slice(reasons);
             day.outcome = Some(DayOutcome::NoData);
         }
-        BTreeSet::new()
     }
 
     /// An issue that surely has a row on every business day, as far as one is known.

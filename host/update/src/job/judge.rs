@@ -178,8 +178,7 @@ impl Job<'_> {
         listed: Option<&BTreeSet<IssueCode>>,
     ) -> Result<Vec<Finding>, UpdateError> {
         let before = self.days_before(date)?;
-        let after = self.state.complete.range(date..).find(|day| **day != date).copied();
-        let after = after.map(|day| self.complete_day(day)).transpose()?;
+        let after = self.complete_after(date).map(|day| self.complete_day(day)).transpose()?;
         let business_days = nearest.filter(|day| day.date < date).map(|day| {
             let later = day.date.iter_days().skip(1).take_while(|one| *one <= date);
             later.filter(|one| self.is_open(*one)).count()
@@ -224,10 +223,14 @@ impl Job<'_> {
         self.state.complete.range(..date).rev().copied()
     }
 
+    /// The first complete day after a day.
+    fn complete_after(&self, date: JstDate) -> Option<JstDate> {
+        self.state.complete.range(date..).find(|day| **day != date).copied()
+    }
+
     /// The nearest complete day: before a day, or after it where there is none before.
     fn nearest_complete(&mut self, date: JstDate) -> Result<Option<Rc<Day>>, UpdateError> {
-        let after = || self.state.complete.range(date..).find(|day| **day != date).copied();
-        let day = self.complete_before(date).next().or_else(after);
+        let day = self.complete_before(date).next().or_else(|| self.complete_after(date));
         day.map(|day| self.complete_day(day)).transpose()
     }
 

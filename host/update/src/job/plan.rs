@@ -13,6 +13,7 @@ use super::report::DayOutcome;
 use super::slots::Slots;
 use super::{Job, UpdateError};
 use crate::limits::{AGAIN_DAYS_MAX, DAYS_DEFAULT};
+use crate::price_store::OpenDays;
 use crate::source::{Reach, SourceError, UNKNOWN_DIVISION};
 
 /// When the vendor has the day, in nanoseconds after midnight in Japan: 16:30.
@@ -43,17 +44,13 @@ pub(super) fn months_between(one: JstDate, other: JstDate) -> u64 {
     (one - other).num_days().unsigned_abs() / 30
 }
 
-/// Whether the law opens a weekday. It tells of the years since [`holidays::FIRST_YEAR`].
-fn is_open_by_law(date: JstDate) -> bool {
-    !holidays::is_closed(date)
-}
-
 impl Job<'_> {
     /// Whether the exchange is open, as far as it is known without rows (rule `business_day`).
     pub(super) fn is_open(&self, date: JstDate) -> bool {
         let by_calendar = self.calendar.get(&date).copied();
+        // The law tells of the years since then.
         let knows_law = date.year() >= holidays::FIRST_YEAR || by_calendar.is_none();
-        let is_open = by_calendar == Some(true) || (knows_law && is_open_by_law(date));
+        let is_open = by_calendar == Some(true) || (knows_law && !holidays::is_closed(date));
         is_weekday(date) && is_open && !self.state.closed.contains(&date)
     }
 
@@ -116,7 +113,7 @@ impl Job<'_> {
         self.report.from = Some(first);
         let mut wanted = Vec::new();
         for date in weekdays(first, to) {
-            let is_named = self.options.accept.contains(&date);
+            let is_named = self.is_named(date);
             let is_asked = is_named || self.is_open(date);
             let is_published = self.state.is_published(date);
             let is_there = is_published && self.state.fetched.contains(&date);
@@ -210,7 +207,7 @@ impl Job<'_> {
         }
         if calendar != self.stored_calendar {
             let range = self.state.published_range();
-            let seen = |days: &crate::price_store::OpenDays| -> Vec<JstDate> {
+            let seen = |days: &OpenDays| -> Vec<JstDate> {
                 let open = range.into_iter().flat_map(|(first, last)| days.range(first..=last));
                 open.filter(|(_, is_open)| **is_open).map(|(date, _)| *date).collect()
             };

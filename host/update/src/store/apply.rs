@@ -33,6 +33,7 @@ pub(super) fn commit(
     at: TsNanos,
 ) -> Result<Vec<Applied>, StoreError> {
     let failed = |error| StoreError::database("store rows")(error);
+    let is_outside_of_runs = state.is_none();
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction().map_err(failed)?;
     let applied = parts.iter().map(|part| {
@@ -43,15 +44,11 @@ pub(super) fn commit(
     let noting = |error| StoreError::database("note what was fetched")(error);
     let before = fetch_tables::read(&transaction).map_err(noting)?;
     let changed: BTreeSet<JstDate> = applied.iter().flat_map(|part| &part.dates).copied().collect();
-    match state {
-        Some(state) => fetch_tables::write(&transaction, state).map_err(noting)?,
-        None => {
-            let mut state = before.clone();
-            state.complete.extend(&changed);
-            fetch_tables::write(&transaction, &state).map_err(noting)?;
-        }
+    let mut state = state.unwrap_or(&before).clone();
+    if is_outside_of_runs {
+        state.complete.extend(&changed);
     }
-    let state = fetch_tables::read(&transaction).map_err(noting)?;
+    fetch_tables::write(&transaction, &state).map_err(noting)?;
     let same_days = (&state.complete, &state.accepted) == (&before.complete, &before.accepted);
     if !same_days || changed.iter().any(|date| state.is_published(*date)) {
         // A new state of what readers may see.
