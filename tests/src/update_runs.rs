@@ -290,11 +290,9 @@ impl PriceStore for Unpublished {
         Ok(Published {
             number: self.publications,
             days,
-            new_days: days,
             codes: known.codes.len(),
             range: state.published_range().unwrap(),
-            base_fault: None,
-            files: Vec::new(),
+            file: None,
         })
     }
 

@@ -45,9 +45,6 @@ fn publish(args: &PublishArgs) -> Result<Ending> {
     data.refuse_replica()?;
     let published = pricestore::publish(&data)?;
     publish_generation_of(&data, &published)?;
-    if let Some(why) = &published.base_fault {
-        eprintln!("made whole, because the snapshot before is not as it was written: {why}");
-    }
     println!(
         "snapshot {}: {} issues, {} business days, {} to {}",
         published.number,

@@ -21,10 +21,9 @@ pub struct IsReplica(PathBuf);
 const CURRENT_REMEDY: &str =
     "remove it and run `kumiki rank publish`, which makes what rankings read anew";
 
-/// The number of the snapshot that a file of this name belongs to.
+/// The number of the snapshot whose file has this name.
 fn snapshot_of(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("rank-")?;
-    let digits = [".db", ".grid"].iter().find_map(|end| digits.strip_suffix(end))?;
+    let digits = name.strip_prefix("rank-")?.strip_suffix(".grid")?;
     let number = digits.parse::<u64>().ok().filter(|number| *number <= SNAPSHOT_NUMBER_MAX)?;
     (number.to_string() == digits).then_some(number)
 }
@@ -105,13 +104,7 @@ impl DataDir {
         self.0.join("rank")
     }
 
-    /// A snapshot for SQL.
-    #[must_use]
-    pub fn rank_db(&self, number: u64) -> PathBuf {
-        self.rank_folder().join(format!("rank-{number}.db"))
-    }
-
-    /// A snapshot for the kernel.
+    /// The file of a snapshot.
     #[must_use]
     pub fn rank_grid(&self, number: u64) -> PathBuf {
         self.rank_folder().join(format!("rank-{number}.grid"))
@@ -153,7 +146,7 @@ impl DataDir {
     }
 
     /// The numbers of all snapshots that have a file here, ascending; also those that a folder has in its
-    /// name, because no file can have that name then. What has another name than a snapshot's files is
+    /// name, because no file can have that name then. What has another name than a snapshot's file is
     /// not this program's.
     ///
     /// # Errors
@@ -178,18 +171,18 @@ mod tests {
     #[test]
     fn only_files_of_snapshots_have_their_numbers() {
         for (name, number) in [
-            ("rank-1.db", Some(1)),
+            ("rank-1.db", None),
             ("rank-12.grid", Some(12)),
-            ("rank-1000000000000000.db", Some(SNAPSHOT_NUMBER_MAX)),
-            ("rank-1000000000000001.db", None),
-            ("rank-18446744073709551615.db", None),
+            ("rank-1000000000000000.grid", Some(SNAPSHOT_NUMBER_MAX)),
+            ("rank-1000000000000001.grid", None),
+            ("rank-18446744073709551615.grid", None),
             ("rank-18446744073709551615.bak", None),
-            ("rank-1.db.new", None),
+            ("rank-1.grid.new", None),
             ("rank-1.bak", None),
-            ("rank-01.db", None),
-            ("rank-+1.db", None),
-            ("rank-.db", None),
-            ("1.db", None),
+            ("rank-01.grid", None),
+            ("rank-+1.grid", None),
+            ("rank-.grid", None),
+            ("1.grid", None),
         ] {
             assert_eq!(snapshot_of(name), number, "{name}");
         }

@@ -219,11 +219,7 @@ impl Generation {
                 }
             }
         }
-        let needed = [
-            GenerationFileName::Combined,
-            GenerationFileName::Tables(self.snapshot),
-            GenerationFileName::Grid(self.snapshot),
-        ];
+        let needed = [GenerationFileName::Combined, GenerationFileName::Grid(self.snapshot)];
         if let Some(name) = needed.iter().find(|name| self.file(&name.path()).is_none()) {
             return Err(format!("{} is not in it", name.path()));
         }

@@ -1,6 +1,6 @@
 //! The dense grid of one snapshot: every column of every issue on every business day, in one
 //! memory-mapped file. A lag on the calendar is a fixed distance in it, whatever rows the source
-//! lacks. Snapshots are made of it and of the same as tables; see [`crate::publish`].
+//! lacks. How a snapshot is made: [`crate::publish`].
 
 mod format;
 mod splits;

@@ -2,10 +2,9 @@
 //! rankings read.
 //!
 //! `jp/stocks_daily/mother.db` of a [`DataDir`] is the combined database and holds the truth:
-//! `daily(date, code, open, high, low, close, volume)`. [`publish`] makes a private snapshot of it in
-//! `rank/`: `rank-<n>.db` for SQL and `rank-<n>.grid` for the ranking's kernel; the file `CURRENT`
-//! names the snapshot to use. The update job writes here, rankings read; [`generation`] ties what belongs
-//! together.
+//! `daily(date, code, open, high, low, close, volume)`. [`publish`] makes a private snapshot of it for the
+//! ranking's kernel, `rank/rank-<n>.grid`; the file `CURRENT` names the snapshot to use. The update job writes
+//! here, rankings read; [`generation`] ties what belongs together.
 
 mod calendar_table;
 mod data_dir;
@@ -25,8 +24,7 @@ pub use data_dir::{DataDir, IsReplica};
 pub use dataset::{DatasetStatus, DayDoubt, IncompleteDay, SourceRows};
 pub use folder_lock::{FolderLock, LockFault, LockHolder, holder_text};
 pub use snapshot::{
-    PublicationLock, PublishError, Published, publish, publish_in_blocks, remove_leftovers,
-    rows_are_in_order,
+    PublicationLock, PublishError, Published, make_tables, publish, remove_leftovers,
 };
 pub use text::excerpt;
 

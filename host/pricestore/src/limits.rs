@@ -10,12 +10,9 @@ pub const SNAPSHOT_DAYS_MAX: usize = 10_000;
 pub const SNAPSHOT_CODES_MAX: usize = 20_000;
 /// Cells of a snapshot, days times issues: 4.8 GB of columns.
 pub const SNAPSHOT_CELLS_MAX: usize = 120_000_000;
-/// Cells of a block of days, in which a snapshot is made: 140 MB of columns. Two blocks are in
-/// memory at a time, and the source is read once for each.
+/// Cells of a block of days, in which a snapshot is made: 140 MB of columns. One block is in memory at a
+/// time, and the source is read once for each.
 pub const SNAPSHOT_BLOCK_CELLS: usize = 3_500_000;
-/// Each snapshot with a number that is a multiple of this is made whole; others go on from the one
-/// before where they can.
-pub const SNAPSHOTS_IN_A_ROW_MAX: u64 = 20;
 /// Splits of a snapshot: ten of each of the most issues, 3 MB. A source with more has something else in
 /// its column.
 pub const SNAPSHOT_SPLITS_MAX: usize = 200_000;

@@ -126,25 +126,20 @@ impl RankEngine {
         Ok(ranking)
     }
 
-    /// Ranks with the reference statement in DuckDB instead: slower, and the same answer. It runs
-    /// on the caller's thread, outside of the pool.
+    /// Ranks with the reference statement in DuckDB over the combined database instead: slower, and the same
+    /// answer. It runs on the caller's thread, outside of the pool.
     ///
     /// # Errors
     ///
-    /// As [`RankEngine::rank`].
+    /// As [`RankEngine::rank`], and [`RankError::Replaced`] where the combined database is another one by now.
     pub fn rank_by_sql(
         &self,
         query: &RankQuery,
         cancel: &CancelToken,
     ) -> Result<Ranking, RankError> {
         let resolved = self.resolve(query)?;
-        let snapshot = &resolved.snapshot;
         let rows = match self.statement(query, &resolved)? {
-            Some(statement) => snapshot.reference(&self.options)?.get(&snapshot.info)?.rows(
-                &statement,
-                cancel,
-                self.options.timeout,
-            )?,
+            Some(statement) => resolved.snapshot.by_sql(&statement, &self.options, cancel)?.rows,
             None => Vec::new(),
         };
         Ok(resolved.ranking(rows))
@@ -154,7 +149,7 @@ impl RankEngine {
     ///
     /// # Errors
     ///
-    /// As [`RankEngine::rank`].
+    /// As [`RankEngine::rank_by_sql`].
     pub fn explain(
         &self,
         query: &RankQuery,
@@ -261,7 +256,6 @@ impl RankEngine {
             order: query.order,
             limit: query.limit,
             codes: resolved.codes.as_deref(),
-            code_count: resolved.snapshot.grid.codes().len(),
             adjusted: query.adjusted,
             parts: self.options.threads,
         }))
@@ -277,8 +271,18 @@ impl RankEngine {
         query: &RankQuery,
         cancel: &CancelToken,
     ) -> Result<(Ranking, std::time::Duration), RankError> {
+        self.timed_on(self.current()?, query, cancel)
+    }
+
+    /// The same on a snapshot.
+    fn timed_on(
+        &self,
+        snapshot: Arc<Snapshot>,
+        query: &RankQuery,
+        cancel: &CancelToken,
+    ) -> Result<(Ranking, std::time::Duration), RankError> {
         let watch = Stopwatch::start();
-        let resolved = self.resolve(query)?;
+        let resolved = resolve(snapshot, query)?;
         let job = Job::new(self.plan(query, &resolved), resolved, cancel, &self.options)?;
         Ok((self.pool.run(Arc::new(job))?, watch.elapsed()))
     }

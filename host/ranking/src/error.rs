@@ -104,6 +104,12 @@ pub enum RankError {
         /// What does not fit, without paths.
         what: String,
     },
+    /// The reference statement reads the combined database, and that is not the snapshot's any more.
+    #[error(
+        "the combined database is not the one that snapshot {0} was made of: another publication has come or \
+         is under way, so try again; where nothing publishes, run `kumiki rank publish`"
+    )]
+    Replaced(u64),
     /// A failure of the machine or of the program.
     #[error("the ranking failed while {doing}; the operator's log says why")]
     Internal {
@@ -136,6 +142,7 @@ impl RankError {
             Self::Busy { .. } => "BUSY",
             Self::NoData(_) => "NO_DATA",
             Self::Damaged { .. } => "SNAPSHOT_DAMAGED",
+            Self::Replaced(_) => "SNAPSHOT_REPLACED",
             Self::Internal { .. } => "INTERNAL",
         }
     }

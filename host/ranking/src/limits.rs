@@ -22,9 +22,8 @@ pub const PRICE_DAYS_MAX: usize = 2_600;
 /// Codes that a query may name.
 pub const CODES_MAX: usize = 20_000;
 
-/// Memory of DuckDB while it runs the reference statement, as DuckDB writes it; ten years need a
-/// third of it.
-pub const REFERENCE_MEMORY: &str = "512MiB";
+/// Memory of DuckDB while it makes the tables of the reference statement and runs it, as DuckDB writes it.
+pub const REFERENCE_MEMORY: &str = "4GiB";
 
 /// Worker threads of one engine.
 pub const THREADS_MAX: usize = 64;

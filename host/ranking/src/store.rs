@@ -1,5 +1,5 @@
-//! What speaks to DuckDB about a snapshot: the statement of a query and the answer that the kernel is
-//! held against. Snapshots themselves are made by [`pricestore::publish`].
+//! What speaks to DuckDB about rankings: the statement of a query and the answer that the kernel is held
+//! against. The tables that it reads are made by [`pricestore::make_tables`].
 
 mod adjust;
 mod reference;
@@ -8,5 +8,5 @@ mod statement;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use reference::Reference;
+pub(crate) use reference::{ReferenceAnswer, answer};
 pub(crate) use statement::Statement;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Random;
 use duckdb::{Connection, params};
+use pricestore::generation::publish_generation_of;
 use pricestore::{DataDir, publish};
 use ranking::{CancelToken, EngineOptions, Formula, RankEngine, RankOrder, RankQuery};
 
@@ -378,7 +379,7 @@ fn engine_over(rows: &[Row], gaps: &[String]) -> (tempfile::TempDir, RankEngine)
         connection.execute("INSERT INTO calendar VALUES (?, true)", [gap]).unwrap();
     }
     connection.close().map_err(|(_, error)| error).unwrap();
-    publish(&data).unwrap();
+    publish_generation_of(&data, &publish(&data).unwrap()).unwrap();
     let options = EngineOptions { threads: 2, follow: false, ..EngineOptions::default() };
     let engine = RankEngine::open(folder.path(), options).unwrap();
     (folder, engine)

@@ -18,7 +18,6 @@ pub mod limits;
 mod listed;
 mod lock;
 mod opening;
-mod packed;
 mod paths;
 mod publish;
 mod rows;

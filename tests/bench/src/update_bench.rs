@@ -140,9 +140,8 @@ impl Bench {
             "publish_x_plain_copy": combined / plain, "goal_max": GOAL_COMBINED_S,
         });
         self.figure("load_and_publish", "s", load + combined, &more);
-        let all = or_stop(fs::metadata(data.rank_db(1))).len()
-            + or_stop(fs::metadata(data.rank_grid(1))).len();
-        self.figure("snapshot", "s", snapshot, &json!({ "mb": all as f64 / 1e6 }));
+        let size = megabytes(&data.rank_grid(1));
+        self.figure("snapshot", "s", snapshot, &json!({ "mb": size }));
         held_back
     }
 

@@ -78,7 +78,7 @@ fn files_of_a_copy_that_are_lost_are_told_and_copied_again() {
     let rows: [Loss<'_>; 9] = [
         (MOTHER, &gone),
         (MOTHER, &cut),
-        ("rank/rank-1.db", &cut),
+        ("rank/rank-1.grid", &cut),
         ("rank/rank-1.grid", &gone),
         ("jp/generation.json", &gone),
         ("jp/generation.json", &cut),

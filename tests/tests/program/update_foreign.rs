@@ -101,15 +101,15 @@ fn a_file_of_an_issue_with_other_values_is_left() {
     assert!(ours.query_row(columns, [], |row| row.get::<_, i64>(0)).unwrap() > 3);
 }
 
-/// What somebody makes in a published database that has this table, and this table or view.
-fn made(table: &str, relation: &str) -> [String; 13] {
+/// What somebody makes in a published database that has this table.
+fn made(table: &str) -> [String; 13] {
     [
         "CREATE SCHEMA mine".to_owned(),
-        format!("CREATE SCHEMA mine; CREATE TABLE mine.{relation} AS FROM main.{relation}"),
+        format!("CREATE SCHEMA mine; CREATE TABLE mine.{table} AS FROM main.{table}"),
         "CREATE SCHEMA mine; CREATE TABLE mine.calendar (date DATE, is_open BOOLEAN)".to_owned(),
-        format!("CREATE SCHEMA mine; CREATE VIEW mine.{relation} AS FROM main.{relation}"),
+        format!("CREATE SCHEMA mine; CREATE VIEW mine.{table} AS FROM main.{table}"),
         "CREATE TABLE notes (text VARCHAR)".to_owned(),
-        format!("CREATE VIEW tops AS SELECT code FROM {relation}"),
+        format!("CREATE VIEW tops AS SELECT code FROM {table}"),
         "CREATE MACRO twice(x) AS x * 2".to_owned(),
         "CREATE MACRO ones() AS TABLE SELECT 1 AS one".to_owned(),
         "CREATE SEQUENCE numbers START 42".to_owned(),
@@ -121,11 +121,11 @@ fn made(table: &str, relation: &str) -> [String; 13] {
 }
 
 /// Whether the job leaves a file in which somebody has made something, and names it.
-fn is_left(path: fn(&DataDir) -> PathBuf, table: &str, relation: &str, words: &str) {
+fn is_left(path: fn(&DataDir) -> PathBuf, table: &str, words: &str) {
     let (mut runs, data) = runs();
     let path = path(&data);
     let ours = fs::read(&path).unwrap();
-    for made in made(table, relation) {
+    for made in made(table) {
         execute(&path, &made);
         let theirs = fs::read(&path).unwrap();
         let errors = failing(runs.until(DAYS[1]));
@@ -138,19 +138,18 @@ fn is_left(path: fn(&DataDir) -> PathBuf, table: &str, relation: &str, words: &s
 
 #[test]
 fn what_others_made_in_the_combined_database_is_left() {
-    is_left(DataDir::mother, "daily", "daily", "mother.db was not written by this job");
+    is_left(DataDir::mother, "daily", "mother.db was not written by this job");
 }
 
 #[test]
 fn what_others_made_in_the_database_of_an_issue_is_left() {
     let path = |data: &DataDir| data.mother().with_file_name("1300.db");
-    is_left(path, "packed_daily", "daily", "not written by this job: 1300;");
+    is_left(path, "daily", "not written by this job: 1300;");
 }
 
 #[test]
 fn what_others_made_in_the_lists_of_issues_is_left() {
-    let words = "listed_info.db was not written by this job";
-    is_left(DataDir::listed_info, "listed_issue", "listed_issue", words);
+    is_left(DataDir::listed_info, "listed_issue", "listed_info.db was not written by this job");
 }
 
 #[test]
@@ -166,7 +165,7 @@ fn names_of_unfinished_files_and_reports_of_others_are_left_alone() {
         folder.join("1303.db.new"),
         folder.join("1304.db.new.wal"),
         folder.join("notes.kumiki-new"),
-        rank.join("rank-99.db"),
+        rank.join("rank-99.grid"),
     ];
     for path in &theirs {
         fs::write(path, "somebody else's").unwrap();

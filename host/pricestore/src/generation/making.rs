@@ -68,11 +68,7 @@ pub fn publish_generation(
         return Err(GenerationError::NoSnapshot);
     };
     let (first_date, last_date) = (first.to_string(), last.to_string());
-    let mut names = vec![
-        GenerationFileName::Combined,
-        GenerationFileName::Tables(snapshot),
-        GenerationFileName::Grid(snapshot),
-    ];
+    let mut names = vec![GenerationFileName::Combined, GenerationFileName::Grid(snapshot)];
     let listed = GenerationFileName::Listed;
     if listed.on_disk(data).is_file() {
         names.push(listed);
@@ -118,7 +114,7 @@ pub fn publish_generation_of(
     data: &DataDir,
     snapshot: &Published,
 ) -> Result<Generation, GenerationError> {
-    let mut known = snapshot.files.clone();
+    let mut known: Vec<PublishedFile> = snapshot.file.iter().cloned().collect();
     for name in [GenerationFileName::Combined, GenerationFileName::Listed] {
         known.extend(changed_by_owner(data, &name)?);
     }

@@ -15,9 +15,7 @@ pub enum GenerationFileName {
     Combined,
     /// `jp/listed_info.db`, the listed issues.
     Listed,
-    /// `rank/rank-<n>.db`, a snapshot for SQL.
-    Tables(u64),
-    /// `rank/rank-<n>.grid`, a snapshot for rankings.
+    /// `rank/rank-<n>.grid`, a snapshot.
     Grid(u64),
     /// `jp/stocks_daily/<code>.db`, the database of an issue.
     Issue(String),
@@ -31,18 +29,14 @@ impl GenerationFileName {
             "jp/stocks_daily/mother.db" => Self::Combined,
             "jp/listed_info.db" => Self::Listed,
             _ => match path.strip_prefix("rank/rank-") {
-                Some(snapshot) => {
-                    let (number, ending) = snapshot.split_once('.')?;
-                    let number = number.parse().ok()?;
-                    if ending == "db" { Self::Tables(number) } else { Self::Grid(number) }
-                }
+                Some(snapshot) => Self::Grid(snapshot.strip_suffix(".grid")?.parse().ok()?),
                 None => {
                     let code = path.strip_prefix("jp/stocks_daily/")?.strip_suffix(".db")?;
                     Self::issue(code)?
                 }
             },
         };
-        // A number has one spelling only, and an ending is one of two.
+        // A number has one spelling only.
         (name.path() == path).then_some(name)
     }
 
@@ -62,7 +56,6 @@ impl GenerationFileName {
         match self {
             Self::Combined => "jp/stocks_daily/mother.db".to_owned(),
             Self::Listed => "jp/listed_info.db".to_owned(),
-            Self::Tables(number) => format!("rank/rank-{number}.db"),
             Self::Grid(number) => format!("rank/rank-{number}.grid"),
             Self::Issue(code) => format!("jp/stocks_daily/{code}.db"),
         }
@@ -74,7 +67,6 @@ impl GenerationFileName {
         match self {
             Self::Combined => data.mother(),
             Self::Listed => data.jp_folder().join("listed_info.db"),
-            Self::Tables(number) => data.rank_db(*number),
             Self::Grid(number) => data.rank_grid(*number),
             Self::Issue(code) => data.jp_folder().join("stocks_daily").join(format!("{code}.db")),
         }
@@ -84,7 +76,7 @@ impl GenerationFileName {
     #[must_use]
     pub fn snapshot(&self) -> Option<u64> {
         match self {
-            Self::Tables(number) | Self::Grid(number) => Some(*number),
+            Self::Grid(number) => Some(*number),
             Self::Combined | Self::Listed | Self::Issue(_) => None,
         }
     }

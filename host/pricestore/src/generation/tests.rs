@@ -26,7 +26,7 @@ fn a_sample_is_a_generation_and_the_same_content_has_the_same_name() {
     first.check_files(&data).unwrap();
     let paths: Vec<&str> = first.all_files().map(|file| file.path.as_str()).collect();
     assert_eq!(paths.first().copied(), paths.iter().min().copied());
-    for path in ["jp/stocks_daily/mother.db", "rank/rank-1.db", "rank/rank-1.grid"] {
+    for path in ["jp/stocks_daily/mother.db", "rank/rank-1.grid"] {
         assert!(paths.contains(&path), "{paths:?}");
     }
     let bytes = fs::read(data.generation_file()).unwrap();
@@ -133,7 +133,8 @@ fn what_no_publication_wrote_is_not_a_generation() {
         "jp\\listed_info.db",
         "jp/stocks_daily/COM1.db",
         "jp/stocks_daily/7203.db",
-        "rank/rank-01.db",
+        "rank/rank-01.grid",
+        "rank/rank-1.db",
         "rank/rank-1.exe",
         "rank/rank-2.grid",
         "rank/CURRENT",
@@ -184,7 +185,7 @@ fn paths_have_one_spelling() {
     for path in [
         "jp/stocks_daily/mother.db",
         "jp/listed_info.db",
-        "rank/rank-7.db",
+        "rank/rank-7.grid",
         "rank/rank-18446744073709551615.grid",
         "jp/stocks_daily/130A.db",
         "jp/stocks_daily/25935.db",
@@ -194,7 +195,7 @@ fn paths_have_one_spelling() {
         let data = DataDir::new("data");
         assert_eq!(name.on_disk(&data), data.path().join(path));
     }
-    for path in ["rank/rank-+7.db", "rank/rank-7", "jp/stocks_daily/130a.db", "jp/x.db"] {
+    for path in ["rank/rank-+7.grid", "rank/rank-7", "jp/stocks_daily/130a.db", "jp/x.db"] {
         assert_eq!(GenerationFileName::parse(path), None, "{path}");
     }
 }

@@ -26,17 +26,6 @@ pub enum PublishError {
         /// Who, where that can be read.
         holder: Option<LockHolder>,
     },
-    /// Something lies where a file must be written.
-    #[error(
-        "{} is in the way: a file must be written there, and it is {what}; move it away or remove it",
-        path.display()
-    )]
-    InTheWay {
-        /// What lies there.
-        path: PathBuf,
-        /// What it is.
-        what: &'static str,
-    },
     /// A file could not be written or read.
     #[error("cannot publish to {}", path.display())]
     Io {

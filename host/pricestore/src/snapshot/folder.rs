@@ -4,12 +4,12 @@
 //! |---|---|
 //! | a file whose name is one under which files are written | removed: a publication was killed |
 //! | `WRITTEN`, a number a line | the snapshots that this program has written; without it, those up to `CURRENT` |
-//! | a snapshot's file of these with a number above that in `CURRENT` | removed: nobody has ever used it |
-//! | a snapshot's file of these with a number before the last two | removed: nobody asks it any more |
+//! | a snapshot of these with a number above that in `CURRENT` | removed: nobody has ever used it |
+//! | a snapshot of these with a number before the last two | removed: nobody asks it any more |
 //! | any other file with the name of a snapshot's | left alone; its number is passed over |
 //! | a folder with the name of a snapshot's file | left alone; its number is passed over |
 //! | in the folder `spill`, a file that DuckDB names so | removed, and the folder when nothing else is in it |
-//! | anything else there, and a folder with any other name | left alone; an error names it where a file must be written there |
+//! | anything else there, and a folder with any other name | left alone |
 //! | a `CURRENT` that holds no number, or one above [`SNAPSHOT_NUMBER_MAX`](crate::limits::SNAPSHOT_NUMBER_MAX) | an error that names it and what to do |
 //! | a name with such a number, or any other | left alone |
 
@@ -100,18 +100,11 @@ fn remove_file(path: &Path) -> Result<(), PublishError> {
     }
 }
 
-/// Makes place for a file that is to be written.
-pub(super) fn make_place(path: &Path) -> Result<(), PublishError> {
-    remove_file(path)?;
-    match path.symlink_metadata() {
-        Ok(_) => Err(PublishError::InTheWay { path: path.to_owned(), what: "a folder" }),
-        Err(_) => Ok(()),
-    }
-}
-
+/// Removes the file of a snapshot, and the one for SQL that earlier versions wrote beside it.
 fn remove_snapshot(data: &DataDir, number: u64) -> Result<(), PublishError> {
-    remove_file(&data.rank_db(number))?;
-    remove_file(&data.rank_grid(number))
+    let grid = data.rank_grid(number);
+    remove_file(&grid.with_extension("db"))?;
+    remove_file(&grid)
 }
 
 /// Removes unfinished files, and snapshots after the current one, which nobody has ever used. The
@@ -122,9 +115,7 @@ pub(super) fn sweep(data: &DataDir) -> Result<(), PublishError> {
         let entry = entry.map_err(at(&folder))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let is_unfinished = name.ends_with(".db.new") || name.ends_with(".db.new.wal");
-        let is_unfinished = is_unfinished || OTHER_NAMES.iter().any(|one| name.starts_with(one));
-        if is_unfinished {
+        if OTHER_NAMES.iter().any(|one| name.starts_with(one)) {
             remove_file(&entry.path())?;
         }
     }

@@ -1,5 +1,5 @@
-//! The splits of the combined database: in tables of a snapshot, and in its grid. Of which rows they
-//! are made, and where nobody knows: the tables at [`make`].
+//! The splits of the combined database, as tables and as a snapshot has them. Of which rows they are made, and
+//! where nobody knows: the tables at [`make`].
 
 use duckdb::Connection;
 
@@ -46,8 +46,8 @@ fn has_column(connection: &Connection, name: &str, kind: &str) -> duckdb::Result
     connection.query_row(sql, [name, kind], |row| row.get(0))
 }
 
-/// Makes the tables `split`, `unknown_days` and `gap` of a snapshot, whose calendar and issues are there
-/// already, and gives what they hold. Nothing where the source has no column `adjustment_factor`, or
+/// Makes the tables `split`, `unknown_days` and `gap`, where the calendar and the issues are there already, and
+/// gives what they hold. Nothing where the source has no column `adjustment_factor`, or
 /// one with more than [`SNAPSHOT_SPLITS_MAX`] splits, which must be something else, or with more than
 /// [`SNAPSHOT_UNKNOWN_MAX`] spans of unknown days: rankings then refuse to adjust.
 ///
@@ -86,7 +86,7 @@ pub(super) fn make(connection: &Connection) -> Result<Option<Splits>, PublishErr
            max(CASE WHEN isfinite(factor) AND factor > 0 THEN factor END) AS factor
          FROM (SELECT date, code, factor {splits}) found
          JOIN cal USING (date) JOIN issue USING (code) GROUP BY 1, 2 ORDER BY 1, 2;
-         CREATE TABLE gap AS SELECT day_no FROM cal WHERE rows = 0 ORDER BY 1;
+         CREATE TABLE gap AS SELECT day_no FROM cal ANTI JOIN mother.daily USING (date) ORDER BY 1;
          CREATE TABLE unknown_days (code_id INTEGER, first_day INTEGER, last_day INTEGER);"
     ))?;
     connection.execute_batch(&unknown_days(told))?;

@@ -1,10 +1,11 @@
 //! Publishing, what is refused, and what is cleaned up.
 
+use domain::formula::Column;
 use duckdb::Connection;
 
 use super::*;
 use crate::data_dir::DataDir;
-use crate::grid::Splits;
+use crate::grid::{COLUMNS, Grid, Splits, cell};
 
 const TABLE: &str = "CREATE TABLE daily (date DATE, code VARCHAR, open DOUBLE, high DOUBLE,
     low DOUBLE, close DOUBLE, volume DOUBLE);";
@@ -42,10 +43,7 @@ fn snapshots_are_numbered_and_old_ones_removed() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(
-        names,
-        ["CURRENT", "LOCK", "WRITTEN", "rank-3.db", "rank-3.grid", "rank-4.db", "rank-4.grid"]
-    );
+    assert_eq!(names, ["CURRENT", "LOCK", "WRITTEN", "rank-3.grid", "rank-4.grid"]);
     let written = std::fs::read_to_string(data.rank_folder().join("WRITTEN")).unwrap();
     assert_eq!(written, "3\n4\n");
 }
@@ -103,7 +101,7 @@ fn business_days_are_those_of_the_calendar_between_the_first_and_the_last_row() 
     let days = |calendar: &str| {
         let (_folder, data) = data_with(&format!("{TABLE} {rows} {calendar}"));
         let published = publish(&data).unwrap();
-        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        let grid = Grid::open(&data.rank_grid(1), 1).unwrap();
         assert_eq!(published.days, grid.days().len());
         grid.days().iter().map(|day| day.to_string()[8..].to_owned()).collect::<Vec<_>>()
     };
@@ -136,145 +134,71 @@ fn a_calendar_of_another_form_is_refused_in_words() {
     }
 }
 
-/// Changes the combined database.
-fn change(data: &DataDir, sql: &str) {
-    Connection::open(data.mother()).unwrap().execute_batch(sql).unwrap();
-}
-
-/// Everything that the current snapshot has: its tables, in their order, and its grid's cells.
-fn content(data: &DataDir) -> Vec<String> {
-    let number = data.current().unwrap().unwrap();
-    let connection = Connection::open(data.rank_db(number)).unwrap();
-    assert!(rows_are_in_order(&connection).unwrap());
-    let tables = ["cal", "issue", "g", "split", "unknown_days", "gap"];
-    let mut content = Vec::new();
-    for table in tables {
-        content.push(table.to_owned());
-        let rows = format!("SELECT concat_ws('|', *COLUMNS(*)) FROM {table}");
-        // Without splits their tables are not there.
-        content.extend(crate::sql::column::<String>(&connection, &rows).unwrap_or_default());
-    }
-    let grid = crate::grid::Grid::open(&data.rank_grid(number), number).unwrap();
-    grid.check_all(1).unwrap();
-    for day in 0..grid.days().len() {
-        let cells = domain::formula::Column::ALL.map(|column| {
-            grid.stripe(day, column).iter().map(|cell| cell.to_bits()).collect::<Vec<_>>()
-        });
-        content.push(format!("{} {cells:?}", grid.days()[day]));
-    }
-    content.push(format!("{:?} {:?}", grid.codes(), grid.splits()));
-    content
-}
-
-/// The table of rules of when a snapshot goes on from the one before, row by row; whatever it does, it
-/// has what one that is made whole has.
+/// The grid holds what a join of calendar, issues and rows gives, and so does the table of statements, whatever
+/// order the source has and however many days are in memory at a time.
 #[test]
-fn a_snapshot_goes_on_from_the_one_before_where_that_is_its_beginning() {
-    let columns = "ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
-        UPDATE daily SET adjustment_factor = 1;
-        UPDATE daily SET adjustment_factor = 2 WHERE code = '1305' AND date = '2023-03-01';";
-    let (_folder, data) = data_with(&format!("{}{columns}", market()));
-    let new_days = |data: &DataDir, what: &str| {
-        let published = publish(data).unwrap();
-        // The same source in another folder, whose snapshots are all made whole.
-        let whole = tempfile::tempdir().unwrap();
-        let whole = DataDir::new(whole.path());
-        std::fs::create_dir_all(whole.mother().parent().unwrap()).unwrap();
-        std::fs::copy(data.mother(), whole.mother()).unwrap();
-        let made_whole = publish(&whole).unwrap();
-        assert_eq!(made_whole.new_days, made_whole.days);
-        assert!(content(data) == content(&whole), "{what}");
-        (published.new_days, published.days)
-    };
-    let day = |date: &str, code: &str| {
-        format!(
-            "INSERT INTO daily SELECT DATE '{date}', code, 10.5, 12, 9, NULL, 7, 1
-               FROM (SELECT DISTINCT code FROM daily) WHERE code <> '{code}';"
-        )
-    };
-    assert_eq!(new_days(&data, "the first one"), (300, 300));
-    assert_eq!(new_days(&data, "nothing is new"), (0, 300));
-    change(&data, &day("2023-10-29", "1301"));
-    assert_eq!(new_days(&data, "one more day"), (1, 301));
-    change(&data, &(day("2023-10-30", "") + &day("2023-10-31", "1300")));
-    assert_eq!(new_days(&data, "two more days"), (2, 303));
-    change(
-        &data,
-        "UPDATE daily SET adjustment_factor = 0.5 WHERE date = '2023-10-30' AND code = '1301'",
+fn the_grid_is_what_a_join_gives() {
+    let odd = format!(
+        "{} DELETE FROM daily WHERE hash(date, code) % 7 = 0;
+         UPDATE daily SET close = 0 WHERE volume % 11 = 3; UPDATE daily SET open = 'inf' WHERE volume % 13 = 5;
+         UPDATE daily SET low = NULL WHERE volume % 17 = 1; UPDATE daily SET volume = 'nan' WHERE volume = 8;",
+        market()
     );
-    assert_eq!(new_days(&data, "a split on a day that is known"), (0, 303));
-    change(&data, "UPDATE daily SET volume = 8 WHERE date = '2023-10-30' AND code = '1301'");
-    assert_eq!(new_days(&data, "another value"), (303, 303));
-    // Of an even number of rows the hashes of a value that all have take each other out.
-    let even = |volume: u32| {
-        format!("UPDATE daily SET volume = {volume} WHERE date = '2023-02-01' AND code <> '1300'")
-    };
-    change(&data, &even(44));
-    assert_eq!(new_days(&data, "the same value in many rows"), (303, 303));
-    change(&data, &even(54));
-    assert_eq!(new_days(&data, "another value in many rows"), (303, 303));
-    change(&data, "DELETE FROM daily WHERE date = '2023-01-04' AND code = '1301'");
-    assert_eq!(new_days(&data, "one row less"), (303, 303));
-    change(&data, "INSERT INTO daily VALUES ('2023-11-01', '9999', 1, 1, 1, 1, 1, 1)");
-    assert_eq!(new_days(&data, "another issue"), (304, 304));
-    change(&data, "DELETE FROM daily WHERE date = '2023-11-01'");
-    assert_eq!(new_days(&data, "one day less"), (303, 303));
-    change(
-        &data,
-        "CREATE TABLE calendar AS SELECT DATE '2023-10-30' AS date, true AS is_open;
-         INSERT INTO daily VALUES ('2023-11-02', '1300', 1, 1, 1, 1, 1, 1)",
+    let shuffled = format!(
+        "{odd} CREATE TABLE other AS FROM daily ORDER BY hash(date, code); DROP TABLE daily;
+         ALTER TABLE other RENAME TO daily;"
     );
-    assert_eq!(new_days(&data, "a calendar that says nothing new"), (1, 304));
-    change(&data, "INSERT INTO calendar VALUES ('2023-11-01', true)");
-    assert_eq!(new_days(&data, "a business day between"), (305, 305));
-    change(
-        &data,
-        "INSERT INTO daily VALUES ('2023-11-06', '1300', 1, 1, 1, 1, 1, 1);
-        INSERT INTO calendar VALUES ('2023-11-03', true)",
-    );
-    assert_eq!(new_days(&data, "a gap among the new days"), (2, 307));
-    change(&data, "ALTER TABLE daily DROP COLUMN adjustment_factor");
-    assert_eq!(new_days(&data, "splits are not told any more"), (0, 307));
+    for (source, block_cells) in
+        [(&odd, usize::MAX), (&odd, 37 * 7 + 5), (&shuffled, usize::MAX), (&shuffled, 1)]
+    {
+        let (_folder, data) = data_with(source);
+        std::fs::create_dir_all(data.rank_folder()).unwrap();
+        publish::publish_held(&data, block_cells).unwrap();
+        let grid = Grid::open(&data.rank_grid(1), 1).unwrap();
+        grid.check_all(1).unwrap();
+        let joined = "SELECT s.open, s.high, s.low, s.close, s.volume
+            FROM (SELECT DISTINCT date FROM daily) d CROSS JOIN (SELECT DISTINCT code FROM daily) c
+            LEFT JOIN daily s ON s.date = d.date AND s.code = c.code ORDER BY d.date, c.code";
+        let tables = Connection::open_in_memory().unwrap();
+        make_tables(&tables, &data, (0, 299)).unwrap();
+        let dense = "SELECT o, h, l, c, volume FROM g";
+        let rows = |connection: &Connection, sql: &str| -> Vec<[Option<f64>; COLUMNS]> {
+            let mut statement = connection.prepare(sql).unwrap();
+            let row = |row: &duckdb::Row<'_>| {
+                Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?])
+            };
+            statement.query_map([], row).unwrap().map(Result::unwrap).collect()
+        };
+        let (joined, dense) =
+            (rows(&Connection::open(data.mother()).unwrap(), joined), rows(&tables, dense));
+        assert_eq!((joined.len(), dense.len()), (300 * 37, 300 * 37));
+        for (place, (joined, dense)) in joined.iter().zip(&dense).enumerate() {
+            let of_grid = Column::ALL.map(|column| grid.stripe(place / 37, column)[place % 37]);
+            let about = format!("{block_cells} cells at a time, {place}: {joined:?}");
+            assert_eq!(of_grid.map(f64::to_bits), joined.map(|one| cell(one).to_bits()), "{about}");
+            let prices = |cells: [Option<f64>; COLUMNS]| {
+                cells.map(|one| one.filter(|one| one.is_finite() && *one != 0.0))
+            };
+            assert_eq!(dense[..4], prices(*joined)[..4], "{about}");
+            assert_eq!(dense[4], joined[4].filter(|volume| volume.is_finite()), "{about}");
+        }
+        let order = "SELECT bool_and(rowid = day_no::BIGINT * 37 + code_id)
+            AND bool_and(present = (c IS NOT NULL)) FROM g";
+        assert!(tables.query_row(order, [], |row| row.get::<_, bool>(0)).unwrap());
+    }
 }
 
 #[test]
-fn a_snapshot_does_not_go_on_from_one_that_is_damaged_or_of_something_else() {
+fn the_table_of_statements_has_the_days_that_are_asked_for() {
     let (_folder, data) = data_with(&market());
-    let mut row = 0;
-    let mut publish_more = || {
-        row += 1;
-        let more =
-            format!("INSERT INTO daily VALUES (DATE '2023-11-01' + {row}, '1300', 1, 1, 1, 1, 1)");
-        change(&data, &more);
-        let published = publish(&data).unwrap();
-        content(&data);
-        (published.number, published.days - published.new_days)
-    };
-    assert_eq!(publish_more(), (1, 0));
-    assert_eq!(publish_more(), (2, 301));
-    let tables = |number, sql: &str| {
-        Connection::open(data.rank_db(number)).unwrap().execute_batch(sql).unwrap();
-    };
-    tables(2, "UPDATE made SET form = 'of another version'");
-    assert_eq!(publish_more(), (3, 0));
-    tables(3, "UPDATE made SET content = content + 1");
-    assert_eq!(publish_more(), (4, 0));
-    tables(4, "DROP TABLE made");
-    assert_eq!(publish_more(), (5, 0));
-    assert_eq!(publish_more(), (6, 305));
-    std::fs::write(data.rank_db(6), "no database").unwrap();
-    assert_eq!(publish_more(), (7, 0));
-    std::fs::remove_file(data.rank_db(7)).unwrap();
-    assert_eq!(publish_more(), (8, 0));
-    let mut grid = std::fs::read(data.rank_grid(8)).unwrap();
-    grid[5_000] ^= 1;
-    std::fs::write(data.rank_grid(8), grid).unwrap();
-    assert_eq!(publish_more(), (9, 0));
-    std::fs::remove_file(data.rank_grid(9)).unwrap();
-    assert_eq!(publish_more(), (10, 0));
-    while publish_more() != (19, 318) {}
-    assert_eq!(publish_more(), (20, 0), "every now and then a snapshot is made whole");
-    assert_eq!(publish_more(), (21, 320));
+    let tables = Connection::open_in_memory().unwrap();
+    make_tables(&tables, &data, (7, 9)).unwrap();
+    let rows = "SELECT count(*), min(day_no), max(day_no), sum(volume) FROM g";
+    let rows: (i64, i64, i64, f64) = tables
+        .query_row(rows, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .unwrap();
+    assert_eq!(rows, (3 * 37, 7, 9, (7 + 8 + 9) as f64 * (36.0 * 37.0 / 2.0)));
+    assert!(tables.execute_batch("FROM mother.daily").is_err(), "it is not open any more");
 }
 
 /// The rules of which rows are splits, each with the row that it decides.
@@ -303,7 +227,7 @@ fn splits_are_those_of_the_table_of_rules() {
     let published = |more: &str| {
         let (_folder, data) = data_with(&format!("{TABLE}{more}"));
         publish(&data).unwrap();
-        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        let grid = Grid::open(&data.rank_grid(1), 1).unwrap();
         grid.splits().map(AsRef::as_ref).cloned()
     };
     assert_eq!(published("INSERT INTO daily VALUES ('2025-01-06', '1', 1, 1, 1, 1, 1);"), None);
@@ -360,7 +284,7 @@ fn where_splits_may_be_missing_is_that_of_the_table_of_rules() {
     let published = |more: &str| {
         let (_folder, data) = data_with(&format!("{TABLE}{rows}{more}"));
         publish(&data).unwrap();
-        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        let grid = Grid::open(&data.rank_grid(1), 1).unwrap();
         let splits = grid.splits().unwrap();
         assert!(splits.between(0, 9).is_empty());
         (0..7).map(|code| unknown_days(splits, code)).collect::<Vec<_>>()
@@ -400,7 +324,7 @@ fn a_row_without_a_factor_says_nothing_of_its_day() {
              UPDATE daily SET adjustment_factor = NULL WHERE date = '2025-01-10' AND code = '1302';{more}"
         ));
         publish(&data).unwrap();
-        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        let grid = Grid::open(&data.rank_grid(1), 1).unwrap();
         let splits = grid.splits().unwrap();
         assert!(splits.has(0, 5, 5) && splits.between(0, 9).len() == 1);
         (0..4).map(|code| unknown_days(splits, code)).collect::<Vec<_>>()
@@ -424,7 +348,7 @@ fn a_column_with_more_numbers_than_splits_are_allowed_tells_of_none() {
                (1000 + n % 500)::VARCHAR, 1, 1, 1, 1, 1, 2 FROM range({count}) r(n);"
         ));
         publish(&data).unwrap();
-        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        let grid = Grid::open(&data.rank_grid(1), 1).unwrap();
         grid.splits().map(|splits| splits.between(0, u32::MAX).len())
     };
     assert_eq!((known(most), known(most + 1)), (Some(most), None));
@@ -438,10 +362,10 @@ fn what_a_killed_publication_has_left_is_removed() {
     let spill = data.rank_folder().join("spill");
     std::fs::create_dir(&spill).unwrap();
     let left = [
-        data.rank_db(2).with_extension("db.new"),
-        data.rank_db(2).with_extension("db.new.wal"),
-        data.rank_db(2),
+        data.rank_grid(2),
         data.rank_grid(3),
+        // As earlier versions wrote it.
+        data.rank_grid(3).with_extension("db"),
         data.rank_folder().join(".tmpAbCdEf"),
         data.rank_folder().join(".kumiki-AbCdEf"),
         spill.join("duckdb_temp_storage-0.tmp"),
@@ -454,12 +378,12 @@ fn what_a_killed_publication_has_left_is_removed() {
     write();
     remove_leftovers(&data).unwrap();
     assert!(left.iter().all(|path| !path.exists()) && !spill.exists());
-    assert!(data.rank_db(1).is_file() && data.rank_grid(1).is_file());
+    assert!(data.rank_grid(1).is_file());
     // A publication does the same before it begins, and takes the number that nobody has used.
     std::fs::create_dir(&spill).unwrap();
     write();
     assert_eq!(publish(&data).unwrap().number, 2);
-    assert!([0, 1, 3, 4, 5, 6].iter().all(|place| !left[*place].exists()));
+    assert!(left[1..].iter().all(|path| !path.exists()));
     // Somebody's own folder of this name stays, and what is in it.
     let own = spill.join("notes.txt");
     std::fs::create_dir(&spill).unwrap();
@@ -467,5 +391,5 @@ fn what_a_killed_publication_has_left_is_removed() {
     std::fs::write(&own, "mine").unwrap();
     remove_leftovers(&data).unwrap();
     assert_eq!(publish(&data).unwrap().number, 3);
-    assert!(own.is_file() && !left[6].exists());
+    assert!(own.is_file() && !left[5].exists());
 }

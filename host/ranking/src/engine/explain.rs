@@ -1,12 +1,12 @@
 //! Shows how a query is answered.
 
+use std::sync::Arc;
 use std::time::Duration;
-
-use domain::clock::Stopwatch;
 
 use super::RankEngine;
 use crate::error::RankError;
 use crate::query::{CancelToken, RankQuery};
+use crate::store::ReferenceAnswer;
 
 /// How a query is answered (`kumiki rank --explain`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Explanation {
     pub rows: usize,
     /// Time of the kernel, which answers queries.
     pub elapsed: Duration,
-    /// Time of the reference statement.
+    /// Time of the reference statement, without that of making its tables.
     pub elapsed_sql: Duration,
     /// Whether both gave the same rows, bit for bit.
     pub agrees: bool,
@@ -37,26 +37,22 @@ pub(super) fn explain(
     cancel: &CancelToken,
 ) -> Result<Explanation, RankError> {
     let formula = query.sort_by.statement_formula()?;
-    let (ranking, elapsed) = engine.timed(query, cancel)?;
     let resolved = engine.resolve(query)?;
-    let (sql, plan) = match engine.statement(query, &resolved)? {
-        Some(statement) => {
-            let reference = resolved.snapshot.reference(&engine.options)?;
-            (statement.sql(), reference.get(&resolved.snapshot.info)?.plan(&statement)?)
-        }
-        None => (String::new(), String::new()),
+    let (ranking, elapsed) = engine.timed_on(Arc::clone(&resolved.snapshot), query, cancel)?;
+    let statement = engine.statement(query, &resolved)?;
+    let by_sql = match &statement {
+        Some(statement) => resolved.snapshot.by_sql(statement, &engine.options, cancel)?,
+        None => ReferenceAnswer::default(),
     };
-    let watch = Stopwatch::start();
-    let by_sql = engine.rank_by_sql(query, cancel)?;
     Ok(Explanation {
         formula: formula.to_string(),
         adjusted: query.adjusted,
         tree: formula.tree(),
-        sql,
-        plan,
+        sql: statement.map(|statement| statement.sql()).unwrap_or_default(),
+        plan: by_sql.plan,
         rows: ranking.rows.len(),
         elapsed,
-        elapsed_sql: watch.elapsed(),
-        agrees: ranking == by_sql,
+        elapsed_sql: by_sql.elapsed,
+        agrees: ranking == resolved.ranking(by_sql.rows),
     })
 }

@@ -8,8 +8,7 @@ use crate::limits::{CONCURRENT_QUERIES_MAX, QUEUE_MAX, THREADS_MAX};
 /// When the digests of a snapshot are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verification {
-    /// All before the snapshot is used, and its tables in DuckDB too: for a service, where every
-    /// query is to be warm.
+    /// All before the snapshot is used: for a service, where every query is to be warm.
     #[default]
     Full,
     /// Each part when a query first reads it: for a single query.

@@ -1,18 +1,19 @@
 //! One snapshot in use.
 
-use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::{fs, io};
 
 use domain::JstDate;
 use pricestore::DataDir;
-use pricestore::generation::Generation;
+use pricestore::generation::{Generation, GenerationFileName};
 use pricestore::grid::{Grid, GridFault, content_text};
 
 use super::options::{EngineOptions, Verification};
 use crate::error::RankError;
 use crate::file_stamp::FileStamp;
-use crate::store::Reference;
+use crate::query::CancelToken;
+use crate::store::{ReferenceAnswer, Statement, answer};
 
 /// What a snapshot holds; nothing at all where none was published yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub struct SnapshotInfo {
     pub refused: Option<String>,
 }
 
-/// A snapshot: its grid, and its tables in DuckDB once somebody asks for them.
+/// A snapshot: its grid, and where the combined database is that it was made of.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) info: SnapshotInfo,
@@ -45,7 +46,6 @@ pub(super) struct Snapshot {
     /// The last generation that it belongs to, once one is known.
     generation: Mutex<Option<String>>,
     data: DataDir,
-    reference: Mutex<Option<Reference>>,
 }
 
 impl Snapshot {
@@ -74,14 +74,11 @@ impl Snapshot {
         };
         static OPENED: AtomicU64 = AtomicU64::new(1);
         let opened = OPENED.fetch_add(1, Ordering::Relaxed);
-        let (content, data, reference) = (grid.content(), data.clone(), Mutex::new(None));
-        let generation = Mutex::default();
-        let snapshot = Self { info, opened, content, grid, stamp, generation, data, reference };
         if options.verification == Verification::Full {
-            snapshot.grid.check_all(options.threads).map_err(refuse)?;
-            drop(snapshot.reference(options)?);
+            grid.check_all(options.threads).map_err(refuse)?;
         }
-        Ok(snapshot)
+        let (content, data, generation) = (grid.content(), data.clone(), Mutex::default());
+        Ok(Self { info, opened, content, grid, stamp, generation, data })
     }
 
     /// The generation that it belongs to; none while its publication has not ended.
@@ -98,30 +95,28 @@ impl Snapshot {
         }
     }
 
-    /// The snapshot in DuckDB, opened and checked at its first use. One query at a time.
-    pub(super) fn reference(
+    /// The answer of the reference statement, from the combined database that this snapshot was made of.
+    pub(super) fn by_sql(
         &self,
+        statement: &Statement<'_>,
         options: &EngineOptions,
-    ) -> Result<ReferenceGuard<'_>, RankError> {
-        let mut guard = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
-        if guard.is_none() {
-            let number = self.info.number;
-            let path = self.data.rank_db(number);
-            *guard = Some(Reference::open(&path, number, options.threads)?);
-        }
-        Ok(ReferenceGuard(guard))
+        cancel: &CancelToken,
+    ) -> Result<ReferenceAnswer, RankError> {
+        let replaced = || RankError::Replaced(self.info.number);
+        self.has_source().then_some(()).ok_or_else(replaced)?;
+        let answer = answer(statement, &self.data, options.threads, cancel, options.timeout);
+        // One that was put in its place meanwhile may have been opened.
+        self.has_source().then_some(answer).ok_or_else(replaced)?
     }
-}
 
-/// A snapshot's tables in DuckDB, held by one query.
-pub(super) struct ReferenceGuard<'a>(MutexGuard<'a, Option<Reference>>);
-
-impl ReferenceGuard<'_> {
-    pub(super) fn get(&self, info: &SnapshotInfo) -> Result<&Reference, RankError> {
-        self.0.as_ref().ok_or_else(|| RankError::Damaged {
-            number: info.number,
-            what: "its tables are not open".to_owned(),
-        })
+    /// Whether the combined database is the file of the generation that this snapshot belongs to.
+    fn has_source(&self) -> bool {
+        let name = GenerationFileName::Combined;
+        let generation = Generation::load(&self.data).ok().flatten();
+        let tied = generation.filter(|one| one.snapshot_content == content_text(self.content));
+        let known = tied.as_ref().and_then(|one| one.file(&name.path()));
+        let found = fs::metadata(name.on_disk(&self.data)).ok();
+        known.zip(found).is_some_and(|(known, found)| known.is_file(&found))
     }
 }
 

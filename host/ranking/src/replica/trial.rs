@@ -14,7 +14,6 @@ use pricestore::sql::{self, quoted_path};
 
 use super::ReplicaError;
 use super::folder::ReplicaFolder;
-use crate::store::Reference;
 use crate::text::redacted;
 
 /// Memory of DuckDB: only what says which tables a file has is read.
@@ -58,7 +57,6 @@ impl Trial<'_> {
         let databases = Databases::new()?;
         places.iter().try_for_each(|(file, name, path)| match name {
             GenerationFileName::Grid(number) => self.is_grid(file, *number, path),
-            GenerationFileName::Tables(number) => is_snapshot(file, *number, path),
             GenerationFileName::Listed => are_lists(file, path),
             GenerationFileName::Combined | GenerationFileName::Issue(_) => {
                 databases.has_prices(file, path)
@@ -80,14 +78,6 @@ impl Trial<'_> {
         let is_of = content_text(grid.content()) == *snapshot_content
             && days.each_ref() == [first_date, last_date];
         if is_of { Ok(()) } else { Err(unusable(file, "it is the grid of other days or prices")) }
-    }
-}
-
-/// The tables of a snapshot, with rows in their order.
-fn is_snapshot(file: &PublishedFile, number: u64, path: &Path) -> Result<(), Fault> {
-    match Reference::open(path, number, 1) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(no_database(file, &error)),
     }
 }
 

@@ -23,18 +23,26 @@ pub(crate) struct Statement<'a> {
     pub(crate) limit: u32,
     /// Places of the codes that take part; all when `None`.
     pub(crate) codes: Option<&'a [u32]>,
-    /// Codes of the grid.
-    pub(crate) code_count: usize,
-    /// Whether values of earlier days are adjusted for splits; the snapshot has their tables then.
+    /// Whether values of earlier days are adjusted for splits; their tables are there then.
     pub(crate) adjusted: bool,
     /// Parts that may run at the same time.
     pub(crate) parts: usize,
 }
 
 impl Statement<'_> {
+    /// First and last day that it reads.
+    pub(crate) fn days_read(&self) -> (usize, usize) {
+        (self.first_day.saturating_sub(self.reach()), self.last_day)
+    }
+
+    /// The largest lag.
+    fn reach(&self) -> usize {
+        self.root.lags().last().map_or(0, |lag| *lag as usize)
+    }
+
     /// The statement: columns day, rank, code, value, close and volume, by day and rank.
     pub(crate) fn sql(&self) -> String {
-        let Self { limit, code_count, .. } = self;
+        let limit = self.limit;
         let (key, value) = match self.order {
             RankOrder::Desc => ("v", "r.v"),
             RankOrder::Asc => ("-v", "-r.v"),
@@ -48,12 +56,12 @@ impl Statement<'_> {
              '-inf'::DOUBLE), c: -ci}}, {limit}) t FROM (\n{parts}\n  ) GROUP BY d))\n\
              SELECT r.d, r.rk, -r.c ci, CASE WHEN r.v = '-inf'::DOUBLE THEN NULL ELSE {value} END v, \
              t.c AS close, t.volume\n\
-             FROM r JOIN g t ON t.rowid = r.d::BIGINT * {code_count} - r.c ORDER BY 1, 2"
+             FROM r JOIN g t ON t.day_no = r.d AND t.code_id = -r.c ORDER BY 1, 2"
         )
     }
 
     fn parts_sql(&self) -> Vec<String> {
-        let reach = self.root.lags().last().map_or(0, |lag| *lag as usize);
+        let reach = self.reach();
         let mut parts = Vec::new();
         // Null is contagious, so days that the largest lag reaches beyond have no values at all.
         let early_end = self.last_day.min(reach.saturating_sub(1));

@@ -1,7 +1,8 @@
-//! Snapshots as statements and the kernel read them, and the guard of the positional join.
+//! Snapshots as the kernel and statements read them, and the guard of the positional join.
 
 use duckdb::Connection;
-use pricestore::{DataDir, publish, publish_in_blocks, rows_are_in_order, sql};
+use pricestore::generation::publish_generation_of;
+use pricestore::{DataDir, Published, sql};
 
 use super::*;
 use crate::engine::{EngineOptions, RankEngine};
@@ -35,6 +36,12 @@ fn gaps() -> String {
     )
 }
 
+fn publish(data: &DataDir) -> Published {
+    let published = pricestore::publish(data).unwrap();
+    publish_generation_of(data, &published).unwrap();
+    published
+}
+
 fn open(data: &DataDir) -> RankEngine {
     let options = EngineOptions { threads: 2, follow: false, ..EngineOptions::default() };
     RankEngine::open(data.path(), options).unwrap()
@@ -58,9 +65,8 @@ fn query(formula: &str) -> RankQuery {
 #[test]
 fn the_positional_join_equals_a_plain_join() {
     let (_folder, data) = data_with(&gaps());
-    publish(&data).unwrap();
-    let connection = Connection::open(data.rank_db(1)).unwrap();
-    assert!(rows_are_in_order(&connection).unwrap());
+    let connection = reference::open(2).unwrap();
+    reference::prepare(&connection, &data, (0, 299)).unwrap();
     for lag in [1, 2, 3, 5, 55, 56, 111, 250, 299] {
         for (first, last) in [(lag, 299), (lag, lag), ((lag + 299) / 2, 299)] {
             let sql = format!(
@@ -91,43 +97,6 @@ fn the_positional_join_equals_a_plain_join() {
     }
 }
 
-/// The grid's table holds what a join of calendar, issues and rows gives, in the order of days and
-/// codes, whatever order the source has and however many days are in memory at a time.
-#[test]
-fn the_grid_is_what_a_join_gives() {
-    let shuffled = format!(
-        "{} CREATE TABLE other AS FROM daily ORDER BY hash(date, code); DROP TABLE daily;
-         ALTER TABLE other RENAME TO daily;",
-        gaps()
-    );
-    for (source, block_cells) in
-        [(gaps(), usize::MAX), (gaps(), 37 * 7 + 5), (shuffled.clone(), usize::MAX), (shuffled, 1)]
-    {
-        let (_folder, data) = data_with(&source);
-        publish_in_blocks(&data, block_cells).unwrap();
-        let connection = Connection::open(data.rank_db(1)).unwrap();
-        assert!(rows_are_in_order(&connection).unwrap());
-        let mother = sql::quoted_path(&data.mother());
-        connection.execute_batch(&format!("ATTACH {mother} AS mother (READ_ONLY)")).unwrap();
-        let joined =
-            "SELECT k.day_no, i.code_id, nullif(s.close, 0) IS NOT NULL, nullif(s.open, 0),
-            nullif(s.high, 0), nullif(s.low, 0), nullif(s.close, 0), s.volume FROM cal k
-            CROSS JOIN issue i LEFT JOIN mother.daily s ON s.date = k.date AND s.code = i.code";
-        let counts = format!(
-            "SELECT (SELECT count(*) FROM g), (SELECT count(*) FROM (FROM g EXCEPT ALL {joined})),
-               (SELECT count(*) FROM ({joined} EXCEPT ALL FROM g))"
-        );
-        let counts: (i64, i64, i64) = connection
-            .query_row(&counts, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
-            .unwrap();
-        assert_eq!(counts, (300 * 37, 0, 0), "{block_cells} cells at a time");
-        let engine = open(&data);
-        let year = query("Close - Close[-1] + Volume[-3]");
-        let ranking = engine.rank(&year, &CancelToken::new()).unwrap();
-        assert_eq!(engine.rank_by_sql(&year, &CancelToken::new()).unwrap(), ranking);
-    }
-}
-
 /// A lag counts the days that the calendar calls open, those of which nobody has a row too, and closed
 /// days with rows. Held against a plain numbering of days by the database engine.
 #[test]
@@ -139,7 +108,7 @@ fn a_lag_counts_the_business_days_of_the_calendar() {
         gaps()
     );
     let (_folder, data) = data_with(&holes);
-    let published = publish(&data).unwrap();
+    let published = publish(&data);
     let source = Connection::open(data.mother()).unwrap();
     let engine = open(&data);
     for lag in [1, 2, 5, 20] {
@@ -178,7 +147,7 @@ fn a_lag_counts_the_business_days_of_the_calendar() {
 #[test]
 fn kernel_and_statement_agree_bit_for_bit() {
     let (_folder, data) = data_with(&gaps());
-    publish(&data).unwrap();
+    publish(&data);
     let engine = open(&data);
     let huge = format!("1{}", "0".repeat(300));
     let formulas = [
@@ -232,7 +201,7 @@ fn values_across_splits_follow_the_table_of_rules() {
     let columns = "ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
         ALTER TABLE daily ADD COLUMN source VARCHAR;";
     let (_folder, data) = data_with(&format!("{TABLE}{columns}{factors}"));
-    publish(&data).unwrap();
+    publish(&data);
     let engine = open(&data);
     // Ranked is the day with number 5, the lag goes to that with number 1.
     let values = |formula: &str, adjusted: bool| -> Vec<Option<f64>> {
@@ -285,7 +254,7 @@ fn values_across_splits_follow_the_table_of_rules() {
 #[test]
 fn data_that_does_not_tell_of_splits_is_refused_where_they_matter() {
     let (_folder, data) = data_with(&gaps());
-    publish(&data).unwrap();
+    publish(&data);
     let engine = open(&data);
     let raw = engine.rank(&query("Close[-1]"), &CancelToken::new()).unwrap();
     assert_eq!(raw.spans_split(&raw.rows[0]), None);
@@ -302,7 +271,7 @@ fn data_that_does_not_tell_of_splits_is_refused_where_they_matter() {
 #[test]
 fn explaining_shows_tree_statement_and_plan() {
     let (_folder, data) = data_with(&gaps());
-    publish(&data).unwrap();
+    publish(&data);
     let engine = open(&data);
     let explanation = engine.explain(&query("Close/Close[-5]"), &CancelToken::new()).unwrap();
     assert_eq!(explanation.formula, "Close / Close[-5]");
@@ -317,7 +286,7 @@ fn explaining_shows_tree_statement_and_plan() {
 #[test]
 fn explaining_can_be_cancelled() {
     let (_folder, data) = data_with(&gaps());
-    publish(&data).unwrap();
+    publish(&data);
     let engine = open(&data);
     let cancel = CancelToken::new();
     cancel.cancel();
@@ -326,49 +295,60 @@ fn explaining_can_be_cancelled() {
 }
 
 #[test]
-fn a_table_out_of_order_is_refused_when_it_is_opened() {
-    let (_folder, data) = data_with(&gaps());
-    publish(&data).unwrap();
-    let connection = Connection::open(data.rank_db(1)).unwrap();
-    connection
-        .execute_batch(
-            "CREATE TABLE h AS FROM g ORDER BY code_id, day_no; DROP TABLE g;
-                        ALTER TABLE h RENAME TO g; CHECKPOINT;",
-        )
-        .unwrap();
-    connection.close().map_err(|(_, error)| error).unwrap();
-    let error = RankEngine::open(data.path(), EngineOptions::default()).unwrap_err();
-    assert_eq!(error.code(), "SNAPSHOT_DAMAGED");
-    assert_eq!(
-        error.to_string(),
-        "snapshot 1 is damaged (the rows of its grid table are not in order); publish the data again"
-    );
-}
-
-#[test]
 fn the_statement_can_be_cancelled_and_takes_no_other_files() {
     let (_folder, data) = data_with(&gaps());
-    publish(&data).unwrap();
+    publish(&data);
     let engine = open(&data);
     let cancel = CancelToken::new();
     cancel.cancel();
-    let error = engine.rank_by_sql(&query("Close"), &cancel);
-    // It may have ended before the watcher looked.
-    if let Err(error) = error {
-        assert_eq!(error.code(), "CANCELLED");
-    }
-    let reference = Reference::open(&data.rank_db(1), 1, 1).unwrap();
+    assert_eq!(engine.rank_by_sql(&query("Close"), &cancel).unwrap_err().code(), "CANCELLED");
+    let connection = reference::open(1).unwrap();
+    reference::prepare(&connection, &data, (0, 9)).unwrap();
     let limit = "SELECT current_setting('memory_limit')";
-    let limit: String = reference.connection().query_row(limit, [], |row| row.get(0)).unwrap();
+    let limit: String = connection.query_row(limit, [], |row| row.get(0)).unwrap();
     assert_eq!(limit.replace(".0 ", ""), crate::limits::REFERENCE_MEMORY);
     for sql in [
         "ATTACH 'other.db' AS other",
         "SELECT * FROM read_csv('/etc/hostname')",
         "SET threads = 8",
-        "CREATE TABLE t (a INTEGER)",
+        "SELECT * FROM mother.daily",
     ] {
-        assert!(reference.connection().execute_batch(sql).is_err(), "{sql}");
+        assert!(connection.execute_batch(sql).is_err(), "{sql}");
     }
+}
+
+/// The statement reads the very database that the snapshot was made of, or says that it is another one.
+#[test]
+fn another_combined_database_than_the_snapshots_is_told() {
+    let (_folder, data) = data_with(&gaps());
+    publish(&data);
+    let engine = open(&data);
+    let by_sql = |engine: &RankEngine| {
+        let ranking = engine.rank(&query("Close"), &CancelToken::new()).unwrap();
+        engine.rank_by_sql(&query("Close"), &CancelToken::new()).map(|found| found == ranking)
+    };
+    assert!(by_sql(&engine).unwrap());
+    let told = |what: &str| {
+        let error = by_sql(&engine).unwrap_err();
+        assert_eq!(error.code(), "SNAPSHOT_REPLACED", "{what}");
+        assert!(error.to_string().contains("snapshot 1 was made of"), "{what}: {error}");
+        let explained = engine.explain(&query("Close"), &CancelToken::new()).unwrap_err();
+        assert_eq!(explained.code(), "SNAPSHOT_REPLACED", "{what}");
+    };
+    let before = std::fs::read(data.mother()).unwrap();
+    let source = Connection::open(data.mother()).unwrap();
+    source.execute_batch("UPDATE daily SET close = close + 1").unwrap();
+    drop(source);
+    told("changed");
+    let next = publish(&data);
+    told("published anew");
+    assert!(by_sql(&open(&data)).unwrap());
+    // Its source under the newer generation.
+    std::fs::write(data.mother(), before).unwrap();
+    told("put back");
+    std::fs::remove_file(data.mother()).unwrap();
+    told("gone");
+    assert_eq!(next.number, 2);
 }
 
 #[test]
@@ -378,7 +358,7 @@ fn what_is_not_finite_is_no_value() {
            ('2025-01-06', '1301', 'nan', 'inf', '-inf', 5, 'nan'),
            ('2025-01-06', '1302', 1, 1, 1, 'inf', 1), ('2025-01-06', '1303', 1, 1, 1, 0, 1);"
     ));
-    publish(&data).unwrap();
+    publish(&data);
     let engine = open(&data);
     let year = RankQuery { to: "2025-12-31".parse().unwrap(), ..query("Open") };
     let ranking = engine.rank(&year, &CancelToken::new()).unwrap();

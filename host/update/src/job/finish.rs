@@ -109,17 +109,9 @@ impl Job<'_> {
             first: published.range.0,
             last: published.range.1,
         });
-        let base_fault = published.base_fault.as_ref().map(|why| {
-            format!(
-                "the snapshot for rankings was made whole, because the one before is not as it was \
-                 written: {why}; look after the disk"
-            )
-        });
         let (snapshot, days, codes) = (published.number, published.days, published.codes);
-        let new_days = published.new_days;
-        tracing::info!(snapshot, days, new_days, codes, "the combined database is published");
+        tracing::info!(snapshot, days, codes, "the combined database is published");
         drop(entered);
-        base_fault.into_iter().for_each(|note| self.note(note));
         // The files of the issues take their time; who ranks has the new days already.
         self.tell_readers()?;
         let span = tracing::info_span!("split", from = from.map(tracing::field::display));

@@ -1,31 +1,23 @@
-//! The file of one issue.
-//!
-//! It begins as a copy of an empty one, because making its table and views costs as much as filling
-//! it. The rows of some issues that lie together
-//! are read at once and handed on as columns: finding those of one costs as much as storing them.
+//! The file of one issue: its rows of the combined database, and what the view `adjusted` needs beside them.
+//! It begins as a copy of an empty one, because making its tables and the view costs as much as filling it.
 
 use std::fs;
-use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
 
 use domain::JstDate;
-use duckdb::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
-use duckdb::arrow::datatypes::Int64Type;
-use duckdb::{Appender, Connection};
+use duckdb::Connection;
 use pricestore::STORAGE_VERSION;
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{batches, column, must_be_published, quoted, quoted_path, rows};
+use pricestore::sql::{must_be_published, quoted, quoted_path};
 
 use super::durable::{clear, sync_file};
 use super::error::StoreError;
 use super::opening::connect;
-use super::packed::{self, Sources};
 use super::paths::{StorePaths, unfinished};
-use super::schema::ADJUSTED_ISSUE;
+use super::schema::{ADJUSTED, ADJUSTED_MARK, UNKNOWN_BEFORE, names, published_definitions};
 use super::written;
 
-/// Bytes of a block, the fewest that there may be: each file has about 30 KB of rows.
+/// Bytes of a block, the fewest that there may be: in larger ones each file would be several times as large.
 const BLOCK_BYTES: u32 = 16_384;
 
 /// Settings with which what is committed goes into the file at once and nothing goes to a log.
@@ -37,10 +29,6 @@ const ONE_STEP: &str = "SET checkpoint_threshold = '0B';
 pub(super) struct Issue {
     pub(super) code: String,
     pub(super) content: Content,
-    /// The numbers of its rows among those that are by issue and date.
-    pub(super) in_order: Range<u64>,
-    /// The numbers of its later rows in [`LATER`].
-    pub(super) later: Range<u64>,
     pub(super) last: JstDate,
     /// Before this day nobody knows what compares with the later rows.
     pub(super) unknown_before: Option<JstDate>,
@@ -53,12 +41,8 @@ pub(super) struct Content {
     pub(super) digest: u64,
 }
 
-/// The table in memory with the rows of a published database that came after those by issue and date; also by
-/// issue and date.
-pub(super) const LATER: &str = "memory.later";
-
-/// The published combined database, in an instance of its own: what [`EmptyFile::make`] sets must
-/// not hold for the job's own one.
+/// The published combined database, in an instance of its own: what [`empty_file`] sets must not hold for the
+/// job's own one.
 pub(super) fn open_published(paths: &StorePaths, mother: &Path) -> Result<Connection, StoreError> {
     must_be_published(mother).map_err(StoreError::io("open", mother))?;
     let connection = connect(paths)?;
@@ -67,44 +51,33 @@ pub(super) fn open_published(paths: &StorePaths, mother: &Path) -> Result<Connec
     Ok(connection)
 }
 
-/// A file without rows.
-pub(super) struct EmptyFile {
-    bytes: Vec<u8>,
-    sources: Sources,
-}
-
-impl EmptyFile {
-    /// Makes it, and sets the instance up for writing files, each with one thread.
-    pub(super) fn make(published: &Connection, paths: &StorePaths) -> Result<Self, StoreError> {
-        let failed = |error| StoreError::database("make an empty per-issue database")(error);
-        let path = unfinished(&paths.work_folder().join("empty.db"));
-        clear(&path)?;
-        let sources =
-            "SELECT DISTINCT source FROM published.daily WHERE source IS NOT NULL ORDER BY 1";
-        let sources = Sources::new(column(published, sources).map_err(failed)?);
-        let make = format!(
-            "SET threads = 1; {ONE_STEP} ATTACH {} AS empty (BLOCK_SIZE {BLOCK_BYTES}, STORAGE_VERSION '{STORAGE_VERSION}'); USE empty;
-             CREATE TABLE {} ({}); {}; {ADJUSTED_ISSUE}; USE memory; DETACH empty",
-            quoted_path(&path),
-            packed::TABLE,
-            sources.definitions(),
-            sources.view()
-        );
-        published.execute_batch(&make).map_err(failed)?;
-        let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
-        clear(&path)?;
-        Ok(Self { bytes, sources })
-    }
+/// The bytes of a file without rows; and sets the instance up for writing files, each with one thread.
+pub(super) fn empty_file(
+    published: &Connection,
+    paths: &StorePaths,
+) -> Result<Vec<u8>, StoreError> {
+    let path = unfinished(&paths.work_folder().join("empty.db"));
+    clear(&path)?;
+    let make = format!(
+        "SET threads = 1; {ONE_STEP}
+         ATTACH {} AS empty (BLOCK_SIZE {BLOCK_BYTES}, STORAGE_VERSION '{STORAGE_VERSION}'); USE empty;
+         CREATE TABLE daily ({}); CREATE TABLE {UNKNOWN_BEFORE}; {ADJUSTED}; USE memory; DETACH empty",
+        quoted_path(&path),
+        published_definitions(),
+    );
+    let made = published.execute_batch(&make);
+    made.map_err(StoreError::database("make an empty per-issue database"))?;
+    let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
+    clear(&path)?;
+    Ok(bytes)
 }
 
 /// Writes one file after the other.
 pub(super) struct IssueWriter<'a> {
-    /// What it reads with: rows that are handed on are still being read.
-    reader: Connection,
     connection: Connection,
     /// What the file is called while it is open.
     name: String,
-    empty: &'a EmptyFile,
+    empty: &'a [u8],
     paths: &'a StorePaths,
 }
 
@@ -113,74 +86,25 @@ impl<'a> IssueWriter<'a> {
     pub(super) fn new(
         published: &Connection,
         number: usize,
-        empty: &'a EmptyFile,
+        empty: &'a [u8],
         paths: &'a StorePaths,
     ) -> Result<Self, StoreError> {
-        let clone = || published.try_clone().map_err(StoreError::database("start the threads"));
-        let (reader, connection) = (clone()?, clone()?);
-        // Its statements are as they have to be; making them better takes longer than what they do.
-        let plain = connection.execute_batch("PRAGMA disable_optimizer");
-        plain.map_err(StoreError::database("start the threads"))?;
-        Ok(Self { reader, connection, name: format!("issue_{number}"), empty, paths })
+        let connection = published.try_clone();
+        let connection = connection.map_err(StoreError::database("start the threads"))?;
+        Ok(Self { connection, name: format!("issue_{number}"), empty, paths })
     }
 
-    /// Writes the files of issues whose rows follow each other in the published database, each aside, and
-    /// gives them away, as long as they are taken.
-    pub(super) fn write<'i>(
-        &self,
-        issues: &[&'i Issue],
-        mut give: impl FnMut(&'i Issue, PublishedFile) -> bool,
-    ) -> Result<(), StoreError> {
-        let (Some(first), Some(last)) = (issues.first(), issues.last()) else { return Ok(()) };
-        let failed = |error| StoreError::database("read the published database")(error);
-        let select = |table: &str, numbers: Range<u64>| {
-            format!(
-                "SELECT rowid, {} FROM {table} WHERE rowid >= {} AND rowid < {}",
-                self.empty.sources.values(&comparable(issues)),
-                numbers.start,
-                numbers.end
-            )
-        };
-        // These are few, and a connection has one stream at a time.
-        let later = first.later.start..last.later.end;
-        let later: Vec<RecordBatch> = match later.is_empty() {
-            true => Vec::new(),
-            false => {
-                let mut statement = self.reader.prepare(&select(LATER, later)).map_err(failed)?;
-                let rows = batches(&mut statement).map_err(failed)?;
-                rows.collect::<duckdb::Result<_>>().map_err(failed)?
-            }
-        };
-        let in_order = select("published.daily", first.in_order.start..last.in_order.end);
-        let mut statement = self.reader.prepare(&in_order).map_err(failed)?;
-        let mut rows = [
-            Rows::new(batches(&mut statement).map_err(failed)?),
-            Rows::new(later.into_iter().map(Ok)),
-        ];
-        for issue in issues {
-            let file = self.write_one(issue, &mut rows)?;
-            if !give(issue, file) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the file of one issue, whose rows come next, and tells what it shall be.
-    fn write_one(
-        &self,
-        issue: &Issue,
-        rows: &mut [Rows<'_>; 2],
-    ) -> Result<PublishedFile, StoreError> {
+    /// Writes the file of an issue aside, and tells what it shall be.
+    pub(super) fn write(&self, issue: &Issue) -> Result<PublishedFile, StoreError> {
         let failed = |error| StoreError::database("write a per-issue database")(error);
-        let Self { connection, name, empty, paths, .. } = self;
+        let Self { connection, name, empty, paths } = self;
         let path = paths.issue(&issue.code);
         let aside = unfinished(&path);
         clear(&aside)?;
-        fs::write(&aside, &empty.bytes).map_err(StoreError::io("write", &aside))?;
+        fs::write(&aside, empty).map_err(StoreError::io("write", &aside))?;
         let attach = format!("ATTACH {} AS {name}", quoted_path(&aside));
         connection.execute_batch(&attach).map_err(failed)?;
-        let outcome = self.fill(issue, rows);
+        let outcome = self.fill(issue);
         // This also brings the rows into the file. Where it fails, the name stays in use.
         let detached = connection.execute_batch(&format!("DETACH {name}"));
         let rows = outcome.and_then(|rows| detached.map(|()| rows)).map_err(failed)?;
@@ -197,94 +121,24 @@ impl<'a> IssueWriter<'a> {
         Ok(file)
     }
 
-    /// Fills the file, and tells how many rows of the issue there were. They come in the order that
-    /// they have, which is by date.
-    fn fill(&self, issue: &Issue, rows: &mut [Rows<'_>; 2]) -> duckdb::Result<u64> {
-        let mut table =
-            self.connection.appender_to_catalog_and_db(packed::TABLE, &self.name, "main")?;
-        let code = packed::code_number(&issue.code);
-        let mut done = 0;
-        for (rows, numbers) in rows.iter_mut().zip([&issue.in_order, &issue.later]) {
-            done += put(&mut table, rows, numbers.clone(), code)?;
+    /// Fills the file, and tells how many rows of the issue there were.
+    fn fill(&self, issue: &Issue) -> duckdb::Result<u64> {
+        let Self { connection, name, .. } = self;
+        let (code, names) = (quoted(&issue.code), names());
+        let transaction = connection.unchecked_transaction()?;
+        let rows = transaction.execute(
+            &format!(
+                "INSERT INTO {name}.daily SELECT {names}, {ADJUSTED_MARK} FROM published.daily
+                   WHERE code = {code} ORDER BY date"
+            ),
+            [],
+        )?;
+        if let Some(date) = issue.unknown_before {
+            let insert =
+                format!("INSERT INTO {name}.unknown_before VALUES ({code}, DATE '{date}')");
+            transaction.execute_batch(&insert)?;
         }
-        table.flush()?;
-        Ok(done)
-    }
-}
-
-/// Puts the rows with these numbers into a table, as long as they are what comes next, and tells how many
-/// they were.
-fn put(
-    table: &mut Appender<'_>,
-    rows: &mut Rows<'_>,
-    numbers: Range<u64>,
-    code: i64,
-) -> duckdb::Result<u64> {
-    let mut next = numbers.start;
-    while next < numbers.end {
-        let most = usize::try_from(numbers.end - next).unwrap_or(usize::MAX);
-        let Some(batch) = rows.next(most)? else { break };
-        let found = batch.column(NUMBER).as_primitive::<Int64Type>().values();
-        if found.iter().zip(next..).any(|(found, expected)| u64::try_from(*found) != Ok(expected)) {
-            break;
-        }
-        next += batch.num_rows() as u64;
-        table.append_record_batch(with_code(&batch, code)?)?;
-    }
-    Ok(next - numbers.start)
-}
-
-/// The columns of the table: those that were read, with the code in the place of the row's number.
-fn with_code(batch: &RecordBatch, code: i64) -> duckdb::Result<RecordBatch> {
-    let code: ArrayRef = Arc::new(Int64Array::from_value(code, batch.num_rows()));
-    let names = batch.schema_ref().fields().iter().map(|field| field.name().as_str());
-    let mut columns: Vec<_> = names.zip(batch.columns().iter().cloned()).collect();
-    columns.remove(NUMBER);
-    columns.insert(packed::CODE_PLACE, ("code", code));
-    rows(columns)
-}
-
-/// Whether a row of these issues compares with the later ones, as SQL.
-fn comparable(issues: &[&Issue]) -> String {
-    let known = issues.iter().filter_map(|issue| {
-        let date = issue.unknown_before?;
-        Some(format!("WHEN {} THEN date >= DATE '{date}'", quoted(&issue.code)))
-    });
-    let cases: Vec<String> = known.collect();
-    match cases.is_empty() {
-        true => "true".to_owned(),
-        false => format!("CASE code {} ELSE true END", cases.join(" ")),
-    }
-}
-
-/// The place of the row's number among the columns that are read.
-const NUMBER: usize = 0;
-
-/// Rows as they come.
-struct Rows<'s> {
-    batches: Box<dyn Iterator<Item = duckdb::Result<RecordBatch>> + 's>,
-    /// What was read and not handed on.
-    batch: Option<RecordBatch>,
-}
-
-impl<'s> Rows<'s> {
-    fn new(batches: impl Iterator<Item = duckdb::Result<RecordBatch>> + 's) -> Self {
-        Self { batches: Box::new(batches), batch: None }
-    }
-
-    /// The next rows, at most so many; none at the end.
-    fn next(&mut self, most: usize) -> duckdb::Result<Option<RecordBatch>> {
-        let batch = loop {
-            match self.batch.take() {
-                Some(batch) if batch.num_rows() > 0 => break batch,
-                _ => match self.batches.next().transpose()? {
-                    Some(batch) => self.batch = Some(batch),
-                    None => return Ok(None),
-                },
-            }
-        };
-        let length = most.min(batch.num_rows());
-        self.batch = Some(batch.slice(length, batch.num_rows() - length));
-        Ok(Some(batch.slice(0, length)))
+        transaction.commit()?;
+        Ok(rows as u64)
     }
 }

@@ -14,9 +14,6 @@ pub const COMBINED_LATER_ROWS_MAX: u64 = 122_880;
 pub const COMBINED_LATER_DAYS_MAX: u64 = 20;
 /// Threads that write per-issue databases. More than cores, because each waits for the disk.
 pub const SPLIT_THREADS_MAX: usize = 8;
-/// Issues whose rows a thread reads at once for their files; it finds one issue's rows in as much time
-/// as it stores them.
-pub(super) const SPLIT_READ_ISSUES: usize = 16;
 /// Per-issue files after which they get their names and it is noted what is in them. As many more wait
 /// meanwhile, so a job that is killed writes at most twice so many again, and what its threads had begun.
 pub const SPLIT_NOTE_EVERY: usize = 256;

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use duckdb::Connection;
 use pricestore::Published;
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{must_be_published, objects};
+use pricestore::sql::must_be_published;
 
 use super::combined;
 use super::durable::{clear, put_in_place, sync_folder};
@@ -94,9 +94,7 @@ fn may_replace(
         return Ok(());
     }
     let published = open_published(paths, aside)?;
-    let form = objects(&published, "published")
-        .map_err(StoreError::database("list what is to be published"))?;
-    let may = match found_in(&published, &path, &[form]) {
+    let may = match found_in(&published, &path) {
         Found::NothingMore => true,
         // What has become of the rows since they were written, or taken over, stands in reports.
         Found::OtherRows => written::is_noted(connection, &path, &GenerationFileName::Combined)?,
@@ -146,19 +144,16 @@ pub(super) fn is_own(connection: &Connection, paths: &StorePaths) -> Result<bool
     Ok(noted.is_some() && identity(&paths.data().mother()).ok() == noted)
 }
 
-/// Whether the files of a snapshot for rankings are there.
+/// Whether a snapshot for rankings is there.
 pub(super) fn has_snapshot(paths: &StorePaths) -> Result<bool, StoreError> {
     Ok(snapshot(paths)?.is_some())
 }
 
-/// The number of the snapshot whose files are there.
+/// The number of the snapshot whose file is there.
 fn snapshot(paths: &StorePaths) -> Result<Option<u64>, StoreError> {
     let folder = paths.data().rank_folder();
     let current = paths.data().current().map_err(StoreError::io("look into", folder))?;
-    Ok(current.filter(|number| {
-        let files = [paths.data().rank_db(*number), paths.data().rank_grid(*number)];
-        files.iter().all(|file| file.is_file())
-    }))
+    Ok(current.filter(|number| paths.data().rank_grid(*number).is_file()))
 }
 
 /// Notes which generation the published file holds, and what was written.
@@ -171,7 +166,7 @@ fn note(
 ) -> Result<(), StoreError> {
     let failed = |error| StoreError::database("note what was published")(error);
     let identity = identity(path)?;
-    let files = [&[file], snapshot.files.as_slice()].concat();
+    let files: Vec<PublishedFile> = [file].into_iter().chain(snapshot.file.clone()).collect();
     let transaction = connection.unchecked_transaction().map_err(failed)?;
     let note = "UPDATE work.state SET published = ?, published_file = ?";
     transaction.execute(note, duckdb::params![generation, identity]).map_err(failed)?;
@@ -229,6 +224,5 @@ fn standing(connection: &Connection, paths: &StorePaths) -> Result<Option<Publis
         .map_err(failed)?;
     let day = |text: Option<String>| text.and_then(|text| text.parse().ok());
     let (Some(first), Some(last)) = (day(first), day(last)) else { return Ok(None) };
-    let (range, files) = ((first, last), Vec::new());
-    Ok(Some(Published { number, days, new_days: 0, codes, range, base_fault: None, files }))
+    Ok(Some(Published { number, days, codes, range: (first, last), file: None }))
 }

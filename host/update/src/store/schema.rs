@@ -35,7 +35,6 @@ pub(super) fn definitions() -> String {
 }
 
 /// The definitions of the columns of a published database.
-#[cfg(test)]
 pub(super) fn published_definitions() -> String {
     format!("{}, {ADJUSTED_MARK} BOOLEAN", definitions())
 }
@@ -66,7 +65,7 @@ pub(super) fn digest() -> String {
 /// `adjusted`). Nor does anybody of days before a row that does not tell its factor (rule `adjusted`). Factor, prices and
 /// volume are null there, as the adjusted values of rankings are: of an issue `known` has the last day of such
 /// a row, and its last day. So they are before a row that was lost or a day that is missing (rule `adjusted`), of which
-/// `unknown_before` tells.
+/// `unknown_before` tells. The combined database and that of an issue have the same view.
 pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
     WITH told AS (
       SELECT code, max(date) AS last,
@@ -93,22 +92,8 @@ pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
         priced.adjusted
       FROM priced";
 
-/// The same of a database of one issue, which is shorter: it stands in each of thousands of files.
-pub(super) const ADJUSTED_ISSUE: &str = "CREATE VIEW adjusted AS
-    WITH span AS (
-      SELECT date AS before,
-          list_aggregate(list(adjustment_factor) OVER (ORDER BY date DESC), 'product') AS factor
-        FROM daily WHERE adjustment_factor <> 1 AND NOT adjusted)
-    SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
-        close * factor AS close, volume / factor AS volume, turnover, factor, source, adjusted
-      FROM (SELECT daily.*, CASE WHEN date < known OR date <= lost OR adjusted AND date < last
-              THEN NULL ELSE coalesce(span.factor, 1) END AS factor
-          FROM daily CROSS JOIN (SELECT max(date) AS last,
-              max(date) FILTER (adjustment_factor IS NULL OR adjusted) AS known FROM daily)
-            CROSS JOIN (SELECT DATE '2000-01-01' + max(date)::INTEGER AS lost
-              FROM packed_daily WHERE NOT comparable)
-            ASOF LEFT JOIN span ON date < before)
-      ORDER BY date";
+/// The days before which nobody knows what compares, one at most of an issue.
+pub(super) const UNKNOWN_BEFORE: &str = "unknown_before (code VARCHAR, date DATE)";
 
 /// Makes `aside.unknown_before`: of each issue the day before which nobody knows what compares with the later
 /// rows, because between two of them a business day is missing, or a row of its own was lost (rule `adjusted`). The

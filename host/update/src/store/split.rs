@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -14,14 +14,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use domain::JstDate;
 use duckdb::{Connection, params};
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{column, log_of, must_be_database, objects, quoted, quoted_path};
+use pricestore::sql::{column, log_of, must_be_database, objects, quoted_path};
 
-use super::combined;
 use super::durable::{give_name, remove, sync_folder};
 use super::error::StoreError;
-use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, LATER, open_published};
-use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_READ_ISSUES, SPLIT_THREADS_MAX};
-use super::packed;
+use super::issue_file::{Content, Issue, IssueWriter, empty_file, open_published};
+use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
 use super::paths::{StorePaths, unfinished};
 use super::publish::is_published;
 use super::schema::digest;
@@ -30,7 +28,7 @@ use crate::price_store::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
-const FORM: &str = "8";
+const FORM: &str = "9";
 /// Notes of a file that it is not what it has to be. None has no bytes.
 pub(super) const AGAIN: &str = "UPDATE work.issue_file SET bytes = 0 WHERE code = ?";
 /// What is being done, for the progress.
@@ -68,12 +66,11 @@ pub(super) fn split(
     }
     let published = open_published(paths, &mother)?;
     let failed = |error| StoreError::database("compare the per-issue databases")(error);
-    let issues = issues(&published, &mother)?;
+    let issues = issues(&published).map_err(failed)?;
     let noted = noted(connection).map_err(failed)?;
     let mut split = Split::default();
     let removed = to_remove(paths, &issues, &noted, removals)?;
     let (mut wanted, mut foreign) = (Vec::new(), Vec::new());
-    let forms = forms();
     for issue in &issues {
         // A link is none of the job's files, wherever it leads.
         let file = fs::symlink_metadata(paths.issue(&issue.code)).ok();
@@ -91,7 +88,7 @@ pub(super) fn split(
             let has_log = is_there(&log_of(&paths.issue(&issue.code)));
             let may_replace = !has_log
                 && (is_as_written
-                    || match found_in(&published, &paths.issue(&issue.code), &forms) {
+                    || match found_in(&published, &paths.issue(&issue.code)) {
                         Found::NothingMore => true,
                         // What the job wrote was damaged since; what others wrote is theirs.
                         Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
@@ -106,7 +103,7 @@ pub(super) fn split(
         }
     }
     if !wanted.is_empty() {
-        let empty = EmptyFile::make(&published, paths)?;
+        let empty = empty_file(&published, paths)?;
         let threads = SPLIT_THREADS_MAX.min(wanted.len());
         let writers =
             (0..threads).map(|number| IssueWriter::new(&published, number, &empty, paths));
@@ -154,20 +151,6 @@ pub(super) enum Found {
     More,
 }
 
-/// What the databases of issues hold, in this form and in the one before it, as [`objects`] tells it.
-fn forms() -> [BTreeSet<String>; 2] {
-    let packed = packed_table();
-    [
-        [packed.as_str(), "view main.daily", "view main.adjusted"].map(String::from).into(),
-        ["table main.daily", "view main.adjusted"].map(String::from).into(),
-    ]
-}
-
-/// The table below the view `daily` of an issue.
-fn packed_table() -> String {
-    format!("table main.{}", packed::TABLE)
-}
-
 /// What is in a file that is attached as `foreign_file`: what `look` finds, where it holds nothing but the objects of
 /// one of these forms.
 pub(super) fn found(
@@ -199,35 +182,30 @@ pub(super) fn found(
 }
 
 /// What is in a file of prices beside what the published database has, which is attached as `published`.
-pub(super) fn found_in(published: &Connection, file: &Path, forms: &[BTreeSet<String>]) -> Found {
-    found(published, file, forms, |objects| found_in_attached(published, objects))
+pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
+    match objects(published, "published") {
+        Ok(form) => {
+            found(published, file, &[form], |objects| found_in_attached(published, objects))
+        }
+        Err(_) => Found::More,
+    }
 }
 
 fn found_in_attached(published: &Connection, objects: &BTreeSet<String>) -> duckdb::Result<Found> {
-    // The job writes `daily` of an issue as a view of its own columns; another one may read anything.
-    let is_packed = objects.contains(&packed_table());
-    if !is_packed && objects.contains("view main.daily") {
-        return Ok(Found::More);
-    }
     let count = |sql: &str| published.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let own: Vec<String> = packed::names().into_iter().map(quoted).collect();
-    let columns = format!(
+    let columns =
         "SELECT count(*) FROM duckdb_columns() AS old WHERE old.database_name = 'foreign_file'
             AND NOT old.internal AND NOT EXISTS (FROM duckdb_columns() AS new
                 WHERE new.database_name = 'published'
                     AND lower(new.schema_name) = lower(old.schema_name)
                     AND lower(new.table_name) = lower(old.table_name)
-                    AND lower(new.column_name) = lower(old.column_name))
-            AND NOT (old.table_name = '{}' AND old.column_name IN ({}))",
-        packed::TABLE,
-        own.join(", ")
-    );
-    if count(&columns)? > 0 {
+                    AND lower(new.column_name) = lower(old.column_name))";
+    if count(columns)? > 0 {
         return Ok(Found::More);
     }
     // The job's own files may be those of an earlier state, which corrections have changed since; of others each value
     // is theirs.
-    let rows = match is_packed || objects.contains("table main.rows_in_order") {
+    let rows = match objects.contains("table main.unknown_before") {
         true => "SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
             FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date)"
             .to_owned(),
@@ -255,61 +233,28 @@ fn found_in_attached(published: &Connection, objects: &BTreeSet<String>) -> duck
     }
 }
 
-/// Every issue of the published database; its later rows are put into [`LATER`].
-fn issues(connection: &Connection, mother: &Path) -> Result<Vec<Issue>, StoreError> {
-    let failed = |error| StoreError::database("compare the per-issue databases")(error);
-    let in_order = combined::rows_in_order(connection, "published").map_err(failed)?;
-    let later = format!(
-        "CREATE OR REPLACE TABLE {LATER} AS FROM published.daily WHERE rowid >= {in_order}
-           ORDER BY code, date"
-    );
-    connection.execute_batch(&later).map_err(failed)?;
-    // A file also says from where on its rows compare.
+/// Every issue of the published database. A file also says from where on its rows compare.
+fn issues(published: &Connection) -> duckdb::Result<Vec<Issue>> {
     let sql = format!(
-        "SELECT found.code, rows, xor(digest, coalesce(hash(unknown.date), 0::UBIGINT)), in_order,
-             coalesce(first, 0), coalesce(last + 1, 0), ends::VARCHAR, unknown.date::VARCHAR
-           FROM (SELECT code, count(*) AS rows, {} AS digest, max(date) AS ends,
-                 count(*) FILTER (rowid < {in_order}) AS in_order,
-                 min(rowid) FILTER (rowid < {in_order}) AS first,
-                 max(rowid) FILTER (rowid < {in_order}) AS last
+        "SELECT found.code, rows, xor(digest, coalesce(hash(unknown.date), 0::UBIGINT)),
+             last::VARCHAR, unknown.date::VARCHAR
+           FROM (SELECT code, count(*) AS rows, {} AS digest, max(date) AS last
                FROM published.daily GROUP BY code) found
              LEFT JOIN published.unknown_before unknown ON unknown.code = found.code
            ORDER BY found.code",
         digest()
     );
-    let mut statement = connection.prepare(&sql).map_err(failed)?;
-    let (mut ends, mut later) = (0, 0);
-    let mut wrong = None;
-    let rows = statement.query_map([], |row| {
-        let code: String = row.get(0)?;
-        let content = Content { rows: row.get(1)?, digest: row.get(2)? };
-        let (count, found): (u64, Range<u64>) = (row.get(3)?, row.get(4)?..row.get(5)?);
-        // So many numbers for so many rows: no other issue's row is among them.
-        let in_order = ends..ends + count;
-        if count > 0 && found != in_order {
-            wrong.get_or_insert_with(|| code.clone());
-        }
-        let from = later;
-        (ends, later) = (in_order.end, later + content.rows - count);
-        let day = |text: String| text.parse().map_err(|_| duckdb::Error::InvalidQuery);
-        let unknown_before: Option<String> = row.get(7)?;
+    let day = |text: String| text.parse().map_err(|_| duckdb::Error::InvalidQuery);
+    let mut statement = published.prepare(&sql)?;
+    let issues = statement.query_map([], |row| {
         Ok(Issue {
-            code,
-            content,
-            in_order,
-            later: from..later,
-            last: day(row.get(6)?)?,
-            unknown_before: unknown_before.map(day).transpose()?,
+            code: row.get(0)?,
+            content: Content { rows: row.get(1)?, digest: row.get(2)? },
+            last: day(row.get(3)?)?,
+            unknown_before: row.get::<_, Option<String>>(4)?.map(day).transpose()?,
         })
-    });
-    let issues = rows.and_then(Iterator::collect).map_err(failed)?;
-    match wrong {
-        None => Ok(issues),
-        Some(code) => {
-            let what = format!("the rows of {code} do not lie together");
-            Err(StoreError::Unusable { path: mother.to_owned(), what })
-        }
-    }
+    })?;
+    issues.collect()
 }
 
 /// What was written into each file, and its size; of files in another form the size alone.
@@ -341,8 +286,7 @@ fn write_all(
         return Err(StoreError::Cancelled);
     }
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let pieces = &pieces(issues);
-    let shared = Shared { pieces, next: &next, stop: &stop };
+    let shared = Shared { issues, next: &next, stop: &stop };
     std::thread::scope(|scope| {
         // Files that wait for their names do not keep others from being written: replacing a few hundred takes
         // half a second of waiting for the disk.
@@ -393,33 +337,20 @@ fn write_all(
 /// What the writing threads share.
 #[derive(Clone, Copy)]
 struct Shared<'p, 'a> {
-    pieces: &'p [&'p [&'a Issue]],
+    issues: &'p [&'a Issue],
     next: &'p AtomicUsize,
     stop: &'p AtomicBool,
-}
-
-/// Issues whose rows follow each other, some at a time.
-fn pieces<'p, 'a>(issues: &'p [&'a Issue]) -> Vec<&'p [&'a Issue]> {
-    let together = issues.chunk_by(|one, next| {
-        (one.in_order.end, one.later.end) == (next.in_order.start, next.later.start)
-    });
-    together.flat_map(|issues| issues.chunks(SPLIT_READ_ISSUES)).collect()
 }
 
 type Answer<'a> = Result<Written<'a>, StoreError>;
 
 /// Writes one file after the other until there are no more.
 fn work<'a>(writer: &IssueWriter<'_>, shared: Shared<'_, 'a>, answers: &SyncSender<Answer<'a>>) {
-    let is_stopped = || shared.stop.load(Ordering::Acquire);
-    while !is_stopped() {
+    while !shared.stop.load(Ordering::Acquire) {
         let at = shared.next.fetch_add(1, Ordering::Relaxed);
-        let Some(issues) = shared.pieces.get(at) else { return };
-        let outcome = writer.write(issues, |issue, file| {
-            answers.send(Ok(Written { issue, file })).is_ok() && !is_stopped()
-        });
-        if let Err(error) = outcome
-            && answers.send(Err(error)).is_err()
-        {
+        let Some(issue) = shared.issues.get(at) else { return };
+        let outcome = writer.write(issue).map(|file| Written { issue, file });
+        if answers.send(outcome).is_err() {
             return;
         }
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use duckdb::{Appender, Connection, params};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile, read_files};
-use pricestore::sql::{column, quoted};
+use pricestore::sql::column;
 
 use super::error::StoreError;
 use super::paths::StorePaths;
@@ -70,13 +70,10 @@ pub(super) fn forget(connection: &Connection, name: &GenerationFileName) -> duck
     connection.execute(forget, [name.path()]).map(drop)
 }
 
-/// Forgets the files of snapshots other than this one.
+/// Forgets the snapshots other than this one.
 pub(super) fn forget_snapshots(connection: &Connection, number: u64) -> duckdb::Result<()> {
-    let own = [GenerationFileName::Tables(number), GenerationFileName::Grid(number)];
-    let own = own.map(|name| quoted(&name.path())).join(", ");
-    connection.execute_batch(&format!(
-        "DELETE FROM work.written_file WHERE path LIKE 'rank/%' AND path NOT IN ({own})"
-    ))
+    let forget = "DELETE FROM work.written_file WHERE path LIKE 'rank/%' AND path <> ?";
+    connection.execute(forget, [GenerationFileName::Grid(number).path()]).map(drop)
 }
 
 /// All files that are noted.
@@ -111,8 +108,7 @@ fn own_files(
     if publish::was_written(connection)? {
         names.push(GenerationFileName::Combined);
         let current = data.current().map_err(StoreError::io("look into", data.rank_folder()))?;
-        let files = |number| [GenerationFileName::Tables(number), GenerationFileName::Grid(number)];
-        names.extend(current.into_iter().flat_map(files));
+        names.extend(current.map(GenerationFileName::Grid));
     }
     if listed::was_written(connection)? {
         names.push(GenerationFileName::Listed);
@@ -220,9 +216,9 @@ fn renew(
 fn make_again(connection: &Connection, name: &GenerationFileName) -> duckdb::Result<()> {
     forget(connection, name)?;
     match name {
-        GenerationFileName::Combined
-        | GenerationFileName::Tables(_)
-        | GenerationFileName::Grid(_) => connection.execute_batch(publish::AGAIN),
+        GenerationFileName::Combined | GenerationFileName::Grid(_) => {
+            connection.execute_batch(publish::AGAIN)
+        }
         GenerationFileName::Listed => connection.execute_batch(listed::AGAIN),
         GenerationFileName::Issue(code) => connection.execute(split::AGAIN, [code]).map(drop),
     }

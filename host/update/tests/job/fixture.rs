@@ -75,15 +75,8 @@ impl PriceStore for Unpublished {
         self.published += 1;
         let (known, (state, _)) = (self.rows.known()?, self.rows.fetch_state()?);
         let days = known.dates.keys().filter(|date| state.is_published(**date)).count();
-        Ok(Published {
-            number: self.published,
-            days,
-            new_days: days,
-            codes: known.codes.len(),
-            range: state.published_range().unwrap(),
-            base_fault: None,
-            files: Vec::new(),
-        })
+        let (codes, range) = (known.codes.len(), state.published_range().unwrap());
+        Ok(Published { number: self.published, days, codes, range, file: None })
     }
 
     fn split_to_individual(

@@ -25,7 +25,7 @@ pub(super) enum StoredFile {
     Listed,
     /// `generation.json`, which ties the others.
     Generation,
-    /// `rank-<n>.db` or `rank-<n>.grid` of the ranking's own folder.
+    /// `rank-<n>.grid` of the ranking's own folder.
     Snapshot(GenerationFileName),
 }
 
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn only_files_of_snapshots_are_asked_for_in_the_folder_of_the_ranking() {
-        for name in ["rank-7.db", "rank-12.grid"] {
+        for name in ["rank-7.grid", "rank-12.grid"] {
             let file = StoredFile::of_snapshot(name).unwrap();
             assert_eq!((file.names(), file.folder()), (vec![name.to_owned()], None));
             assert_eq!(file.published_path(), Some(format!("rank/{name}")));
@@ -206,18 +206,19 @@ mod tests {
             "CURRENT",
             "LOCK",
             "",
-            "rank-07.db",
-            "rank-7.db.new",
-            "rank-%37.db",
+            "rank-7.db",
+            "rank-07.grid",
+            "rank-7.grid.new",
+            "rank-%37.grid",
             "../mother.db",
-            "rank-.db",
-            "rank-1.db/",
-            "spill/rank-1.db",
-            "/rank-1.db",
+            "rank-.grid",
+            "rank-1.grid/",
+            "spill/rank-1.grid",
+            "/rank-1.grid",
         ] {
             assert_eq!(StoredFile::of_snapshot(name), None, "{name}");
         }
-        assert_eq!(StoredFile::of_snapshot(&format!("rank-{}.db", "1".repeat(99))), None);
+        assert_eq!(StoredFile::of_snapshot(&format!("rank-{}.grid", "1".repeat(99))), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn told(fixture: &Fixture) -> Vec<Vec<String>> {
     for code in CODES.iter().filter(|code| fixture.issue(code).exists()) {
         let own = reader(&fixture.issue(code));
         for table in ["daily", "adjusted"] {
-            let own = lines(&own, &format!("SELECT * FROM {table}"));
+            let own = lines(&own, &format!("SELECT * FROM {table} ORDER BY date"));
             let of_code = format!("SELECT * FROM {table} WHERE code = '{code}' ORDER BY date");
             assert_eq!(own, lines(&mother, &of_code), "{table} of {code}");
             told.push(own);

@@ -256,8 +256,7 @@ fn what_a_killed_job_has_left_is_removed() {
         fixture.issue("1301").with_extension("db.kumiki-new"),
         fixture.issue("1301").with_extension("db.kumiki-new.wal"),
         fixture.work().with_extension("db.kumiki-new"),
-        fixture.data.rank_db(2).with_extension("db.new"),
-        fixture.data.rank_db(2),
+        fixture.data.rank_grid(2),
         fixture.data.rank_folder().join(".tmpAbCdEf"),
     ];
     for path in &left {
@@ -269,6 +268,6 @@ fn what_a_killed_job_has_left_is_removed() {
     for path in &left {
         assert!(!path.exists(), "{}", path.display());
     }
-    assert!(fixture.data.mother().exists() && fixture.data.rank_db(1).exists());
+    assert!(fixture.data.mother().exists() && fixture.data.rank_grid(1).exists());
     assert!(store.is_published().unwrap());
 }
