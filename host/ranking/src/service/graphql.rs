@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_graphql::indexmap::IndexMap;
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::OperationType;
-use async_graphql::{Pos, Request, Response, ServerError, Value, Variables};
+use async_graphql::{Request, Response, Value, Variables};
 use axum::body::Body;
 use axum::http::StatusCode;
 use domain::clock::Stopwatch;
@@ -177,10 +177,7 @@ impl Endpoint {
     ) -> Result<(Request, RequestAnalysis), Box<Response>> {
         analysis::check_brackets(&sent.query).map_err(boxed)?;
         let document = parse_query(&sent.query).map_err(|error| {
-            let at: Vec<Pos> = error.positions().collect();
-            let mut parse = ServerError::new(error.to_string(), None);
-            parse.locations = at;
-            let mut refused = Response::from_errors(vec![parse]);
+            let mut refused = Response::from_errors(vec![error.into()]);
             failure::finish(&mut refused);
             Box::new(refused)
         })?;
@@ -251,15 +248,10 @@ impl Drop for DisconnectGuard<'_> {
 }
 
 fn outcome(response: &Response) -> String {
-    let code = response.errors.first().map(|error| {
-        let code = error.extensions.as_ref().and_then(|values| values.get("code")).cloned();
-        code.and_then(|code| code.into_json().ok())
-    });
-    match code {
-        None => "OK".to_owned(),
-        Some(code) => {
-            code.as_ref().and_then(|code| code.as_str()).unwrap_or("GRAPHQL_INVALID").to_owned()
-        }
+    let Some(error) = response.errors.first() else { return "OK".to_owned() };
+    match error.extensions.as_ref().and_then(|values| values.get("code")) {
+        Some(Value::String(code)) => code.clone(),
+        _ => "GRAPHQL_INVALID".to_owned(),
     }
 }
 

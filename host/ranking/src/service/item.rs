@@ -1,13 +1,7 @@
 //! The rows of a ranking as the schema describes them. They are written as JSON (`crate::rows`), so the library
 //! resolves none of them.
 
-use std::borrow::Cow;
-
-use async_graphql::parser::types::Field;
-use async_graphql::registry::Registry;
-use async_graphql::{
-    ContextSelectionSet, OutputType, Positioned, ServerResult, SimpleObject, Value,
-};
+use async_graphql::SimpleObject;
 
 /// One issue in the ranking of one day.
 #[derive(SimpleObject)]
@@ -41,30 +35,4 @@ pub(super) struct DailyRankingItem {
     market: Option<String>,
     /// Sector of 33 by the same list, in Japanese.
     sector33: Option<String>,
-}
-
-/// The value of stockRankingRange, to the schema a list of DailyRankingItem: it stands for the rows until
-/// the answer is put together.
-pub(super) struct RankedRows;
-
-impl OutputType for RankedRows {
-    fn type_name() -> Cow<'static, str> {
-        <Vec<DailyRankingItem> as OutputType>::type_name()
-    }
-
-    fn qualified_type_name() -> String {
-        <Vec<DailyRankingItem> as OutputType>::qualified_type_name()
-    }
-
-    fn create_type_info(registry: &mut Registry) -> String {
-        <Vec<DailyRankingItem> as OutputType>::create_type_info(registry)
-    }
-
-    async fn resolve(
-        &self,
-        _: &ContextSelectionSet<'_>,
-        _: &Positioned<Field>,
-    ) -> ServerResult<Value> {
-        Ok(Value::Null)
-    }
 }

@@ -122,6 +122,8 @@ pub const FILES_RESERVED: u64 = 48;
 /// Opening brackets of a request's text. The parser calls itself for brackets inside brackets, so this
 /// bounds its stack.
 pub(super) const BRACKETS: usize = 1_000;
+/// Stack of a thread of the service: 16 KiB for each bracket. What is not used takes no memory.
+pub(super) const STACK_BYTES: usize = 16 << 20;
 /// Fragments of a request. The library compares each with each.
 pub(super) const FRAGMENTS: usize = 100;
 /// Lists inside lists of an introspection query. Types hold fields that hold types again, so

@@ -10,7 +10,6 @@ use super::backend::Backend;
 use super::body::WrittenRows;
 use super::context::{QueryContext, RequestData, blocking};
 use super::failure::Failure;
-use super::item::RankedRows;
 use super::memory::Reservation;
 use super::metrics::GaugeGuard;
 use crate::blocks::Blocks;
@@ -119,7 +118,7 @@ impl QueryContext {
         self: &Arc<Self>,
         ctx: &Context<'_>,
         arguments: &RankingArguments,
-    ) -> Result<RankedRows, Failure> {
+    ) -> Result<(), Failure> {
         let query = match &arguments.formula {
             None => self.query(arguments)?,
             // A module may have to be read and compiled first.
@@ -128,7 +127,7 @@ impl QueryContext {
                 blocking(move || context.query(&arguments)).await?
             }
         };
-        let Some(selection) = selection(ctx)? else { return Ok(RankedRows) };
+        let Some(selection) = selection(ctx)? else { return Ok(()) };
         let cancel = CancelToken::new();
         let _guard = cancel.cancel_on_drop();
         let (context, data) = (Arc::clone(self), self.data(ctx));
@@ -143,7 +142,7 @@ impl QueryContext {
         let written = written
             .map_err(|_| Failure::new("INTERNAL", "the request has no place for its rows"))?;
         written.put(ctx.item.node.response_key().node.clone(), rows);
-        Ok(RankedRows)
+        Ok(())
     }
 
     /// The data that a request sees.
@@ -216,6 +215,19 @@ fn selection(ctx: &Context<'_>) -> Result<Option<Selection>, Failure> {
 mod tests {
     use super::*;
 
+    fn arguments() -> RankingArguments {
+        RankingArguments {
+            from_date: "2000-01-01".to_owned(),
+            to_date: "2030-01-01".to_owned(),
+            sort_by: Some("Close".to_owned()),
+            formula: None,
+            formula_params: Vec::new(),
+            order: "desc".to_owned(),
+            limit: 500,
+            adjusted: false,
+        }
+    }
+
     #[test]
     fn dates_have_one_form() {
         assert_eq!(date("fromDate", "2024-02-29").unwrap().to_string(), "2024-02-29");
@@ -230,16 +242,7 @@ mod tests {
     fn arguments_have_limits() {
         let context = QueryContext::without_data();
         let check = |change: fn(&mut RankingArguments)| {
-            let mut arguments = RankingArguments {
-                from_date: "2000-01-01".to_owned(),
-                to_date: "2030-01-01".to_owned(),
-                sort_by: Some("Close".to_owned()),
-                formula: None,
-                formula_params: Vec::new(),
-                order: "desc".to_owned(),
-                limit: 500,
-                adjusted: false,
-            };
+            let mut arguments = arguments();
             change(&mut arguments);
             context.query(&arguments).map(|query| query.limit).map_err(|failure| failure.code)
         };
@@ -276,14 +279,10 @@ mod tests {
         let context = QueryContext::without_data();
         let code = |sort_by: Option<&str>, formula: Option<&str>, params: &[(&str, f64)]| {
             let arguments = RankingArguments {
-                from_date: "2000-01-01".to_owned(),
-                to_date: "2030-01-01".to_owned(),
                 sort_by: sort_by.map(str::to_owned),
                 formula: formula.map(str::to_owned),
                 formula_params: params.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect(),
-                order: "desc".to_owned(),
-                limit: 5,
-                adjusted: false,
+                ..arguments()
             };
             context
                 .query(&arguments)

@@ -21,7 +21,7 @@ use super::files::{self, Files};
 use super::graphql::Endpoint;
 use super::host_check::HostCheck;
 use super::http::{self, AppState};
-use super::limits::ServiceLimits;
+use super::limits::{STACK_BYTES, ServiceLimits};
 use super::metrics::GaugeGuard;
 use super::token::BearerToken;
 use crate::FormulaRegistry;
@@ -155,6 +155,7 @@ impl Service {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(SOCKET_THREADS)
             .max_blocking_threads(blocking)
+            .thread_stack_size(STACK_BYTES)
             .thread_name("ranking-service")
             .enable_all()
             .build()?;

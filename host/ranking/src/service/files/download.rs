@@ -145,16 +145,4 @@ mod tests {
         });
         assert_eq!(cut.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
-
-    #[test]
-    fn a_file_that_is_replaced_is_read_to_its_old_end() {
-        let content = content();
-        let (folder, download) = download(&content, 0..content.len() as u64);
-        let path = folder.path().join("listed_info.db");
-        let chunks = chunks(download, || {
-            fs::write(path.with_extension("new"), "other").unwrap();
-            fs::rename(path.with_extension("new"), &path).unwrap();
-        });
-        assert!(chunks.unwrap().concat() == content);
-    }
 }

@@ -222,17 +222,16 @@ impl Files {
         let is_get = *method == Method::GET;
         let mut shown = strong;
         let mut response = match evaluate(headers, &validators, length, is_get) {
-            Evaluation::Whole if is_get => self.send(opened, 0..length),
+            Evaluation::Whole if is_get => match self.send(opened, 0..length) {
+                Some(response) => response,
+                None => return busy(),
+            },
             Evaluation::Whole => file(without_bytes(), length),
             Evaluation::Part(part) => {
-                let place = ContentRange::bytes(part.clone(), length);
-                let mut response = self.send(opened, part);
-                if let Ok(place) = place
-                    && response.status() == StatusCode::OK
-                {
-                    response.headers_mut().typed_insert(place);
-                    *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-                }
+                let Ok(place) = ContentRange::bytes(part.clone(), length) else { return failed() };
+                let Some(mut response) = self.send(opened, part) else { return busy() };
+                response.headers_mut().typed_insert(place);
+                *response.status_mut() = StatusCode::PARTIAL_CONTENT;
                 response
             }
             Evaluation::NotModified => {
@@ -267,14 +266,14 @@ impl Files {
         response
     }
 
-    /// Sends so much of a file, where one more download may run.
-    fn send(&self, opened: Opened, part: Range<u64>) -> Response<Body> {
+    /// Sends so much of a file; none where no more downloads may run.
+    fn send(&self, opened: Opened, part: Range<u64>) -> Option<Response<Body>> {
         let length = part.end - part.start;
         let permits = match length {
             0..=SMALL_BYTES_MAX => &self.small_permits,
             _ => &self.download_permits,
         };
-        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else { return busy() };
+        let permit = Arc::clone(permits).try_acquire_owned().ok()?;
         let context = Arc::clone(&self.context);
         let download = Download {
             opened,
@@ -285,7 +284,7 @@ impl Files {
             context,
             _permit: permit,
         };
-        file(download.body(), length)
+        Some(file(download.body(), length))
     }
 
     /// Runs work that waits for a disk; none when it broke off.
