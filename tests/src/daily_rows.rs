@@ -45,4 +45,7 @@ pub fn publish(folder: &Path, rows: &[DailyRow]) {
     if let Err(error) = store.publish(&mut |_, _, _| ControlFlow::Continue(())) {
         panic!("the rows cannot be published: {error}");
     }
+    if let Err(error) = store.publish_generation() {
+        panic!("their generation cannot be published: {error}");
+    }
 }
