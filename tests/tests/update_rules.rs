@@ -858,6 +858,17 @@ fn limits() {
     });
     let ran = runs.until(THURSDAY).run();
     assert_eq!((ran.findings(), runs.published().len()), (vec![], 3), "{ran:?}");
+    // A fault that stays does not become right by waiting: a refused day between gives no room.
+    let mut runs = monday_of(week(100));
+    runs.change(|market| {
+        for day in [TUESDAY, WEDNESDAY, THURSDAY] {
+            market.alter(day, 100, |row| set_prices(row, 170));
+        }
+    });
+    for day in [TUESDAY, WEDNESDAY, THURSDAY] {
+        let ran = runs.until(day).run();
+        assert_eq!((ran.ending(), runs.published().len()), (Ending::Incomplete, 1), "{ran:?}");
+    }
 }
 
 #[test]

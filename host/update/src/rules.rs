@@ -52,7 +52,10 @@ pub const RULES: [Rule; 22] = [
         "`--accept DATE` takes what the vendor says of the day as it is, complete or not; a day without rows is \
          closed from then on.",
     ),
-    rule("codes", "`--codes` changes rows of its issues, and makes no day complete."),
+    rule(
+        "codes",
+        "`--codes` changes rows of its issues without the checks of a day, and makes no day complete.",
+    ),
     rule(
         "asked",
         "A run asks for each due day since the last complete one and for each that waits; `--days` begins earlier.",

@@ -109,11 +109,9 @@ impl Job<'_> {
                 }
                 Err(NoAnswer::Failed { reason, is_outage, .. }) if is_again => {
                     self.note(format!("{date} stays as it is: {}", reason.reason));
-                    if is_outage && !self.state.fetched.contains(&date) {
+                    if is_outage {
                         let day = self.day(date);
                         (day.outcome, day.reasons) = (Some(DayOutcome::Failed), vec![reason]);
-                    }
-                    if is_outage {
                         break;
                     }
                 }
@@ -148,8 +146,7 @@ impl Job<'_> {
             let kind = slots.kind(place);
             if !self.options.codes.is_empty() {
                 answer.rows.retain(|row| self.options.codes.contains(&row.code));
-                self.day(date).outcome = Some(DayOutcome::Fetched);
-                self.collect(kind, answer.rows);
+                self.collect_named(kind, date, &answer.rows)?;
                 return Ok(Ok(()));
             }
             if answer.rows.is_empty() {
@@ -254,32 +251,51 @@ impl Job<'_> {
         date: JstDate,
         answer: &mut Answer,
     ) -> Result<(), UpdateError> {
-        let before = self.days_before(date)?;
-        let far = answer.rows.iter().map(|row| checks::far(row, before.iter().map(AsRef::as_ref)));
-        let far: Vec<Option<String>> = far.collect();
-        let count = far.iter().flatten().count();
+        let (rows, odd) = self.near_rows(date, &answer.rows)?;
         // Where there are more of them, the whole answer is refused.
-        if count == 0 || count * 100 > far.len() * ODD_PERCENT_MAX || self.is_named(date) {
-            return Ok(());
+        if odd.len() * 100 <= answer.rows.len() * ODD_PERCENT_MAX {
+            answer.rows = rows;
+            answer.odd.extend(odd);
         }
-        let (mut rows, mut odd) = (Vec::new(), Vec::new());
-        for (row, far) in std::mem::take(&mut answer.rows).into_iter().zip(far) {
-            match far {
-                None => rows.push(row),
-                Some(reason) => {
-                    let reason =
-                        format!("{reason}; if it is right, take it with --accept and the date");
-                    odd.push(OddRow {
-                        row: format!("{} on {date}", row.code),
-                        text: row.words(),
-                        reason,
-                    });
-                }
+        Ok(())
+    }
+
+    /// Takes rows of the issues that the user has named, without those that cannot be right.
+    pub(super) fn collect_named(
+        &mut self,
+        kind: SourceKind,
+        date: JstDate,
+        rows: &[DailyRow],
+    ) -> Result<(), UpdateError> {
+        let (rows, odd) = self.near_rows(date, rows)?;
+        self.report.left_out(kind, odd);
+        self.day(date).outcome = Some(DayOutcome::Fetched);
+        self.collect(kind, rows);
+        Ok(())
+    }
+
+    /// The rows that may be right, and the others with the reason. All of a day that `--accept` names may be.
+    fn near_rows(
+        &mut self,
+        date: JstDate,
+        rows: &[DailyRow],
+    ) -> Result<(Vec<DailyRow>, Vec<OddRow>), UpdateError> {
+        if self.is_named(date) {
+            return Ok((rows.to_vec(), Vec::new()));
+        }
+        let before = self.days_before(date)?;
+        let (mut near, mut odd) = (Vec::new(), Vec::new());
+        for row in rows {
+            match checks::far(row, before.iter().map(AsRef::as_ref)) {
+                None => near.push(*row),
+                Some(reason) => odd.push(OddRow {
+                    row: format!("{} on {date}", row.code),
+                    text: row.words(),
+                    reason: format!("{reason}; if it is right, take it with --accept and the date"),
+                }),
             }
         }
-        answer.rows = rows;
-        answer.odd.extend(odd);
-        Ok(())
+        Ok((near, odd))
     }
 
     /// Which of the days that came empty had trades, as one issue that always trades says at any source. The

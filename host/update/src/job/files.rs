@@ -139,9 +139,9 @@ impl Job<'_> {
             let date = day[0].date;
             if !self.options.codes.is_empty() {
                 let codes = &self.options.codes;
-                let rows = day.iter().filter(|row| codes.contains(&row.code)).copied().collect();
-                self.collect(SourceKind::Files, rows);
-                self.day(date).outcome = Some(DayOutcome::Fetched);
+                let rows = day.iter().filter(|row| codes.contains(&row.code)).copied();
+                let rows: Vec<DailyRow> = rows.collect();
+                self.collect_named(SourceKind::Files, date, &rows)?;
                 continue;
             }
             let odd = odd_of.remove(&Some(date)).unwrap_or_default();
@@ -162,7 +162,7 @@ impl Job<'_> {
         let mut closed = Vec::new();
         for day in rows.chunk_by(|one, next| one.date == next.date) {
             let (date, first) = (day[0].date, day[0].code);
-            if !self.is_open(date) {
+            if !self.takes(date) {
                 closed.push(OddRow {
                     row: format!("{first} on {date}, and {} more of the day", day.len() - 1),
                     text: String::new(),
@@ -170,8 +170,13 @@ impl Job<'_> {
                 });
             }
         }
-        rows.retain(|row| self.is_open(row.date));
+        rows.retain(|row| self.takes(row.date));
         self.report.left_out(SourceKind::Files, closed);
+    }
+
+    /// Whether rows of a day are taken: of a business day, and of one that the user accepts.
+    fn takes(&self, date: JstDate) -> bool {
+        self.is_business_day(date) || self.is_named(date)
     }
 
     /// A day of the files cannot be used.

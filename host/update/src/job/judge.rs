@@ -181,7 +181,9 @@ impl Job<'_> {
         let after = self.complete_after(date).map(|day| self.complete_day(day)).transpose()?;
         let business_days = nearest.filter(|day| day.date < date).map(|day| {
             let later = day.date.iter_days().skip(1).take_while(|one| *one <= date);
-            later.filter(|one| self.is_open(*one)).count()
+            // A refused day between does not widen the limits: its fault may go on.
+            let is_refused = |one: &JstDate| self.days.get(one).is_some_and(|day| day.is_refused);
+            later.filter(|one| self.is_open(*one) && (*one == date || !is_refused(one))).count()
         });
         let beside = Beside {
             nearest,
