@@ -288,6 +288,11 @@ fn codes() {
         (10, vec!["2025-12-15 10".to_owned()])
     );
     assert_eq!(runs.until(TUESDAY).run().ending(), Ending::Done);
+    // What cannot be right is left out here too.
+    let before = runs.rows(TUESDAY);
+    runs.change(|market| market.alter(TUESDAY, 1, |row| set_prices(row, 2_000)));
+    let ran = runs.until(TUESDAY).days(1).refetch().codes(3).run();
+    assert_eq!((ran.report.odd_rows, runs.rows(TUESDAY) == before), (1, true), "{ran:?}");
 }
 
 #[test]
@@ -446,6 +451,9 @@ fn files() {
     assert_eq!((ran.ending(), ran.findings().len()), (Ending::Incomplete, 2), "{ran:?}");
     assert_eq!((runs.published().len(), ran.report.odd_rows), (3, 1), "{ran:?}");
     assert_eq!(runs.rows(TUESDAY)[0].close, Some(Price::from_yen(120)));
+    // One of a closed day that the user accepts is taken.
+    let ran = runs.until("2025-12-22").accept("2025-12-20").run_files(folder.path());
+    assert_eq!((runs.rows("2025-12-20").len(), ran.report.odd_rows), (10, 0), "{ran:?}");
     // A month that cannot be read costs neither the days beside it, nor is it forgotten.
     fs::write(folder.path().join("equities_bars_daily_202512.csv.gz"), "no gzip").unwrap();
     let mut runs = UpdateRuns::new(Market::default());

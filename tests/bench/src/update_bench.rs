@@ -12,6 +12,7 @@ use marketdata::sample::daily::{DailySample, DailySampleRow, try_each_row};
 use pricestore::DataDir;
 use ranking::{EngineOptions, RankEngine};
 use serde_json::json;
+use update::limits::AGAIN_DAYS_MAX;
 use update::store::WorkDatabase;
 use update::store::limits::ROWS_AT_ONCE_MAX;
 use update::{DailyRow, PriceStore, SourceKind};
@@ -33,7 +34,7 @@ const GOAL_SPLIT_MB: f64 = 300.0;
 /// Days that the second part holds back and stores one after the other.
 const MORE_DAYS: usize = 3;
 /// Days before those that the vendor is asked for again, as the program does it.
-const EARLIER_DAYS: usize = 25;
+const EARLIER_DAYS: usize = AGAIN_DAYS_MAX as usize;
 
 /// Runs the bench: with the columns that the sample has, and with the turnover that a vendor adds.
 pub(crate) fn run() {

@@ -12,6 +12,7 @@ use pricestore::DataDir;
 use pricestore::listed::{IssueField, IssueInfo};
 use ranking::RankEngine;
 use serde_json::json;
+use update::limits::RECHECK_DAYS_DEFAULT;
 use update::source::{Answer, DailySource, IssueList, SourceError};
 use update::store::WorkDatabase;
 use update::{
@@ -126,7 +127,7 @@ pub(crate) fn run(
         to: date,
         codes: Vec::new(),
         refetch: false,
-        recheck: 3,
+        recheck: RECHECK_DAYS_DEFAULT as usize,
         accept: Vec::new(),
     };
     let source = SourceSlot::Ready(Box::new(LastDays { days: days.to_vec() }));

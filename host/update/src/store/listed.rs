@@ -152,7 +152,7 @@ fn may_replace(
 ) -> Result<bool, StoreError> {
     let path = paths.data().listed_info();
     let form: BTreeSet<String> = OBJECTS.map(String::from).into();
-    Ok(match found(&connect(paths)?, &path, &[form], |_| Ok(Found::NothingMore)) {
+    Ok(match found(&connect(paths)?, &path, &form, |_| Ok(Found::NothingMore)) {
         Found::NothingMore => match listed::read_file(&path) {
             Ok(Some(found)) => lists.contains(&found),
             Ok(None) => true,

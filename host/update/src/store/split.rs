@@ -152,11 +152,11 @@ pub(super) enum Found {
 }
 
 /// What is in a file that is attached as `foreign_file`: what `look` finds, where it holds nothing but the objects of
-/// one of these forms.
+/// this form.
 pub(super) fn found(
     connection: &Connection,
     file: &Path,
-    forms: &[BTreeSet<String>],
+    form: &BTreeSet<String>,
     look: impl FnOnce(&BTreeSet<String>) -> duckdb::Result<Found>,
 ) -> Found {
     if must_be_database(file).is_err() {
@@ -167,11 +167,10 @@ pub(super) fn found(
         return Found::NoDatabase;
     }
     let objects = objects(connection, "foreign_file");
-    let found =
-        objects.and_then(|objects| match forms.iter().any(|form| objects.is_subset(form)) {
-            true => look(&objects),
-            false => Ok(Found::More),
-        });
+    let found = objects.and_then(|objects| match objects.is_subset(form) {
+        true => look(&objects),
+        false => Ok(Found::More),
+    });
     // The name stays in use where this fails; the files after it count as others' then.
     let detached = connection.execute_batch("DETACH foreign_file");
     match found {
@@ -184,9 +183,7 @@ pub(super) fn found(
 /// What is in a file of prices beside what the published database has, which is attached as `published`.
 pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
     match objects(published, "published") {
-        Ok(form) => {
-            found(published, file, &[form], |objects| found_in_attached(published, objects))
-        }
+        Ok(form) => found(published, file, &form, |objects| found_in_attached(published, objects)),
         Err(_) => Found::More,
     }
 }
