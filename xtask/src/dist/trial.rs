@@ -152,7 +152,10 @@ pub(super) fn wheel(
     // Without a package for frames the script must end there, and say what to install.
     must_want_pandas(&answer)?;
     with_extra("polars")?;
-    fs::write(place.path("with_polars.py"), script.replace("fills()", "fills(backend=\"polars\")"))?;
+    fs::write(
+        place.path("with_polars.py"),
+        script.replace("fills()", "fills(backend=\"polars\")"),
+    )?;
     let answer = place.ask(&[&python, "with_polars.py"])?;
     if !answer.out.contains(POLARS_SHOWS) {
         bail!("there are no fills with polars:\n{}{}", answer.out, answer.err);
