@@ -7,7 +7,7 @@ use async_graphql::parser::parse_query;
 use async_graphql::parser::types::OperationType;
 use async_graphql::{Request, Response, Value, Variables};
 use axum::body::Body;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
 use domain::clock::Stopwatch;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -15,9 +15,9 @@ use super::analysis::{self, RequestAnalysis};
 use super::body::{self, WrittenRows};
 use super::context::{QueryContext, RequestData, milliseconds, spawn_blocking};
 use super::failure::{self, Failure};
-use super::limits::PACKER_BYTES;
 use super::memory::Reservation;
 use super::metrics::GaugeGuard;
+use super::packing::packed;
 use super::request::{GraphqlRequest, ResponseType};
 use super::schema::{self, RankingSchema};
 use super::stated;
@@ -40,24 +40,19 @@ pub(super) struct Answer {
     pub(super) response_type: ResponseType,
     /// Holds its memory until it is gone; the small answer of an error holds none.
     pub(super) body: Body,
+    /// How the body is packed, where it is.
+    pub(super) coding: Option<HeaderValue>,
     /// The generation that it was made from, where it was made from one.
     pub(super) generation: Option<String>,
     bytes: usize,
 }
 
 /// How an answer is wanted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct ResponseForm {
     pub(super) response_type: ResponseType,
-    /// Whether it may be packed while it is sent.
-    pub(super) may_pack: bool,
-}
-
-impl ResponseForm {
-    /// Bytes of what packs an answer of so many. A small one is packed at once, and its packer is gone.
-    fn packer_bytes(self, bytes: u64) -> u64 {
-        if self.may_pack { bytes.min(PACKER_BYTES) } else { 0 }
-    }
+    /// The values of Accept-Encoding.
+    pub(super) codings: Vec<HeaderValue>,
 }
 
 impl Endpoint {
@@ -74,7 +69,7 @@ impl Endpoint {
 
     /// Answers one request. Who drops the future ends the query, waiting or running.
     pub(super) async fn respond(&self, sent: GraphqlRequest, form: ResponseForm) -> Answer {
-        let watch = Stopwatch::start();
+        let (watch, response_type) = (Stopwatch::start(), form.response_type);
         let mut gone = DisconnectGuard { context: &self.context, armed: true };
         let limit = self.context.limits.request_timeout;
         let executed = tokio::time::timeout(limit, self.execute(sent, form)).await;
@@ -89,7 +84,7 @@ impl Endpoint {
                         limit.as_secs_f64()
                     ),
                 );
-                plain(late.into_response(), form.response_type)
+                plain(late.into_response(), response_type)
             }
         };
         let (time, bytes) = (watch.elapsed(), answer.bytes);
@@ -116,7 +111,7 @@ impl Endpoint {
             Ok(prepared) => prepared,
             Err(refused) => return plain(*refused, response_type),
         };
-        let (permits, memory) = match self.acquire(&analysis, form).await {
+        let (permits, memory) = match self.acquire(&analysis).await {
             Ok(acquired) => acquired,
             Err(failure) => return refuse(failure),
         };
@@ -138,26 +133,22 @@ impl Endpoint {
             }
         }
         let context = Arc::clone(&self.context);
-        let encode = move || -> Result<Option<(Body, usize)>, Cause> {
+        let encode = move || -> Result<Option<Answer>, Cause> {
             // Released when the bytes are there: what waits for its client holds no thread.
             let _permits = permits;
-            let mut blocks = body::blocks(&data, &analysis.keys, &written)?;
+            let blocks = body::blocks(&data, &analysis.keys, &written)?;
+            let (mut blocks, coding) = packed(blocks, form.codings)?;
             // A small answer may have been given less than a block.
             blocks.close_short();
-            let (bytes, held) = (blocks.len(), blocks.held() as u64);
-            if !memory.resize(held.saturating_add(form.packer_bytes(held))) {
+            if !memory.resize(blocks.held() as u64) {
                 return Ok(None);
             }
-            Ok(Some((context.memory.body(blocks.finish(), memory), bytes)))
+            let (status, bytes) = (StatusCode::OK, blocks.len());
+            let body = context.memory.body(blocks.finish(), memory);
+            Ok(Some(Answer { status, response_type, body, coding, generation, bytes }))
         };
         let problem = match spawn_blocking(encode).await {
-            Ok(Ok(Some((body, bytes)))) => {
-                let status = StatusCode::OK;
-                return (
-                    Answer { status, response_type, body, generation, bytes },
-                    "OK".to_owned(),
-                );
-            }
+            Ok(Ok(Some(answer))) => return (answer, "OK".to_owned()),
             Ok(Ok(None)) => {
                 let message = "there is no memory left for the answer; try again later";
                 return refuse(Failure::new("BUSY", message));
@@ -201,15 +192,13 @@ impl Endpoint {
         Ok((request, analysis))
     }
 
-    /// Waits for the memory of a request and for the permits that reading data needs. Memory first: what
-    /// waits for it must not keep others from working.
+    /// Waits for the permits that reading data needs, then for the memory of the answer. Large answers wait in
+    /// their order, and of them only those that may be worked on wait for memory, so none is passed for long.
     async fn acquire(
         &self,
         analysis: &RequestAnalysis,
-        form: ResponseForm,
     ) -> Result<(Vec<OwnedSemaphorePermit>, Arc<Reservation>), Failure> {
         let (memory, reads) = (&self.context.memory, analysis.reads_prices());
-        let bytes = analysis.bytes.saturating_add(form.packer_bytes(analysis.bytes));
         let mut permits = Vec::new();
         if reads {
             let admission = Arc::clone(&self.admission_permits).try_acquire_owned();
@@ -219,11 +208,11 @@ impl Endpoint {
             })?);
         }
         let _waiting = reads.then(|| GaugeGuard::new(&self.context.metrics.waiting));
-        let reserved = Arc::new(memory.reserve(bytes).await?);
-        if reads && !memory.is_small(bytes) {
+        if reads && !memory.is_small(analysis.bytes) {
             let execution = Arc::clone(&self.execution_permits).acquire_owned().await;
             permits.push(execution.map_err(|_| Failure::new("BUSY", "the service ends"))?);
         }
+        let reserved = Arc::new(memory.reserve(analysis.bytes).await?);
         Ok((permits, reserved))
     }
 }
@@ -272,6 +261,7 @@ fn plain(response: Response, response_type: ResponseType) -> (Answer, String) {
         br#"{"errors":[{"message":"failed","extensions":{"code":"INTERNAL"}}]}"#.to_vec()
     });
     let bytes = text.len();
-    let answer = Answer { status, response_type, body: text.into(), generation: None, bytes };
+    let (body, coding, generation) = (text.into(), None, None);
+    let answer = Answer { status, response_type, body, coding, generation, bytes };
     (answer, outcome)
 }

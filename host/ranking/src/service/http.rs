@@ -14,13 +14,10 @@ use axum::http::header::{
     VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, Version};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use tower_http::CompressionLevel;
-use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::{Predicate, SizeAbove};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
@@ -33,6 +30,7 @@ use super::failure::Failure;
 use super::files::{AGAIN_SECONDS, Files, GENERATION};
 use super::graphql::{Answer, Endpoint, ResponseForm};
 use super::host_check::HostCheck;
+use super::packing;
 use super::page;
 use super::request::{GraphqlRequest, ResponseType};
 use super::response::{JSON, TEXT, plain};
@@ -62,11 +60,6 @@ const FILE_HEADERS: [HeaderName; 7] = [
     IF_MODIFIED_SINCE,
     IF_UNMODIFIED_SINCE,
 ];
-
-/// Level of zstd, gzip and brotli: 8 to 20 ms for 6 MB, and a sixth of the size.
-const PACKING_LEVEL: i32 = 1;
-/// Below this an answer is sent as it is; packing would save less than a packet.
-const PACKED_BYTES_MIN: u16 = 1_024;
 
 /// What the handlers share.
 pub(super) struct AppState {
@@ -111,11 +104,7 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
     pages
         .merge(graphql)
         .merge(files)
-        .layer(
-            CompressionLayer::new()
-                .quality(CompressionLevel::Precise(PACKING_LEVEL))
-                .compress_when(SizeAbove::new(PACKED_BYTES_MIN).and(is_whole)),
-        )
+        .layer(packing::layer())
         .layer(middleware::map_response(weakened_tag))
         .layer(middleware::from_fn_with_state(Arc::clone(&state), check_host))
         .layer(SetResponseHeaderLayer::if_not_present(
@@ -137,11 +126,6 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
                 .on_failure(()),
         )
         .with_state(state)
-}
-
-/// Whether this answer has all of something; others have no body, or a short one, or a part.
-fn is_whole(status: StatusCode, _: Version, _: &HeaderMap, _: &Extensions) -> bool {
-    status == StatusCode::OK
 }
 
 /// A packed file is the same as the one on disk, but not byte for byte (RFC 9110, 8.8.1).
@@ -233,14 +217,16 @@ fn method_name(method: &Method) -> &str {
 /// How the answer to these headers is wanted.
 fn form(headers: &HeaderMap) -> ResponseForm {
     let response_type = ResponseType::accepted(headers);
-    ResponseForm { response_type, may_pack: headers.contains_key(ACCEPT_ENCODING) }
+    let codings = headers.get_all(ACCEPT_ENCODING).iter().cloned().collect();
+    ResponseForm { response_type, codings }
 }
 
 async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response {
     let form = form(&headers);
-    let refuse = |failure| graphql_response(state.endpoint.refuse(failure, form.response_type));
+    let response_type = form.response_type;
+    let refuse = |failure| graphql_response(state.endpoint.refuse(failure, response_type));
     if !is_authorized(&state, &headers) {
-        return unauthorized_graphql(&state, form);
+        return unauthorized_graphql(&state, response_type);
     }
     // A page of another site can only send other types without asking first.
     if !is_json(&headers) {
@@ -277,7 +263,7 @@ async fn get_graphql(State(state): Shared, headers: HeaderMap, uri: Uri) -> Resp
     }
     let form = form(&headers);
     if !is_authorized(&state, &headers) {
-        return unauthorized_graphql(&state, form);
+        return unauthorized_graphql(&state, form.response_type);
     }
     let request = if is_foreign(&state, &headers) {
         let message = "pages of other sites send POST, and their origin has to be named";
@@ -300,9 +286,9 @@ fn is_foreign(state: &AppState, headers: &HeaderMap) -> bool {
     matches!(site, Some(b"cross-site" | b"same-site")) && !is_named
 }
 
-fn unauthorized_graphql(state: &AppState, form: ResponseForm) -> Response {
+fn unauthorized_graphql(state: &AppState, response_type: ResponseType) -> Response {
     let failure = Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`");
-    let refused = graphql_response(state.endpoint.refuse(failure, form.response_type));
+    let refused = graphql_response(state.endpoint.refuse(failure, response_type));
     ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response()
 }
 
@@ -323,7 +309,8 @@ fn graphql_response(answer: Answer) -> Response {
     let headers = [(CONTENT_TYPE, answer.response_type.name()), (VARY, "accept, accept-encoding")];
     let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then_some([(ALLOW, "POST")]);
     let generation = answer.generation.map(|name| [(GENERATION, name)]);
-    (status, headers, allow, retry_after(status), generation, answer.body).into_response()
+    let coding = answer.coding.map(|coding| [(CONTENT_ENCODING, coding)]);
+    (status, headers, coding, allow, retry_after(status), generation, answer.body).into_response()
 }
 
 /// A file that the ranking page loads.

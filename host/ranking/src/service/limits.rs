@@ -131,8 +131,6 @@ pub(super) const FRAGMENTS: usize = 100;
 pub(super) const INTROSPECTION_LISTS: usize = 4;
 /// Bytes of one day's prices of an issue, which the library resolves field by field.
 pub(super) const PRICE_DAY_BYTES: u64 = 1_500;
-/// Bytes of what packs an answer while it is sent, at most: windows and tables.
-pub(super) const PACKER_BYTES: u64 = 1 << 20;
 /// Characters of one error message. The library's own messages repeat what the client sent.
 pub(super) const MESSAGE_CHARACTERS: usize = 400;
 /// Errors of one answer.

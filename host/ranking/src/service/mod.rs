@@ -9,7 +9,7 @@
 //!   they are answered with.
 //! - `analysis`: what a request would cost, before anything of it runs.
 //! - `memory`: what its answer may take, reserved before and held until its client has it.
-//! - `body`: from a result to bytes; the rows are written by `crate::rows`, and packed by a library.
+//! - `body`: from a result to bytes; the rows are written by `crate::rows`. `packing`: its coding, by a library.
 //! - `request`, `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
 //! - `prices`: one issue's daily prices. `page`: the ranking page, with all that it loads.
@@ -28,6 +28,7 @@ mod item;
 mod limits;
 mod memory;
 mod metrics;
+mod packing;
 mod page;
 mod prices;
 mod request;

@@ -391,13 +391,13 @@ impl Job<'_> {
             if done.contains(code) {
                 continue;
             }
-            let mut fetched = self.fetch_issue(slots, &places, *code, &dates);
+            let mut fetched = self.fetch_issue(slots, &places, *code, &dates)?;
             if let Issue::NotCovered = fetched {
                 for date in dates.extract_if(.., |date| !self.is_covered(*date)).collect::<Vec<_>>()
                 {
                     self.day(date).outcome = Some(DayOutcome::NotDue);
                 }
-                fetched = self.fetch_issue(slots, &places, *code, &dates);
+                fetched = self.fetch_issue(slots, &places, *code, &dates)?;
             }
             match fetched {
                 Issue::Done => self.batch.issues.push(*code),
@@ -468,37 +468,42 @@ impl Job<'_> {
         places: &[usize],
         code: IssueCode,
         dates: &BTreeSet<JstDate>,
-    ) -> Issue {
+    ) -> Result<Issue, UpdateError> {
         let (Some(from), Some(to)) = (dates.first().copied(), dates.last().copied()) else {
-            return Issue::Done;
+            return Ok(Issue::Done);
         };
         let (mut reasons, mut answered, mut is_down) = (Vec::new(), false, false);
         for place in places {
             let kind = slots.kind(*place);
             match slots.issue(*place, code, from, to) {
-                Ok(Answer { mut rows, odd, .. }) => {
+                Ok(Answer { rows, mut odd, .. }) => {
+                    let mut near = Vec::new();
+                    // Days in between came whole.
+                    for row in rows.into_iter().filter(|row| dates.contains(&row.date)) {
+                        let (right, far) = self.near_rows(row.date, &[row])?;
+                        near.extend(right);
+                        odd.extend(far);
+                    }
                     let is_odd = !odd.is_empty();
-                    if let Some(first) = odd.first().filter(|_| rows.is_empty()) {
+                    if let Some(first) = odd.first().filter(|_| near.is_empty()) {
                         reasons.push(Reason::new(kind, &first.to_string()));
                     }
                     self.report.left_out(kind, odd);
-                    // Days in between came whole.
-                    rows.retain(|row| dates.contains(&row.date));
-                    if !rows.is_empty() {
-                        self.collect(kind, rows);
-                        return Issue::Done;
+                    if !near.is_empty() {
+                        self.collect(kind, near);
+                        return Ok(Issue::Done);
                     }
                     // A source that answers with nothing knows that there is nothing, as for an issue
                     // that is no longer listed; but not better than one before it that is down.
                     answered |= !is_down && !is_odd;
                 }
-                Err(NoAnswer::Stopped) => return Issue::Stopped,
+                Err(NoAnswer::Stopped) => return Ok(Issue::Stopped),
                 Err(NoAnswer::Empty) => answered |= !is_down,
                 Err(NoAnswer::Failed { covered: Some((first, last)), .. })
                     if self.covered != Some((first, last)) =>
                 {
                     self.cover(first, last);
-                    return Issue::NotCovered;
+                    return Ok(Issue::NotCovered);
                 }
                 Err(NoAnswer::Failed { reason, is_outage, .. }) => {
                     is_down |= is_outage;
@@ -506,9 +511,9 @@ impl Job<'_> {
                 }
             }
         }
-        match answered || reasons.is_empty() {
+        Ok(match answered || reasons.is_empty() {
             true => Issue::Done,
             false => Issue::Failed(reasons),
-        }
+        })
     }
 }

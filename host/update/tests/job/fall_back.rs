@@ -1,5 +1,6 @@
 //! What happens when a source has nothing or fails.
 
+use domain::Price;
 use http_client::{CancellationToken, HttpError};
 use update::limits::FAILURES_IN_A_ROW_MAX;
 use update::{DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
@@ -43,6 +44,25 @@ fn a_day_that_fails_comes_issue_by_issue_and_whole_days_are_left_alone() {
     // It did not come whole, so a run that looks so far back asks for it again.
     let report = fixture.run(vec![fixture.vendor(days_of(THREE), failing)]);
     assert_eq!((report.ending, fixture.take_asked()), (Ending::Done, vec![expected[1].to_owned()]));
+}
+
+#[test]
+fn a_price_that_cannot_be_right_is_left_out_issue_by_issue_too() {
+    let mut fixture = fixture(1);
+    let far = |(issue, from, to): Span| {
+        let mut rows = issues_of(SourceKind::Vendor)((issue, from, to))?;
+        rows.iter_mut().filter(|_| issue == code("7203")).for_each(|row| {
+            row.high = row.high.map(|price| Price::from_units(price.units() * 20));
+        });
+        Ok(rows)
+    };
+    let report = fixture.run(vec![fixture.vendor(failing, far), public(&fixture)]);
+    // The next source is asked for what is missing.
+    let stored = fixture.stored();
+    assert!(stored.contains(&"2026-01-09 1301 vendor".to_owned()), "{stored:?}");
+    assert!(stored.contains(&"2026-01-09 7203 public".to_owned()), "{stored:?}");
+    let left_out = format!("{:?}", report.odd);
+    assert!(left_out.contains("over 10 times from the last close"), "{left_out}");
 }
 
 #[test]
