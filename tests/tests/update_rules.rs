@@ -431,7 +431,7 @@ fn files() {
         (Ending::Done, days.map(str::to_owned).to_vec()),
         "{ran:?}"
     );
-    let not_read = "not read, because the file of the whole month has the same day: equities_bars_daily_20251216.csv.gz";
+    let not_read = "not read, because the file of its month has the day: equities_bars_daily_20251216.csv.gz";
     assert!(ran.notes().contains(not_read), "{ran:?}");
     assert_eq!(runs.rows(TUESDAY)[0].close, Some(Price::from_yen(120)));
     // Its rows are the vendor's.
@@ -690,7 +690,7 @@ fn key() {
     runs.put(SourceKind::Public, Market::of(&[(TUESDAY, 3)]));
     let ran = runs.until(TUESDAY).run();
     assert_eq!((ran.ending(), runs.published().len()), (Ending::Failed, 2), "{ran:?}");
-    assert!(ran.report.error.unwrap().contains("the vendor does not take the key"));
+    assert!(ran.report.error.unwrap().contains("the vendor refuses to answer"));
     // Without a key only missing days are an error.
     let none = |market: &mut Market| market.not_configured = Some("no key: it is not set");
     let mut runs = monday(3);

@@ -262,9 +262,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "lot", value_name = "[ID=]SHARES", value_parser = parse_lot)]
     pub(crate) lots: Vec<(Option<InstrumentName>, Quantity)>,
 
-    /// Price steps, of all instruments or of one, like 1306=etf: normal, topix500, etf, one step in
-    /// yen like 0.1, or auto; may be given many times. auto, the default: from instruments.csv, else
-    /// from the prices before the first day, else normal. The result says which and why.
+    /// Price steps, of all instruments or of one, like 1306=topix500: normal, topix500 (also of ETFs with lots
+    /// above 1), etf (with lots of 1), one step in yen like 0.1, or auto; may be given many times. auto, the
+    /// default: from instruments.csv, else from the prices before the first day, else normal. The result says which
+    /// and why. A row of instruments.csv without ticks has them from prices only where auto is said.
     #[arg(long = "ticks", value_name = "[ID=]TABLE", value_parser = parse_ticks)]
     pub(crate) ticks: Vec<(Option<InstrumentName>, TickChoice)>,
 

@@ -22,15 +22,14 @@ fn size(file: &BarFile) -> u64 {
 
 impl Job<'_> {
     /// Reads every file of daily bars that has wanted dates; of days whose month has a file, those that it
-    /// does not have.
+    /// does not have: the rule of [`marketdata::TradeStore::is_in_month_file`].
     pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), UpdateError> {
-        let (mut files, mut beside) = BarFile::list_all(folder, BarGranularity::Day)
+        let mut files = BarFile::list(folder, BarGranularity::Day)
             .map_err(|error| UpdateError::Files(error.to_string()))?;
         let calendar = read_rows(folder).map_err(|error| UpdateError::Files(error.to_string()))?;
         let (from, to) = (self.first_of_files(), self.options.to);
         let is_wanted = |file: &BarFile| file.period.first() <= to && from <= file.period.last();
         files.retain(is_wanted);
-        beside.retain(is_wanted);
         if files.is_empty() {
             let dates = self.report.from.map_or(String::new(), |from| format!(" from {from}"));
             return Err(UpdateError::Files(format!(
@@ -40,19 +39,21 @@ impl Job<'_> {
             )));
         }
         self.take_calendar(&calendar.unwrap_or_default())?;
-        let of: u64 = files.iter().chain(&beside).map(size).sum();
+        let of: u64 = files.iter().map(size).sum();
         let (mut done, mut not_read) = (0, Vec::new());
         self.report.source(SourceKind::Files).state = SourceState::Asked;
+        let is_month = |file: &&BarFile| matches!(file.period, Period::Month { .. });
+        // The days of the month read last: it comes before the files of its days.
+        let mut of_month = BTreeSet::new();
         for file in &files {
-            let found = self.read_file(file, &beside, (done, of))?;
-            done += size(file);
-            for day in beside.iter().filter(|day| file.period.overlaps(day.period)) {
-                match found.contains(&day.period.first()) {
-                    true => not_read.push(day),
-                    false => _ = self.read_file(day, &[], (done, of))?,
-                }
-                done += size(day);
+            if is_month(&file) {
+                of_month = self.read_file(file, &files, (done, of))?;
+            } else if of_month.contains(&file.period.first()) {
+                not_read.push(file);
+            } else {
+                self.read_file(file, &[], (done, of))?;
             }
+            done += size(file);
         }
         self.tell_not_read(&not_read);
         self.note_missing_days();
@@ -82,12 +83,12 @@ impl Job<'_> {
             count => format!(" and {} more", count - 1),
         };
         self.note(format!(
-            "not read, because the file of the whole month has the same day: {name}{more}"
+            "not read, because the file of its month has the day: {name}{more}"
         ));
     }
 
     /// Reads a file, unless the user wants the run to end, and tells which days it gave. So many bytes are
-    /// done; files of days are there beside it.
+    /// done; other files are there beside it.
     fn read_file(
         &mut self,
         file: &BarFile,
@@ -184,13 +185,13 @@ impl Job<'_> {
         day.reasons.push(Reason::new(SourceKind::Files, what));
     }
 
-    /// A file cannot be used: told of its first day that no file beside it has.
+    /// A file cannot be used: told of its first day that no file of a day has.
     fn file_failed(&mut self, file: &BarFile, beside: &[BarFile], what: &str) {
         let begin = match file.period {
             Period::Day(date) => date,
             Period::Month { .. } => file.period.first().max(self.first_of_files()),
         };
-        let has_file = |date| beside.iter().any(|day| day.period.contains(date));
+        let has_file = |date| beside.iter().any(|day| day.period == Period::Day(date));
         let mut days = begin.iter_days().take_while(|date| file.period.contains(*date));
         let first = days.find(|date| self.is_open(*date) && !has_file(*date)).unwrap_or(begin);
         self.failed(first, what);

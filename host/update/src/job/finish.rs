@@ -133,8 +133,7 @@ impl Job<'_> {
     fn key_error(&self, ending: Ending) -> Option<String> {
         match self.key_trouble.as_ref().filter(|_| ending != Ending::Interrupted)? {
             KeyTrouble::Refused(why) => Some(format!(
-                "the vendor does not take the key, so its days are missing or of a lesser source: {why}; \
-                 see `kumiki key list` for where it comes from"
+                "the vendor refuses to answer, so its days are missing or of a lesser source: {why}"
             )),
             KeyTrouble::Missing(why) => (ending != Ending::Done)
                 .then(|| format!("days are missing, and the vendor cannot be asked: {why}")),
