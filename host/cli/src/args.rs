@@ -682,7 +682,8 @@ Examples:
   kumiki data convert january.parquet back/equities_trades_202501.csv.gz
   kumiki data convert data/equities_bars_daily_202501.csv.gz days.parquet
 
-The text that comes back is the same, byte for byte. The columns are ts_event (nanoseconds, \
+The text that comes back is the same, byte for byte; a file of which that cannot be is refused with its line: one \
+with another header or a byte order mark, or without a line feed at its end. The columns are ts_event (nanoseconds, \
 UTC), code, price (decimal), quantity, transaction_id; price_digits and text only of rows in an \
 unusual spelling. A table of bars has ts_event, open, high, low, close, volume, text, and every \
 column of the file as text.";

@@ -6,6 +6,7 @@ mod command_line;
 mod csv_cells;
 mod daily_market;
 mod data_tools;
+mod day_files;
 mod determinism;
 mod empty_days;
 mod golden_runs;

@@ -28,8 +28,7 @@ impl Job<'_> {
             .map_err(|error| UpdateError::Files(error.to_string()))?;
         let calendar = read_rows(folder).map_err(|error| UpdateError::Files(error.to_string()))?;
         let (from, to) = (self.first_of_files(), self.options.to);
-        let is_wanted = |file: &BarFile| file.period.first() <= to && from <= file.period.last();
-        files.retain(is_wanted);
+        files.retain(|file| file.period.first() <= to && from <= file.period.last());
         if files.is_empty() {
             let dates = self.report.from.map_or(String::new(), |from| format!(" from {from}"));
             return Err(UpdateError::Files(format!(
@@ -61,12 +60,16 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Of days that are due in the span that the user has named nobody has anything, where no file has a row.
+    /// Of days that are due in the span that the user has named, and of those that are accepted, nobody has anything,
+    /// where no file has a row.
     fn note_missing_days(&mut self) {
-        let Some(from) = self.options.from.filter(|_| self.options.codes.is_empty()) else {
+        if !self.options.codes.is_empty() {
             return;
-        };
-        for date in weekdays(from, self.options.to) {
+        }
+        let mut named: BTreeSet<JstDate> = self.options.accept.iter().copied().collect();
+        let from = self.options.from.into_iter();
+        named.extend(from.flat_map(|from| weekdays(from, self.options.to)));
+        for date in named {
             let is_there = self.state.is_published(date) || self.days.contains_key(&date);
             if !is_there && !self.cut_short && self.is_due(date) {
                 self.day(date).outcome = Some(DayOutcome::NoData);
@@ -113,8 +116,12 @@ impl Job<'_> {
         self.report.source(SourceKind::Files).asked += 1;
         let mut dates = BTreeSet::new();
         match read {
-            Ok(found) => {
+            Ok(mut found) => {
                 dates.extend(&found.dates);
+                let is_taken = |date: &JstDate| self.is_taken_from_files(*date);
+                found.rows.retain(|row| is_taken(&row.date));
+                found.odd.retain(|(date, _)| date.as_ref().is_none_or(is_taken));
+                found.refused.retain(|date, _| is_taken(date));
                 self.take_file(found)?;
             }
             Err(what) => self.file_failed(file, beside, &what),
@@ -123,9 +130,15 @@ impl Job<'_> {
         Ok(dates)
     }
 
-    /// The first date that is taken from files: all that they have unless the user wants less.
+    /// The first date that is looked for in files: all that they have unless the user wants less.
     fn first_of_files(&self) -> JstDate {
-        self.options.from.unwrap_or(JstDate::MIN)
+        let from = self.options.from.unwrap_or(JstDate::MIN);
+        self.options.accept.iter().copied().fold(from, JstDate::min)
+    }
+
+    /// Whether a day is taken from files: days that are accepted are, however long ago they were.
+    fn is_taken_from_files(&self, date: JstDate) -> bool {
+        self.options.from.is_none_or(|from| date >= from) || self.is_named(date)
     }
 
     fn take_file(&mut self, found: FileRows) -> Result<(), UpdateError> {
