@@ -482,7 +482,8 @@ fn files() {
         (Ending::Done, days.map(str::to_owned).to_vec()),
         "{ran:?}"
     );
-    let not_read = "not read, because the file of its month has the day: equities_bars_daily_20251216.csv.gz";
+    let not_read =
+        "not read, because the file of its month has the day: equities_bars_daily_20251216.csv.gz";
     assert!(ran.notes().contains(not_read), "{ran:?}");
     assert_eq!(runs.rows(TUESDAY)[0].close, Some(Price::from_yen(120)));
     // Its rows are the vendor's.

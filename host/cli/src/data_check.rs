@@ -198,12 +198,7 @@ fn verdict(audit: &FileAudit) -> &'static str {
     }
 }
 
-fn print(
-    args: &CheckArgs,
-    file: &Checked,
-    audit: &FileAudit,
-    (gap, is_twice): (&[JstDate], bool),
-) {
+fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit, (gap, is_twice): (&[JstDate], bool)) {
     let timestamp = |timestamp: Option<TsNanos>| {
         timestamp.map_or("none".to_owned(), |timestamp| timestamp.to_string())
     };

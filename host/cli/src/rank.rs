@@ -14,8 +14,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
 use domain::JstDate;
 use domain::clock::wall_now;
-use pricestore::generation::publish_generation_of;
 use pricestore::DataDir;
+use pricestore::generation::publish_generation_of;
 use ranking::{
     CancelToken, EngineOptions, Explanation, ListedInfo, RankEngine, RankError, RankQuery, Ranking,
     SnapshotInfo, SortBy, export,

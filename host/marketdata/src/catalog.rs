@@ -290,8 +290,7 @@ mod tests {
             "README.md",
         ]);
         let catalog = Catalog::open(folder.path()).unwrap();
-        let all =
-            ["2024-12", "2025-01", "2025-01-06", "2025-01-31", "2025-02-01", "2025-02-03"];
+        let all = ["2024-12", "2025-01", "2025-01-06", "2025-01-31", "2025-02-01", "2025-02-03"];
         assert_eq!(periods(catalog.files()), all);
         let between = |first, last| periods(catalog.overlapping(date(first), date(last)));
         assert_eq!(between("2024-12-31", "2025-01-01"), ["2024-12", "2025-01"]);

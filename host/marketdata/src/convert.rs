@@ -78,7 +78,9 @@ pub enum ConvertError {
         line: u64,
     },
     /// A row that a table of texts cannot hold.
-    #[error("{path}, {place}: the row is no UTF-8 text, so a table cannot keep it; download the file again")]
+    #[error(
+        "{path}, {place}: the row is no UTF-8 text, so a table cannot keep it; download the file again"
+    )]
     NoText {
         /// Path of the file, as it was asked for.
         path: PathBuf,

@@ -38,10 +38,8 @@ impl StepChange {
 
 /// TOPIX100 has the steps of today's table `topix500` since the first of these days, all of TOPIX500 since the
 /// second.
-pub const STEP_CHANGES: [StepChange; 2] = [
-    StepChange { year: 2015, month: 9, day: 24 },
-    StepChange { year: 2023, month: 6, day: 5 },
-];
+pub const STEP_CHANGES: [StepChange; 2] =
+    [StepChange { year: 2015, month: 9, day: 24 }, StepChange { year: 2023, month: 6, day: 5 }];
 
 /// An issue from one date to another.
 #[derive(Debug, Clone, PartialEq, Eq)]

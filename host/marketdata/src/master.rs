@@ -158,7 +158,9 @@ impl Master {
             .map(|issue| [issue.code.as_str(), &issue.scale, &issue.market, &issue.product])
             .collect();
         facts.sort_unstable();
-        xxh3_64(facts.iter().map(|cells| cells.join("\n")).collect::<Vec<_>>().join("\n\n").as_bytes())
+        xxh3_64(
+            facts.iter().map(|cells| cells.join("\n")).collect::<Vec<_>>().join("\n\n").as_bytes(),
+        )
     }
 
     /// Keeps the master in a data folder.
@@ -231,10 +233,8 @@ mod tests {
             market: market.to_owned(),
             product: product.to_owned(),
         };
-        let issues = vec![
-            issue("72030", "TOPIX Core30", "0111", "011"),
-            issue("13060", "-", "0109", "014"),
-        ];
+        let issues =
+            vec![issue("72030", "TOPIX Core30", "0111", "011"), issue("13060", "-", "0109", "014")];
         let master = Master { date, issues };
         master.write(folder.path()).unwrap();
         assert_eq!(Master::list(folder.path()).unwrap(), [date]);
@@ -277,7 +277,10 @@ mod tests {
         assert_eq!(asked(&days, |_| Some(7)), [0, 20], "nothing changes");
         for change in 1..21 {
             let asked = asked(&days, |day| Some(u64::from(day >= change)));
-            assert!(asked.contains(&change) && asked.contains(&(change - 1)), "{change}: {asked:?}");
+            assert!(
+                asked.contains(&change) && asked.contains(&(change - 1)),
+                "{change}: {asked:?}"
+            );
             assert!(asked.len() <= 8, "{change}: {asked:?}");
         }
         let twice = asked(&days, |day| Some(u64::from(day >= 5) + u64::from(day >= 17)));
@@ -339,7 +342,11 @@ mod tests {
             ("021", None, None),
         ] {
             let issue = of("-", "0109", product);
-            assert_eq!((issue.lot(), issue.ticks(date)), (lot.map(Quantity::new), ticks), "{product}");
+            assert_eq!(
+                (issue.lot(), issue.ticks(date)),
+                (lot.map(Quantity::new), ticks),
+                "{product}"
+            );
         }
     }
 }

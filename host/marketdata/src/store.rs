@@ -21,7 +21,8 @@ use crate::catalog::{BarFile, Period, TradeFile, month_path};
 use crate::error::DataError;
 use crate::limits::SELECTED_CODES_MAX;
 use crate::reader::{
-    ProgressFn, ReadOptions, ReadSummary, Selection, read_bars, read_days, read_factors, read_trades,
+    ProgressFn, ReadOptions, ReadSummary, Selection, read_bars, read_days, read_factors,
+    read_trades,
 };
 
 use format::{Key, Kind};

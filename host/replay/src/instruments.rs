@@ -670,7 +670,8 @@ mod tests {
     fn every_choice_that_an_error_names_is_a_pair_of_the_exchange_and_is_taken() {
         let (one, larger) = (Quantity::new(1), Quantity::new(10));
         let fixed = TickTable::Fixed("0.5".parse().unwrap());
-        let lots = [None, Some(one), Some(larger), Some(Quantity::new(100)), Some(Quantity::new(7))];
+        let lots =
+            [None, Some(one), Some(larger), Some(Quantity::new(100)), Some(Quantity::new(7))];
         let tables = [None, Some(TickTable::Etf), Some(TickTable::Topix500), Some(fixed)];
         let mut followed = 0;
         for market in ["0109", "", "0111"] {

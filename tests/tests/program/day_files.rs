@@ -12,7 +12,8 @@ use serde_json::Value;
 use tests::user_folder::UserFolder;
 
 const KINDS: [&str; 3] = ["trades", "bars_minute", "bars_daily"];
-const RUN: &str = "replay run sma-cross --param fast=3 --param slow=9 --instrument 7203.TSE --quiet";
+const RUN: &str =
+    "replay run sma-cross --param fast=3 --param slow=9 --instrument 7203.TSE --quiet";
 
 fn text_of(path: &Path) -> String {
     let mut text = String::new();
@@ -63,13 +64,17 @@ fn a_replay_reads_a_day_that_only_its_own_file_has_and_one_in_both_once() {
             bars => format!("--granularity {bars}"),
         };
         for data in ["whole", "split"] {
-            user.good(&format!("{RUN} {flag} --data {data} --out {data}-{granularity}").replace("  ", " "));
+            user.good(
+                &format!("{RUN} {flag} --data {data} --out {data}-{granularity}")
+                    .replace("  ", " "),
+            );
         }
         let [whole, split] =
             ["whole", "split"].map(|data| manifest(&user, &format!("{data}-{granularity}")));
         assert_eq!(whole["event_log_digest"], split["event_log_digest"], "{granularity}");
         assert_eq!(whole["end"], split["end"], "{granularity}");
-        let kind = KINDS[["trade", "minute", "day"].iter().position(|one| *one == granularity).unwrap()];
+        let kind =
+            KINDS[["trade", "minute", "day"].iter().position(|one| *one == granularity).unwrap()];
         let inputs = split["inputs"].to_string();
         assert!(inputs.contains(&format!("equities_{kind}_20250107.csv.gz")), "{inputs}");
         assert!(!inputs.contains("20250108"), "{inputs}");

@@ -123,6 +123,8 @@ fn lists_of_issues_say_lots_and_price_steps_to_runs() {
         (output.status.code().unwrap(), texts(&output))
     };
     let vendor = format!("--vendor-url http://{}/v2 --vendor-rate 60000", server.address);
+    let (code, (_, errors)) = said("data instruments data --offline");
+    assert!(code == 1 && errors.contains("leave out --offline to fetch some"), "{errors}");
     let (code, (text, errors)) = said(&format!(
         "data instruments data --date 2025-01-06 --date 2025-01-08 --date 2025-01-09 {vendor}"
     ));
@@ -153,16 +155,32 @@ fn lists_of_issues_say_lots_and_price_steps_to_runs() {
         errors.contains("1306.TSE has no lot and tick table in data/instruments.csv"),
         "{errors}"
     );
+    // Each choice that it names is taken.
+    let choices = errors.split("say what it is: ").nth(1).unwrap().lines().next().unwrap();
+    let choices = choices.split(", or ").map(|choice| choice.split(" (").next().unwrap());
+    let choices: Vec<&str> = choices.collect();
+    assert_eq!(choices.len(), 3, "{errors}");
+    for choice in choices {
+        let (code, (text, errors)) = said(&format!("{run} 1306.TSE {choice}"));
+        assert!(code == 0 && text.contains("as asked for; ticks"), "{choice}: {errors}");
+    }
     let (code, (text, errors)) =
         said(&format!("{run} 1306.TSE --lot 1306.TSE=10 --ticks 1306.TSE=topix500"));
     assert_eq!(code, 0, "{errors}");
-    assert!(text.contains("1306.TSE: lot 10, as asked for; ticks topix500, as asked for"), "{text}");
+    assert!(
+        text.contains("1306.TSE: lot 10, as asked for; ticks topix500, as asked for"),
+        "{text}"
+    );
     let (code, (_, errors)) = said(&format!("{run} 7203.TSE --lot 1306.TSE=10"));
     assert_eq!(code, 2);
     assert!(errors.contains("--lot names 1306.TSE, which is not among"), "{errors}");
-    let (code, (text, errors)) = said(&format!("{run} 1306.TSE --lot 1306=10 --ticks 13060=topix500"));
+    let (code, (text, errors)) =
+        said(&format!("{run} 1306.TSE --lot 1306=10 --ticks 13060=topix500"));
     assert_eq!(code, 0, "{errors}");
-    assert!(text.contains("1306.TSE: lot 10, as asked for; ticks topix500, as asked for"), "{text}");
+    assert!(
+        text.contains("1306.TSE: lot 10, as asked for; ticks topix500, as asked for"),
+        "{text}"
+    );
     let (code, (_, errors)) = said(&format!("{run} 7203.TSE --ticks 1306=etf"));
     assert_eq!(code, 2);
     let unknown = "--ticks names 1306, which is not among the instruments of this run (7203.TSE)";

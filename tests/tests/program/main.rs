@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod advice;
 mod command_line;
 mod csv_cells;
 mod daily_market;

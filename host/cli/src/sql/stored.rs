@@ -232,7 +232,9 @@ fn market_data(folder: &Path, left_out: &mut LeftOut) -> Result<Vec<StoredView>>
                 store.is_in_month_file(&file.path, period, &mut |_| ControlFlow::Continue(()))
             });
             match is_twice {
-                Ok(false) => files.push(LabelledFile { path: file.path.clone(), label: String::new() }),
+                Ok(false) => {
+                    files.push(LabelledFile { path: file.path.clone(), label: String::new() })
+                }
                 Ok(true) => left_out.add("the file of its month has the day", file.name.as_str()),
                 Err(error) => left_out.add(told_once(&error.into()), file.name.as_str()),
             }

@@ -57,8 +57,7 @@ fn encode(period: Period, days: &BTreeSet<JstDate>) -> [u8; BYTES] {
 fn decode(bytes: &[u8], period: Period) -> Option<BTreeSet<JstDate>> {
     let bytes = <&[u8; BYTES]>::try_from(bytes).ok()?;
     let number = |at: usize| bytes[at..].first_chunk().map(|field| u64::from_le_bytes(*field));
-    let is_sound =
-        &bytes[..8] == MAGIC && number(HASHED_BYTES)? == xxh3_64(&bytes[..HASHED_BYTES]);
+    let is_sound = &bytes[..8] == MAGIC && number(HASHED_BYTES)? == xxh3_64(&bytes[..HASHED_BYTES]);
     // The same bytes may have another name, and then they have no row of its month.
     if !is_sound || number(8)? != month(period.first()) {
         return None;

@@ -62,9 +62,7 @@ fn other_legal_spellings_come_back_too() {
 fn whatever_a_text_has_comes_back_equal_or_is_refused_with_its_line() {
     let last = |text: &str| format!("line {}:", text.lines().count());
     let quoted = |text: &str| {
-        text.lines()
-            .map(|line| format!("\"{}\"\n", line.replace(',', "\",\"")))
-            .collect::<String>()
+        text.lines().map(|line| format!("\"{}\"\n", line.replace(',', "\",\""))).collect::<String>()
     };
     let after_header =
         |text: &str, change: &dyn Fn(&str) -> String| match text.split_once('\n').unwrap() {
@@ -88,18 +86,12 @@ fn whatever_a_text_has_comes_back_equal_or_is_refused_with_its_line() {
                 after_header(text, &|rows| rows.replacen("2025-01-06", "2025-1-6", 1)),
                 ("line 2, column Date".to_owned(), true),
             ),
-            (
-                after_header(text, &|rows| rows.replacen("4810", "04810", 1)),
-                equal(""),
-            ),
+            (after_header(text, &|rows| rows.replacen("4810", "04810", 1)), equal("")),
             (
                 after_header(text, &|rows| rows.replacen(",4810", ",+4810", 1)),
                 ("line 2, column".to_owned(), true),
             ),
-            (
-                after_header(text, &|rows| rows.replacen("\n", "\r\n", 1)),
-                equal(""),
-            ),
+            (after_header(text, &|rows| rows.replacen("\n", "\r\n", 1)), equal("")),
             (
                 after_header(text, &|rows| rows.replacen("2025-01-06", "\"2025-01-06\"", 1)),
                 equal(""),

@@ -186,7 +186,8 @@ impl Job<'_> {
             if let Some(found) = self.report.findings.last_mut() {
                 // Whatever a person says, no answer without rows takes a published day away (rule `accept`).
                 found.advice =
-                    "the day stays as it was, also with --accept; the next runs ask again".to_owned();
+                    "the day stays as it was, also with --accept; the next runs ask again"
+                        .to_owned();
             }
             self.refuse(date);
         } else if let Some(day) = self.days.get_mut(&date) {

@@ -85,9 +85,7 @@ impl Job<'_> {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        self.note(format!(
-            "not read, because the file of its month has the day: {name}{more}"
-        ));
+        self.note(format!("not read, because the file of its month has the day: {name}{more}"));
     }
 
     /// Reads a file, unless the user wants the run to end, and tells which days it gave. So many bytes are

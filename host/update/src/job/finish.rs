@@ -203,8 +203,11 @@ impl Job<'_> {
     /// Closes the days that the user accepts and of which no source has anything (rule `accept`).
     fn close_accepted_days(&mut self) {
         // A file that cannot be read may have rows of any day.
-        let is_known =
-            !self.report.sources.iter().any(|part| part.source == SourceKind::Files && part.failed > 0);
+        let is_known = !self
+            .report
+            .sources
+            .iter()
+            .any(|part| part.source == SourceKind::Files && part.failed > 0);
         if !is_known {
             return;
         }

@@ -47,7 +47,11 @@ fn refusals_are_shown_in_the_vendors_words_and_not_repeated() {
 #[test]
 fn a_refusal_says_whether_it_is_of_the_key_the_plan_or_the_path() {
     for (code, message, which) in [
-        (403, "The incoming api key is invalid or expired.", "the key is not taken, `kumiki key list`"),
+        (
+            403,
+            "The incoming api key is invalid or expired.",
+            "the key is not taken, `kumiki key list`",
+        ),
         (401, "Unauthorized", "the key is not taken, `kumiki key list`"),
         (
             403,
@@ -60,7 +64,10 @@ fn a_refusal_says_whether_it_is_of_the_key_the_plan_or_the_path() {
         let server = Server::start(vec![status(code, message)]);
         let error = failure(&mut vendor(&server.address())).to_string();
         assert!(error.starts_with(&format!("refused (HTTP {code}): {which}")), "{error}");
-        assert!(error.ends_with(if message.is_empty() { "no message" } else { message }), "{error}");
+        assert!(
+            error.ends_with(if message.is_empty() { "no message" } else { message }),
+            "{error}"
+        );
     }
 }
 
