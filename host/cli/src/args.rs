@@ -262,9 +262,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "lot", value_name = "[ID=]SHARES", value_parser = parse_lot)]
     pub(crate) lots: Vec<(Option<InstrumentName>, Quantity)>,
 
-    /// Price steps, of all instruments or of one, like 1306=etf: normal, topix500, etf, one step in
-    /// yen like 0.1, or auto; may be given many times. auto, the default: from instruments.csv, else
-    /// from the prices before the first day, else normal. The result says which and why.
+    /// Price steps, of all instruments or of one, like 1306=topix500: normal, topix500 (also of ETFs with lots
+    /// above 1), etf (with lots of 1), one step in yen like 0.1, or auto; may be given many times. auto, the
+    /// default: from instruments.csv, else from the prices before the first day, else normal. The result says which
+    /// and why. A row of instruments.csv without ticks has them from prices only where auto is said.
     #[arg(long = "ticks", value_name = "[ID=]TABLE", value_parser = parse_ticks)]
     pub(crate) ticks: Vec<(Option<InstrumentName>, TickChoice)>,
 
@@ -681,7 +682,8 @@ Examples:
   kumiki data convert january.parquet back/equities_trades_202501.csv.gz
   kumiki data convert data/equities_bars_daily_202501.csv.gz days.parquet
 
-The text that comes back is the same, byte for byte. The columns are ts_event (nanoseconds, \
+The text that comes back is the same, byte for byte; a file of which that cannot be is refused with its line: one \
+with another header or a byte order mark, or without a line feed at its end. The columns are ts_event (nanoseconds, \
 UTC), code, price (decimal), quantity, transaction_id; price_digits and text only of rows in an \
 unusual spelling. A table of bars has ts_event, open, high, low, close, volume, text, and every \
 column of the file as text.";

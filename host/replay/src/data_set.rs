@@ -176,6 +176,7 @@ impl DataRequest {
             inputs: Vec::new(),
             factor_inputs: Vec::new(),
             split_dates_known: vec![Vec::new(); codes.len()],
+            not_read: Vec::new(),
         };
         observer.load_begins(sources.iter().map(|source| size_of(source.path())).sum());
         for source in &sources {
@@ -240,7 +241,7 @@ impl DataRequest {
             total,
             bars_from,
         };
-        self.find_instruments(&codes, &before, &mut data)?;
+        self.find_instruments(&codes, &before, &loader.not_read, &mut data)?;
         Ok(data)
     }
 
@@ -249,6 +250,7 @@ impl DataRequest {
         &self,
         codes: &[VendorCode],
         before: &[Before],
+        not_read: &[String],
         data: &mut DataSet,
     ) -> Result<(), RequestError> {
         let table = InstrumentTable::read(&self.folder)?;
@@ -278,7 +280,7 @@ impl DataRequest {
                 .push(format!("{id}: {}", before.words(data.range.0, data.base_prices[index])));
         }
         data.notes.push(calendar_words(&data.calendar, data.range));
-        data.notes.extend(self.doubts(data)?);
+        data.notes.extend(doubts(data, not_read));
         data.unit_changes.sort_by_key(|change| (change.date, change.instrument));
         Ok(())
     }
@@ -328,13 +330,13 @@ impl DataRequest {
 }
 
 /// What notes say of files that no run reads.
-const NOT_READ: &str = "not read, because a file of its whole month is there: ";
+const NOT_READ: &str = "not read, because the file of its month has the day: ";
 /// What stands between the first of several and their number.
 const AND: &str = " and ";
 /// What stands after that number.
 const MORE: &str = " more";
 
-/// Whether a note is what [`DataRequest::doubts`] says of the vendor's files that no run reads: names of theirs,
+/// Whether a note is what [`doubts`] says of the vendor's files that no run reads: names of theirs,
 /// and nothing else.
 pub(crate) fn is_of_files_not_read(note: &str) -> bool {
     let Some(told) = note.strip_prefix(NOT_READ) else { return false };
@@ -360,32 +362,29 @@ fn not_read_words(name: &str, more: usize) -> String {
     format!("{NOT_READ}{name}{}", more_words(more))
 }
 
-impl DataRequest {
-    /// What of the folder was not read, and what of it should not exist.
-    fn doubts(&self, data: &DataSet) -> Result<Vec<String>, RequestError> {
-        let left_out = marketdata::left_out(&self.folder, data.range)?;
-        let days = data.series.calendar();
-        let closed = days.days().iter().filter(|day| !data.calendar.is_business_day(**day));
-        let closed: Vec<String> = closed.map(ToString::to_string).collect();
-        let mut notes = Vec::new();
-        if let [one, ..] = &left_out[..] {
-            notes.push(not_read_words(one, left_out.len() - 1));
-        }
-        if let [one, ..] = &closed[..] {
-            let more = more_words(closed.len() - 1);
-            notes.push(format!("rows of days on which the exchange is closed by law: {one}{more}"));
-        }
-        let (first, last) = data.range;
-        let inside = first.iter_days().take_while(|day| *day <= last);
-        let mut missing = inside.filter(|day| {
-            data.calendar.is_business_day(*day) && days.days().binary_search(day).is_err()
-        });
-        if let Some(one) = missing.next() {
-            let more = more_words(missing.count());
-            notes.push(format!("business days without any row: {one}{more}"));
-        }
-        Ok(notes)
+/// What of the folder was not read, and what of it should not exist.
+fn doubts(data: &DataSet, not_read: &[String]) -> Vec<String> {
+    let days = data.series.calendar();
+    let closed = days.days().iter().filter(|day| !data.calendar.is_business_day(**day));
+    let closed: Vec<String> = closed.map(ToString::to_string).collect();
+    let mut notes = Vec::new();
+    if let [one, ..] = not_read {
+        notes.push(not_read_words(one, not_read.len() - 1));
     }
+    if let [one, ..] = &closed[..] {
+        let more = more_words(closed.len() - 1);
+        notes.push(format!("rows of days on which the exchange is closed by law: {one}{more}"));
+    }
+    let (first, last) = data.range;
+    let inside = first.iter_days().take_while(|day| *day <= last);
+    let mut missing = inside.filter(|day| {
+        data.calendar.is_business_day(*day) && days.days().binary_search(day).is_err()
+    });
+    if let Some(one) = missing.next() {
+        let more = more_words(missing.count());
+        notes.push(format!("business days without any row: {one}{more}"));
+    }
+    notes
 }
 
 fn more_words(count: usize) -> String {
@@ -458,15 +457,35 @@ struct Loader<'a> {
     factor_inputs: Vec<InputFile>,
     /// By instrument the dates whose factor daily files tell, changes or not.
     split_dates_known: Vec<Vec<JstDate>>,
+    /// Names of files of days that the file of their month has.
+    not_read: Vec<String>,
 }
 
 impl Loader<'_> {
+    /// Whether a file is not read, because it is of a day that the file of its month has; told once.
+    fn is_twice(
+        &mut self,
+        path: &Path,
+        period: Period,
+        observer: &dyn RunObserver,
+    ) -> Result<bool, RequestError> {
+        let is_twice = is_in_month_file(&self.store, (path, period), observer)?;
+        let name = name_of(path);
+        if is_twice && !self.not_read.contains(&name) {
+            self.not_read.push(name);
+        }
+        Ok(is_twice)
+    }
+
     /// Takes the rows of one file.
     fn take(
         &mut self,
         source: &Source,
         observer: &mut dyn RunObserver,
     ) -> Result<(), RequestError> {
+        if self.is_twice(source.path(), source.period(), observer)? {
+            return Ok(());
+        }
         let name = name_of(source.path());
         observer.file_begins(&name, size_of(source.path()));
         let taken = self.take_rows(source, &mut |progress| {
@@ -537,7 +556,8 @@ impl Loader<'_> {
     ) -> Result<Vec<ExRights>, RequestError> {
         let mut found = Vec::new();
         for file in BarFile::list(folder, BarGranularity::Day)? {
-            if file.period.first() > last || first > file.period.last() {
+            let is_outside = file.period.first() > last || first > file.period.last();
+            if is_outside || self.is_twice(&file.path, file.period, observer)? {
                 continue;
             }
             let name = name_of(&file.path);
@@ -604,6 +624,23 @@ impl Taken {
 
 fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// [`TradeStore::is_in_month_file`], unless the observer wants an end.
+fn is_in_month_file(
+    store: &TradeStore,
+    (path, period): (&Path, Period),
+    observer: &dyn RunObserver,
+) -> Result<bool, RequestError> {
+    let found = store.is_in_month_file(path, period, &mut |_| {
+        if observer.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match found {
+        Err(DataError::Cancelled { path, .. }) => {
+            Err(RequestError::Cancelled { file: name_of(&path) })
+        }
+        other => Ok(other?),
+    }
 }
 
 fn day_start(date: JstDate) -> TsNanos {

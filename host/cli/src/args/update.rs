@@ -146,9 +146,9 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(crate) refetch: bool,
 
-    /// Take what the vendor says of this day as it is: strange, not complete, or less than what is
-    /// published. A day without any row is closed from then on. May be given many times; such days are asked for
-    /// again.
+    /// Take what the vendor, or with --from-files its files, says of this day as it is: strange, not complete, or
+    /// less than what is published. A day without any row is closed from then on, unless it is published: then it
+    /// stays. May be given many times; such days are asked for again.
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
     pub(crate) accept: Vec<JstDate>,
 
