@@ -186,7 +186,8 @@ pub(crate) enum Format {
     Json,
 }
 
-const RUN_EXAMPLES: &str = "\
+/// Its table of execution models is held to them by a test beside their options.
+pub(crate) const RUN_EXAMPLES: &str = "\
 Examples:
   kumiki data sample --out data --instrument 7203.TSE
   kumiki replay run sma-cross --data data --instrument 7203.TSE
@@ -198,7 +199,18 @@ Examples:
       --end 2013-10-11
 
 The data folder holds the vendor's files equities_trades_YYYYMM.csv.gz or _YYYYMMDD.csv.gz, and \
-equities_bars_minute_ and equities_bars_daily_ files where there are any. How orders are filled \
+equities_bars_minute_ and equities_bars_daily_ files where there are any.
+
+What --execution assumes; an option replaces its value:
+  option                  strict (default)  realistic        optimistic
+  --latency               0ms               100ms            0ms
+  --slippage-ticks        1                 1                0
+  --participation         100               10               100
+  --queue-ahead           endless           endless          0
+  --commission            none              55 to 1,070 yen  none
+  --same-day-round-trips  refuse            refuse           allow
+Only realistic has latency and fees, those of a Tokyo online broker; strict has neither of them. \
+How orders are filled \
 is printed in every result: see `rules` in manifest.json, or the report.";
 
 #[derive(Debug, Args)]

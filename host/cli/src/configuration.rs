@@ -27,7 +27,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 32] = [
+const KEYS: [Key; 33] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -259,6 +259,14 @@ const KEYS: [Key; 32] = [
         flag: "--local-broker",
         variable: "KUMIKI_LOCAL_BROKER_REQUEST_TIMEOUT_MS",
         meaning: "how long an answer may take, in milliseconds",
+    },
+    Key {
+        name: "local_broker.order_calls_per_second",
+        kind: "whole number",
+        default: "5",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_ORDER_CALLS_PER_SECOND",
+        meaning: "calls of the order kind in a second: 10 for a gateway from version 5.44 on; none is made so far",
     },
     Key {
         name: "local_broker.login_at_start",

@@ -80,7 +80,6 @@ fn record(found: Option<&Credentials>) -> String {
         venue: WEB_BROKER.to_owned(),
         user_id: found.map(|found| secret(&found.user)),
         password: found.map(|found| secret(&found.password)),
-        second_password: None,
     };
     serde_json::to_string(&record).unwrap_or_else(|error| error.to_string())
 }

@@ -87,7 +87,7 @@ pub type Text<'a> = std::borrow::Cow<'a, str>;
 /// higher minor version only adds.
 pub const SCHEMA_MAJOR: u32 = 1;
 /// See [`SCHEMA_MAJOR`].
-pub const SCHEMA_MINOR: u32 = 3;
+pub const SCHEMA_MINOR: u32 = 4;
 
 #[cfg(test)]
 mod tests;

@@ -91,6 +91,8 @@ pub struct Rules {
     pub retry_wait: Duration,
     /// Before the first try to open the stream again.
     pub reconnect_base: Duration,
+    /// Order-type calls in a second.
+    pub order_calls_per_second: u32,
 }
 
 impl Rules {
@@ -103,6 +105,7 @@ impl Rules {
             forced_logout: config.forced_logout,
             retry_wait: config.retry_wait,
             reconnect_base: config.reconnect_base,
+            order_calls_per_second: config.order_calls_per_second,
         }
     }
 }
@@ -221,6 +224,7 @@ impl Gateway {
     #[must_use]
     pub fn new(rules: Rules, mapping: Box<dyn GatewayMapping>, now: Now) -> Self {
         Self {
+            lanes: Lanes::new(rules.order_calls_per_second),
             rules,
             mapping,
             life: Lifecycle::new(now.wall),
@@ -235,7 +239,6 @@ impl Gateway {
             suspect: None,
             answers_badly: false,
             answered_at: None,
-            lanes: Lanes::new(),
             tickets: 0,
             set: RegisterSet::default(),
             kept: (0, Vec::new()),

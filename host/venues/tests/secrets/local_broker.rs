@@ -140,6 +140,7 @@ impl World {
             forced_logout: ForcedLogout::default(),
             retry_wait: Duration::from_secs(5),
             reconnect_base: Duration::from_secs(5),
+            order_calls_per_second: 5,
         };
         let description = GatewayDescription { board_read_registers: true, ..Default::default() };
         let now = Now { mono: Duration::ZERO, wall: wall(Duration::ZERO) };
