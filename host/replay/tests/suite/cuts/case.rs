@@ -312,6 +312,7 @@ impl Case {
             unit_changes: data.unit_changes.clone(),
             split_dates_known: data.split_dates_known.clone(),
             calendar: data.calendar.clone(),
+            dates: Some(data.range),
             ex_rights: data.ex_rights.clone(),
             warnings_max: domain::GuestLimit::Warnings.default_value(),
             rejected_bytes_max: domain::GuestLimit::Rejected.default_value(),
