@@ -21,6 +21,7 @@ use marketdata::{
 };
 use results::output::{InputFile, SettingsFile};
 
+use crate::days::RunDays;
 use crate::error::{NoData, RequestError};
 use crate::instruments::{Finder, InstrumentChoices};
 use crate::observer::RunObserver;
@@ -108,7 +109,9 @@ pub struct DataSet {
     pub names: BTreeMap<String, String>,
     /// Where lots, price steps and base prices came from, in words.
     pub notes: Vec<String>,
-    /// First and last date with rows.
+    /// The days of the run, in order: business days, with and without rows, and dates with rows.
+    pub days: Vec<JstDate>,
+    /// The first and the last of them.
     pub range: (JstDate, JstDate),
     /// Trades, or days where bars are replayed: what progress counts.
     pub total: u64,
@@ -194,19 +197,11 @@ impl DataRequest {
             Series::Trades(series) => MarketSeries::of_trades(series),
             Series::Bars(series) => MarketSeries::of_bars(series),
         };
-        let calendar = series.calendar();
-        let days = calendar.days();
+        let calendar = read_calendar(&self.folder)?;
+        let days = self.days(series.calendar().days(), &calendar);
         let range = (days.first().copied(), days.last().copied());
         let range = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
-        let total = if bars_from.is_some() { series.day_count() as u64 } else { rows };
-        let calendar = read_calendar(&self.folder)?;
-        let closed = calendar.listed_range().and_then(|(first, last)| {
-            let inside = days.iter().filter(|day| (first..=last).contains(*day));
-            inside.copied().find(|day| !calendar.is_business_day(*day))
-        });
-        if let Some(date) = closed {
-            return Err(RequestError::ClosedDay { folder: self.folder.clone(), date });
-        }
+        let total = if bars_from.is_some() { days.len() as u64 } else { rows };
         // Without a first date every row of a file that was read is inside the run.
         let read: Vec<&Path> = match self.start {
             None => sources.iter().map(Source::path).collect(),
@@ -237,12 +232,24 @@ impl DataRequest {
             calendar,
             names: BTreeMap::new(),
             notes: Vec::new(),
+            days,
             range,
             total,
             bars_from,
         };
         self.find_instruments(&codes, &before, &loader.not_read, &mut data)?;
         Ok(data)
+    }
+
+    /// The days of a run over rows of these dates, from the first to the last date asked for, else of the rows.
+    fn days(&self, with_rows: &[JstDate], calendar: &ExchangeCalendar) -> Vec<JstDate> {
+        // Other dates have no time.
+        let (earliest, latest) = (TsNanos::default().jst_date(), TsNanos::MAX.jst_date());
+        let asked = |date: Option<JstDate>| date.map(|date| date.clamp(earliest, latest));
+        let first = asked(self.start).or(with_rows.first().copied());
+        let last = asked(self.end).or(with_rows.last().copied());
+        let rows = with_rows.iter().map(|date| (*date, ()));
+        RunDays::new(rows, first.zip(last), calendar).map(|(date, _)| date).collect()
     }
 
     /// Lots, price steps and base prices, with what is to be said of them.
@@ -364,8 +371,8 @@ fn not_read_words(name: &str, more: usize) -> String {
 
 /// What of the folder was not read, and what of it should not exist.
 fn doubts(data: &DataSet, not_read: &[String]) -> Vec<String> {
-    let days = data.series.calendar();
-    let closed = days.days().iter().filter(|day| !data.calendar.is_business_day(**day));
+    let with_rows = data.series.calendar();
+    let closed = data.days.iter().filter(|day| !data.calendar.is_business_day(**day));
     let closed: Vec<String> = closed.map(ToString::to_string).collect();
     let mut notes = Vec::new();
     if let [one, ..] = not_read {
@@ -373,13 +380,9 @@ fn doubts(data: &DataSet, not_read: &[String]) -> Vec<String> {
     }
     if let [one, ..] = &closed[..] {
         let more = more_words(closed.len() - 1);
-        notes.push(format!("rows of days on which the exchange is closed by law: {one}{more}"));
+        notes.push(format!("rows of days on which the exchange is closed: {one}{more}"));
     }
-    let (first, last) = data.range;
-    let inside = first.iter_days().take_while(|day| *day <= last);
-    let mut missing = inside.filter(|day| {
-        data.calendar.is_business_day(*day) && days.days().binary_search(day).is_err()
-    });
+    let mut missing = data.days.iter().filter(|day| !with_rows.is_business_day(**day));
     if let Some(one) = missing.next() {
         let more = more_words(missing.count());
         notes.push(format!("business days without any row: {one}{more}"));

@@ -12,6 +12,7 @@ use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
 use domain::{InstrumentIx, TradingCalendar, TsNanos};
 use marketdata::{BarSegment, TradeSegment, make_bars};
 
+pub(crate) use day::hours_of;
 pub use day::{MarketDay, TradingDay};
 
 /// The rows of one date inside a piece.
