@@ -78,7 +78,8 @@ pub fn order_of(
     let symbol = words.of(row, "sIssueCode", "sOrderIssueCode").and_then(name);
     let symbol = symbol.ok_or_else(|| bad("sOrderIssueCode is missing, or names no issue"))?;
     let side = words.of(row, "sBaibaiKubun", "sOrderBaibaiKubun").and_then(side_of);
-    let (side, close_action) = side.ok_or_else(|| bad("sOrderBaibaiKubun is no side that is known"))?;
+    let (side, close_action) =
+        side.ok_or_else(|| bad("sOrderBaibaiKubun is no side that is known"))?;
     let (order_type, limit, trigger) = kind(row).map_err(|what| bad(&what))?;
     let condition = words.of(row, "sCondition", "sOrderCondition").unwrap_or("0");
     let expiry = words.of(row, "sOrderExpireDay", "sOrderOrderExpireDay").unwrap_or("0");
@@ -109,7 +110,9 @@ pub fn order_of(
         None if is_over => 0,
         _ => number("sOrderCurrentSuryou", "sOrderCurrentSuryou")?,
     };
-    let working = filled.checked_add(leaves).ok_or_else(|| bad("sOrderYakuzyouSuryo and sOrderCurrentSuryou are too many shares"))?;
+    let working = filled
+        .checked_add(leaves)
+        .ok_or_else(|| bad("sOrderYakuzyouSuryo and sOrderCurrentSuryou are too many shares"))?;
     // While shares are open, those and the filled ones are what is asked for now.
     let quantity = if leaves > 0 || ordered == 0 { working } else { ordered };
     let may_be_none = is_over && situation != Some(Situation::Filled);

@@ -58,7 +58,9 @@ fn type_of(row: &[Field]) -> Result<(OrderType, Option<String>, Option<String>),
                 Some("0") => Ok((OrderType::StopMarket, None, trigger)),
                 Some("1") => match price_of("sOrderGyakusasiPrice") {
                     Some(limit) => Ok((OrderType::StopLimit, Some(limit), trigger)),
-                    None => Err("sOrderGyakusasiPrice is missing of a stop with a limit".to_owned()),
+                    None => {
+                        Err("sOrderGyakusasiPrice is missing of a stop with a limit".to_owned())
+                    }
                 },
                 _ => match price_of("sOrderGyakusasiPrice") {
                     Some(limit) => Ok((OrderType::StopLimit, Some(limit), trigger)),

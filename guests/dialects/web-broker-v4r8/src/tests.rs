@@ -285,9 +285,12 @@ fn orders_that_are_over_may_have_a_quantity_of_0() {
             ("sOrderCurrentSuryou", " "),
         ])
     };
-    for (status, ordered, filled, quantity) in
-        [("10", "0", "200", 200), ("7", "0", "100", 100), ("7", "0", "0", 0), ("7", "200", "0", 200)]
-    {
+    for (status, ordered, filled, quantity) in [
+        ("10", "0", "200", 200),
+        ("7", "0", "100", 100),
+        ("7", "0", "0", 0),
+        ("7", "200", "0", 200),
+    ] {
         let row = over(status, ordered, filled).unwrap();
         let shares = (row.quantity, row.filled.to_string(), row.leaves);
         assert_eq!(shares, (quantity, filled.to_owned(), 0), "{status} {ordered}");

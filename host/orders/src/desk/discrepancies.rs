@@ -9,9 +9,7 @@ use ipc::{Discrepancy, Event, OrderDiscrepancy, Text};
 use super::tell::owned;
 use super::{Desk, Now, Recipient, VENUE};
 use crate::book::{OrderKey, Seen};
-use crate::limits::{
-    DISCREPANCIES_PER_MINUTE_MAX, NUMBER_CHARS_MAX, UNREADABLE_ROWS_TOLD_MAX,
-};
+use crate::limits::{DISCREPANCIES_PER_MINUTE_MAX, NUMBER_CHARS_MAX, UNREADABLE_ROWS_TOLD_MAX};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

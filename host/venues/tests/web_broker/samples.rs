@@ -58,9 +58,15 @@ fn every_sample_is_read() {
     let [list, _] = read("order_list");
     assert_eq!(list.lists["aOrderList"].len(), 4);
     assert_eq!(field(&list.lists["aOrderList"][0], "sOrderStatus"), Some("一部約定"));
-    assert_eq!(account::read_cash(&read("cash_buying_power")[0]), Ok(Ok(Money::from_yen(1_000_000))));
+    assert_eq!(
+        account::read_cash(&read("cash_buying_power")[0]),
+        Ok(Ok(Money::from_yen(1_000_000)))
+    );
     assert_eq!(account::read_shortage(&read("cash_buying_power")[0]), Some(false));
-    assert_eq!(account::read_margin(&read("margin_capacity")[0]), Ok(Ok(Money::from_yen(3_000_000))));
+    assert_eq!(
+        account::read_margin(&read("margin_capacity")[0]),
+        Ok(Ok(Money::from_yen(3_000_000)))
+    );
     let sellable = account::read_sellable(&read("sellable_quantity")[0]).unwrap();
     assert_eq!((sellable.specific.shares(), sellable.general.shares()), (300, 0));
     assert!(account::read_cash(&order).unwrap_err().starts_with("11304: "));

@@ -9,9 +9,9 @@ use domain::{JstDate, OrderStatus, OrderType, TimeInForce, TsNanos};
 use ipc::{Decimal, OrderRecordWire};
 use serde_json::{Map, Value};
 
-use crate::Listed;
 use super::row::{List, Row, told, wrong};
 use super::{Unreadable, instrument, read_rows, share_count, side};
+use crate::Listed;
 use crate::local_broker::keys::is_derivative;
 use crate::local_broker::limits::DETAILS_MAX;
 

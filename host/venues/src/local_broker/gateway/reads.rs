@@ -133,7 +133,8 @@ impl Gateway {
             Read::Orders(filter) => {
                 let read = account::read_orders(body).map_err(|why| self.no_use(&why))?;
                 self.tell_odd_orders(&read.left_out, now);
-                let mut rows: Vec<_> = read.rows.into_iter().filter(|row| filter.takes(row)).collect();
+                let mut rows: Vec<_> =
+                    read.rows.into_iter().filter(|row| filter.takes(row)).collect();
                 rows.iter_mut().for_each(|row| self.secrets.order(row));
                 self.tell_orders(&asked, rows);
             }
@@ -172,8 +173,7 @@ impl Gateway {
     fn tell_odd_orders(&mut self, left_out: &[LeftOut], now: Now) {
         let all: BTreeSet<String> = left_out.iter().map(|odd| odd.why.clone()).collect();
         let before = std::mem::replace(&mut self.odd_orders, all);
-        let new: Vec<&LeftOut> =
-            left_out.iter().filter(|odd| !before.contains(&odd.why)).collect();
+        let new: Vec<&LeftOut> = left_out.iter().filter(|odd| !before.contains(&odd.why)).collect();
         let ids = new.iter().take(LEFT_OUT_TOLD_MAX).map(|odd| odd.id.as_deref());
         let new: Vec<LeftOut> = new.iter().map(|odd| (*odd).clone()).collect();
         let ids: Vec<Option<String>> = ids.map(|id| id.map(|id| self.secrets.words(id))).collect();
