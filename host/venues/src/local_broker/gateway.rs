@@ -18,7 +18,7 @@ mod stream;
 mod symbols;
 mod told;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};

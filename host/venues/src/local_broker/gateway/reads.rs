@@ -173,12 +173,11 @@ impl Gateway {
     fn tell_odd_orders(&mut self, left_out: &[LeftOut], now: Now) {
         let all: BTreeSet<String> = left_out.iter().map(|odd| odd.why.clone()).collect();
         let before = std::mem::replace(&mut self.odd_orders, all);
-        let new: Vec<&LeftOut> = left_out.iter().filter(|odd| !before.contains(&odd.why)).collect();
-        let ids = new.iter().take(LEFT_OUT_TOLD_MAX).map(|odd| odd.id.as_deref());
-        let new: Vec<LeftOut> = new.iter().map(|odd| (*odd).clone()).collect();
-        let ids: Vec<Option<String>> = ids.map(|id| id.map(|id| self.secrets.words(id))).collect();
+        let new = left_out.iter().filter(|odd| !before.contains(&odd.why)).cloned();
+        let new: Vec<LeftOut> = new.collect();
         for (place, why) in crate::told(&new).enumerate() {
-            let id = ids.get(place).cloned().flatten();
+            let odd = new.get(place).filter(|_| place < LEFT_OUT_TOLD_MAX);
+            let id = odd.and_then(|odd| odd.id.as_deref()).map(|id| self.secrets.words(id));
             let event = Event::OrderDiscrepancy(OrderDiscrepancy {
                 venue: VENUE.into(),
                 client_order_id: None,
