@@ -81,7 +81,8 @@ pub trait Dialect {
     /// Reads a row of the list of orders.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is none: `order NUMBER: FIELD ...`, where it has a number. The host leaves the row out and tells
+    /// this, with the number as that of the order.
     fn read_order(row: &[Field]) -> Result<OrderRow, String>;
 
     /// Reads a frame of the stream of events.

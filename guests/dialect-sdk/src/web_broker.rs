@@ -98,12 +98,12 @@ pub fn times_of(
         "0" if expiry.bytes().all(|byte| byte == b'0') => Ok((TimeInForce::Day, None, None)),
         "0" => match crate::text::date(expiry) {
             Some(date) => Ok((TimeInForce::Gtd, Some(date), None)),
-            None => Err(format!("its last day `{}` is no date", crate::text::line(expiry))),
+            None => Err(format!("sOrderOrderExpireDay `{}` is no date", crate::text::line(expiry))),
         },
         "2" => Ok((TimeInForce::AtTheOpen, None, None)),
         "4" => Ok((TimeInForce::AtTheClose, None, None)),
         "6" => Ok((TimeInForce::AtTheClose, None, Some("close_strategy=funari"))),
-        _ => Err(format!("its condition `{}` is not known", crate::text::line(condition))),
+        _ => Err(format!("sOrderCondition `{}` is not known", crate::text::line(condition))),
     }
 }
 

@@ -33,7 +33,8 @@ pub use account::{
     PositionsUpdated, ReplayBuyingPower,
 };
 pub use audit::{
-    AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSessionExpired, AuditSubmit,
+    AuditAccepted, AuditContext, AuditFilled, AuditLine, AuditRejected, AuditSessionExpired,
+    AuditSubmit,
 };
 pub use command::{Command, CommandHead, Ping, Shutdown};
 pub use command_line::{CommandLine, CommandPosition, LoggedCommand};

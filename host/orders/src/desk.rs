@@ -27,7 +27,7 @@ mod submit;
 mod tell;
 mod wall;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ use crate::heard::Heard;
 use crate::limits::ORDERS_RESTORED_MAX;
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
-use crate::restore::Restored;
+use crate::restore::{Restored, RestoredFill};
 
 pub(crate) use queue::{Job, JobKind};
 pub use session::{LoginDone, LoginFailed};
@@ -142,6 +142,8 @@ pub struct Desk {
     /// Notices of orders that are not known yet, with the time of their coming.
     held: Vec<(Duration, BrokerNotice)>,
     heard: Heard,
+    /// Fills that were told before this process, by the numbers of orders that no list has had yet.
+    told_before: HashMap<ShortText, Vec<RestoredFill>>,
     /// Orders that were told as not at the broker.
     given_up: VecDeque<DeskOrder>,
     pace: discrepancies::Pace,
@@ -173,7 +175,11 @@ impl Desk {
         for entry in restored.entries.into_iter().skip(too_many) {
             book.add(DeskOrder::restored(entry, now.mono));
         }
-        Self {
+        let mut told_before: HashMap<ShortText, Vec<RestoredFill>> = HashMap::new();
+        for fill in restored.fills {
+            told_before.entry(fill.venue_order_id.clone()).or_default().push(fill);
+        }
+        let mut desk = Self {
             rules,
             mapping,
             log,
@@ -196,13 +202,18 @@ impl Desk {
             unowned: Vec::new(),
             held: Vec::new(),
             heard: Heard::default(),
+            told_before,
             given_up: VecDeque::new(),
             pace: discrepancies::Pace::default(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),
             wall: wall::WallWatch::default(),
             out: Vec::new(),
+        };
+        for key in desk.book.keys() {
+            desk.take_told_fills(key);
         }
+        desk
     }
 
     /// What is to be done, in its order.

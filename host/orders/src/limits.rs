@@ -26,6 +26,9 @@ pub const NOTICES_HELD_MAX: usize = 10_000;
 /// tenth. Past it, a list of orders tells what further ones would.
 pub const NOTICES_KNOWN_MAX: usize = 200_000;
 
+/// Fills of the log that are known again after a restart, the newest: of a large account those of some days.
+pub const FILLS_RESTORED_MAX: usize = 200_000;
+
 /// Fills of one order that are told apart; an order of the largest size has fewer.
 pub const FILLS_PER_ORDER_MAX: usize = 100_000;
 

@@ -52,13 +52,15 @@ fn type_of(row: &[Field]) -> Result<(OrderType, Option<String>, Option<String>),
     match of(row, "sOrderGyakusasiOrderType").unwrap_or("0") {
         "1" => {
             if trigger.is_none() {
-                return Err("a stop without a trigger price".to_owned());
+                return Err("sOrderGyakusasiZyouken is missing of a stop".to_owned());
             }
             match of(row, "sOrderGyakusasiKubun") {
                 Some("0") => Ok((OrderType::StopMarket, None, trigger)),
                 Some("1") => match price_of("sOrderGyakusasiPrice") {
                     Some(limit) => Ok((OrderType::StopLimit, Some(limit), trigger)),
-                    None => Err("a stop's limit price is missing".to_owned()),
+                    None => {
+                        Err("sOrderGyakusasiPrice is missing of a stop with a limit".to_owned())
+                    }
                 },
                 _ => match price_of("sOrderGyakusasiPrice") {
                     Some(limit) => Ok((OrderType::StopLimit, Some(limit), trigger)),
@@ -72,10 +74,10 @@ fn type_of(row: &[Field]) -> Result<(OrderType, Option<String>, Option<String>),
             match (of(row, "sOrderOrderPriceKubun"), limit) {
                 (Some("1"), _) | (None, None) => Ok((OrderType::Market, None, trigger)),
                 (_, Some(limit)) => Ok((OrderType::Limit, Some(limit), trigger)),
-                _ => Err("a limit order without a price".to_owned()),
+                _ => Err("sOrderOrderPrice is missing of a limit order".to_owned()),
             }
         }
-        _ => Err("its kind of stop is not known".to_owned()),
+        _ => Err("sOrderGyakusasiOrderType is no kind of stop that is known".to_owned()),
     }
 }
 

@@ -9,7 +9,8 @@ use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, ShortText, TsNano
 use ipc::Discrepancy;
 
 use crate::desk::Now;
-use crate::restore::RestoredOrder;
+use crate::limits::CLAIM_LATEST_MS;
+use crate::restore::{RestoredFill, RestoredOrder};
 
 /// The kind of tag by which an order settles a margin position with shares or cash.
 const CLOSE_ACTION: &str = "close_action=";
@@ -188,6 +189,26 @@ impl DeskOrder {
         made
     }
 
+    /// Whether a fill that was told before this process is its own: numbers begin again on another day, and
+    /// the broker's time of an order is near that of its sending.
+    pub(crate) fn has_told(&self, fill: &RestoredFill) -> bool {
+        self.venue_order_id.as_deref() == Some(&*fill.venue_order_id)
+            && self.instrument_id == fill.instrument_id
+            && self.ts_ms.abs_diff(fill.order_ts_ms) <= CLAIM_LATEST_MS
+    }
+
+    /// Takes a fill up that was told before this process: it counts, and nothing is told of it again. Whether
+    /// it was the last one a list says, because the log does not tell changes.
+    pub(crate) fn take_told(&mut self, fill: &RestoredFill) {
+        let id = fill_id(fill.business_day.as_deref(), &fill.trade_id);
+        if self.fills.insert(id, (fill.quantity, fill.price)).is_none() {
+            self.cumulative = self.cumulative.saturating_add(fill.quantity.shares());
+            if let Ok((next, _)) = self.status.transition(OrderTrigger::Fill { done: false }) {
+                self.status = next;
+            }
+        }
+    }
+
     /// Shares still open.
     pub(crate) fn leaves(&self) -> u64 {
         self.order.quantity.shares().saturating_sub(self.cumulative)
@@ -337,6 +358,14 @@ impl DeskOrder {
     }
 }
 
+/// What a fill of an order is known by: its numbers may begin again on another business day.
+pub(crate) fn fill_id(business_day: Option<&str>, trade_id: &str) -> ShortText {
+    match business_day {
+        Some(day) => format!("{day} {trade_id}").into(),
+        None => trade_id.into(),
+    }
+}
+
 /// The tag by which an order settles a margin position.
 pub(crate) fn close_action(tags: &[String]) -> Option<&str> {
     tags.iter().map(String::as_str).find(|tag| tag.starts_with(CLOSE_ACTION))
@@ -377,6 +406,11 @@ impl<'a> Seen<'a> {
         let side = (!settles).then_some(row.side);
         let (day, is_new) = (row.business_day.as_deref(), false);
         Self { day, placed, today, is_new, symbol: &row.symbol, side }
+    }
+
+    /// By its number alone, on a date.
+    pub(crate) const fn number_alone(today: JstDate) -> Self {
+        Self { day: None, placed: None, today, is_new: false, symbol: "", side: None }
     }
 
     /// In a notice that came on a date.

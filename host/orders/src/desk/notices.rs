@@ -7,13 +7,14 @@ use std::time::Duration;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
 use domain::{OrderStatus, ReasonCode, Rejection};
-use ipc::Discrepancy;
+use ipc::{AuditFilled, AuditLine, Discrepancy, Text};
 use venues::web_broker::frame;
 
 use super::submit::fault_of;
 use super::tell::ToldFill;
 use super::{Desk, Now};
-use crate::book::{OrderKey, Seen};
+use crate::audit::plain;
+use crate::book::{OrderKey, Seen, fill_id};
 use crate::heard::Hearing;
 use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
 
@@ -175,7 +176,8 @@ impl Desk {
         }
         let is_submitting = self.is_submitting();
         let settle = self.rules.unknown_settle;
-        let listed_at = self.resync.listed_at;
+        // A list of which a row was left out may have the order in that row (P129).
+        let listed_at = self.resync.full_at;
         let today = now.wall.jst_date();
         let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
         for (came, notice) in std::mem::take(&mut self.held) {
@@ -319,11 +321,7 @@ impl Desk {
     /// A fill: counted and told once, whatever the order's state is.
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
-        // Numbers of fills may begin again on another day.
-        let id = match &notice.business_day {
-            Some(day) => format!("{day} {}", fill.trade_id).into(),
-            None => fill.trade_id.clone(),
-        };
+        let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
         if let Some(known) = order.fills.get(&id) {
             if *known != (fill.quantity, fill.price) {
                 let text =
@@ -351,6 +349,7 @@ impl Desk {
             order.is_over = true;
             order.pending = None;
         }
+        self.log_fill(key, notice, ts_ms);
         let told = ToldFill {
             trade_id: &fill.trade_id,
             quantity: fill.quantity,
@@ -366,6 +365,42 @@ impl Desk {
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
             self.ask_list_soon(now);
+        }
+    }
+
+    /// Writes a fill down before it is told, so that no later process tells it as a new one (P130). Where that
+    /// fails it is told all the same.
+    fn log_fill(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64) {
+        let (Some(fill), Some(order)) = (&notice.fill, self.book.get(key)) else { return };
+        let text = |text: &str| Text::Owned(plain(text));
+        let line = AuditLine::Filled(AuditFilled {
+            ts: ts_ms,
+            client_order_id: order.client_order_id.as_deref().map(text),
+            venue_order_id: text(&notice.venue_order_id),
+            order_ts: order.ts_ms,
+            instrument_id: text(&order.instrument_id),
+            business_day: notice.business_day.as_deref().map(text),
+            trade_id: text(&fill.trade_id),
+            last_qty: fill.quantity.into(),
+            last_price: fill.price.into(),
+        });
+        self.write(&line);
+    }
+
+    /// Counts the fills of an order that were told before this process, once its number is known.
+    pub(crate) fn take_told_fills(&mut self, key: OrderKey) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        let Some(number) = order.venue_order_id.clone() else { return };
+        let Some(fills) = self.told_before.get_mut(&number) else { return };
+        fills.retain(|fill| {
+            let is_its = order.has_told(fill);
+            if is_its {
+                order.take_told(fill);
+            }
+            !is_its
+        });
+        if fills.is_empty() {
+            self.told_before.remove(&number);
         }
     }
 

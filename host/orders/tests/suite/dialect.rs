@@ -203,7 +203,8 @@ impl OrderMapping for PlainDialect {
     }
 
     fn read_orders(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<BrokerRow, String>>> {
-        Ok(rows.iter().map(|row| read_row(row).ok_or_else(|| "no row".to_owned())).collect())
+        let none = |row: &Vec<Field>| format!("order {}: it is no row", named(row, "number"));
+        Ok(rows.iter().map(|row| read_row(row).ok_or_else(|| none(row))).collect())
     }
 
     fn read_frame(&mut self, fields: &[Field]) -> Mapped<Result<BrokerFrame, String>> {

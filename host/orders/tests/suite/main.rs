@@ -14,6 +14,7 @@ mod dialect;
 mod floods;
 mod flows;
 mod interleavings;
+mod left_out;
 mod log;
 mod money;
 mod numbers;

@@ -18,7 +18,7 @@ mod stream;
 mod symbols;
 mod told;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
@@ -150,15 +150,6 @@ impl Job {
     }
 }
 
-/// Why an answer of status 200 is of no use.
-#[derive(Debug)]
-pub(crate) enum NoUse {
-    /// It is no such answer.
-    Undecoded(String),
-    /// It is one, and something in it is not known: asked again, the gateway would say the same.
-    Unknown(String),
-}
-
 /// The venue.
 pub struct Gateway {
     rules: Rules,
@@ -204,6 +195,8 @@ pub struct Gateway {
     look_last: Duration,
     /// What an engine before this one has left registered, and on which day of the gateway's.
     left: Option<LeftOver>,
+    /// Why orders of the newest list were left out of it: each is told once.
+    odd_orders: BTreeSet<String>,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
     unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
@@ -252,6 +245,7 @@ impl Gateway {
             look_again: None,
             look_last: Duration::ZERO,
             left: None,
+            odd_orders: BTreeSet::new(),
             unregister_after: BTreeMap::new(),
             foreign: 0,
             names: BTreeMap::new(),
@@ -524,17 +518,11 @@ impl Gateway {
                 self.name_read(symbol, body);
                 Ok(())
             }
-            _ => self.registration_done(&call, body, now).map_err(NoUse::Undecoded),
+            _ => self.registration_done(&call, body, now),
         };
         match done {
             Ok(()) => self.lives(now),
-            Err(NoUse::Undecoded(why)) => {
-                self.nothing_came_of(sent, call, &why, Failure::Unusable, now);
-            }
-            Err(NoUse::Unknown(why)) => {
-                self.lives(now);
-                self.failed(call, error_code::GATEWAY_ERROR, &why, now);
-            }
+            Err(why) => self.nothing_came_of(sent, call, &why, Failure::Unusable, now),
         }
     }
 

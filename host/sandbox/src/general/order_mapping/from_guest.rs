@@ -377,7 +377,9 @@ impl Reader {
     pub(super) fn row(&mut self, found: wit::OrderRow) -> Answered<Result<BrokerRow, String>> {
         let (quantity, filled, leaves) = (found.quantity, found.filled, found.leaves);
         let adds_up = filled.checked_add(leaves).is_some_and(|sum| sum <= quantity);
-        if quantity == 0 || !adds_up {
+        // A broker may list an order that is over with a quantity of 0.
+        let is_none = quantity == 0 && !OrderStatus::from(found.status).is_final();
+        if is_none || !adds_up {
             return broken(format!(
                 "{filled} shares filled and {leaves} open of an order for {quantity}"
             ));
