@@ -50,6 +50,8 @@ pub(crate) struct Resync {
     is_asked: bool,
     /// Orders whose rows of the newest list could not be taken up yet.
     put_off: BTreeSet<OrderKey>,
+    /// Orders whose details wait for the broker.
+    pub(crate) details: BTreeSet<OrderKey>,
     /// Since when the stream of notices is up.
     pub(crate) stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
@@ -452,7 +454,7 @@ impl Desk {
     }
 
     /// An order whose fills lists and notices do not have alike, and what that is called. Of fills of days
-    /// before no notice tells: after a restart they are missing for good.
+    /// before no notice tells.
     fn uneven(order: &DeskOrder) -> Option<(Discrepancy, u64, u64)> {
         let listed = order.listed?.filled.shares();
         let kind = match order.cumulative.cmp(&listed) {
@@ -471,8 +473,9 @@ impl Desk {
             && self.book.iter().any(|(_, order)| is_open(order))
     }
 
-    /// Tells fills that lists and notices do not have alike, once both have had their time. What the list
-    /// has as filled is filled then, whatever notices have told of it.
+    /// What becomes of fills that lists and notices do not have alike, once both have had their time: those that
+    /// notices lack are asked for by the order's details, the rest is told. What the list has as filled is
+    /// filled then, whatever was told of it.
     fn compare_fills(&mut self, asked: ListAsked, now: Now) {
         let has_notices = self.resync.stream_up.is_some_and(|since| asked.has_settled_since(since));
         let takes_notices = self.rules.phase.takes_notices();
@@ -488,6 +491,9 @@ impl Desk {
         let settled: Vec<_> = settled.map(|(key, order)| (key, Self::uneven(order))).collect();
         for (key, uneven) in settled {
             if let Some((kind, told, listed)) = uneven.filter(|_| takes_notices) {
+                if kind == Discrepancy::FillsMissing && self.ask_details(key, now) {
+                    continue;
+                }
                 let text = format!("the list has {listed} shares filled, notices have told {told}");
                 self.tell_discrepancy(Some(key), None, kind, text, now);
             }

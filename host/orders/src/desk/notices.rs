@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use domain::order::OrderTrigger;
-use domain::order_mapping::{BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
-use domain::{OrderStatus, ReasonCode, Rejection};
+use domain::order_mapping::{BrokerFill, BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
+use domain::{OrderStatus, Quantity, ReasonCode, Rejection, ShortText};
 use ipc::Discrepancy;
 use venues::web_broker::frame;
 
@@ -137,8 +137,14 @@ impl Desk {
         if order.is_restored() && self.resync.listed_at.is_none() {
             return true;
         }
+        self.may_end_early(key, fill.quantity)
+    }
+
+    /// Whether so many shares more would end an order of which it is not known how many it has.
+    pub(super) fn may_end_early(&self, key: OrderKey, shares: Quantity) -> bool {
+        let Some(order) = self.book.get(key) else { return false };
         let asked = order.order.quantity.shares();
-        let ends = order.cumulative.saturating_add(fill.quantity.shares()) >= asked;
+        let ends = order.cumulative.saturating_add(shares.shares()) >= asked;
         let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
         let gets_more = wanted.is_some_and(|wanted| wanted.quantity.shares() > asked);
         ends && (gets_more || order.changed_elsewhere.is_some())
@@ -316,7 +322,7 @@ impl Desk {
         }
     }
 
-    /// A fill: counted and told once, whatever the order's state is.
+    /// A notice of a fill, which may have come before, or which the order's details may have told.
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
         // Numbers of fills may begin again on another day.
@@ -332,6 +338,21 @@ impl Desk {
             }
             return;
         }
+        if !order.is_detailed(&id, (fill.quantity, fill.price)) {
+            self.take_fill(key, id, fill, ts_ms, now);
+        }
+    }
+
+    /// A fill that is known by `id` from now on: counted and told once, whatever the order's state is.
+    pub(super) fn take_fill(
+        &mut self,
+        key: OrderKey,
+        id: ShortText,
+        fill: &BrokerFill,
+        ts_ms: u64,
+        now: Now,
+    ) {
+        let Some(order) = self.book.get_mut(key) else { return };
         if order.fills.len() >= FILLS_PER_ORDER_MAX {
             let text = format!("more than {FILLS_PER_ORDER_MAX} fills");
             return self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
@@ -360,8 +381,7 @@ impl Desk {
         self.tell_filled(key, told);
         self.after_fill(key, now);
         if is_over {
-            let text =
-                format!("notices have told more shares filled than the {asked} of the order");
+            let text = format!("more shares were told as filled than the {asked} of the order");
             self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
