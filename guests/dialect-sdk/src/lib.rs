@@ -4,6 +4,11 @@
 //! that implements [`Dialect`]; [`register_dialect!`] makes it a component. It is a function: nothing may
 //! be kept from one call to the next, because the host makes a new instance whenever it likes.
 //!
+//! A dialect says for which hosts it is made ([`Dialect::scope`]): the host sends its requests there and to this machine,
+//! and nowhere else. It also tells where a broker's details of an order have its fills ([`Dialect::list_fills`]), so that
+//! fills whose notice was lost have their prices. Both came with version 1.1 of the contract; a dialect of 1.0 still
+//! loads, for this machine alone and without such details.
+//!
 //! [`web_broker`] has what the dialects of the web broker share: the registry of tags and the vendor's
 //! tables. [`text`] reads decimals and dates. Test a dialect without wasm with [`testing`].
 //!
