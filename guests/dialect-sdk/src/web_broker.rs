@@ -2,11 +2,13 @@
 //! situations, and how answers, rows and frames are read. What differs between them is [`Words`].
 
 mod answers;
+mod fills;
 mod frames;
 mod rows;
 mod tags;
 
 pub use answers::{Failure, Judged, failure, is_out_of_hours, judge_result, refused};
+pub use fills::{FILL_ROWS, list_fills, read_fill};
 pub use frames::{read_frame, venue_phase};
 pub use rows::{Situation, order_of, situation_of, status_of};
 pub use tags::{CashMargin, CloseAction, Tags};

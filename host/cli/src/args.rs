@@ -83,7 +83,7 @@ Exit codes:
   4    a verified run or its manifest is not what comes out again
   5    the data or the strategy of a verified run changed
   6    update: a business day is missing between published ones
-  10 to 21  serve: it did not start, see kumiki serve --help
+  10 to 22  serve: it did not start, see kumiki serve --help
   130  interrupted
 
 Each command has a help of its own, with examples: kumiki replay run --help.";

@@ -111,10 +111,10 @@ const KEYS: [Key; 33] = [
     Key {
         name: "web_broker.dialect",
         kind: "text",
-        default: "web-broker-spec",
+        default: "as the host needs",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_DIALECT",
-        meaning: "the component that knows the broker's words: web-broker-spec, web-broker-v4r8, or the path of a .wasm file",
+        meaning: "the component that knows the broker's words: web-broker-spec (the default of this machine, and for it only), web-broker-v4r8 (the default of the broker's hosts), or the path of a .wasm file",
     },
     Key {
         name: "web_broker.dialects",

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use engine::{
     DeskRules, Environment, OrderPhase, PasswordRules, StartLine, WebBroker, WebBrokerConfig,
+    usual_dialect,
 };
 use toml::Value;
 
@@ -19,8 +20,6 @@ pub(crate) const SECTION: &str = "web_broker.";
 
 /// The variable without which no order reaches the market (specification 2, "What the service does").
 const ALLOW_PROD: &str = "WEBBROKER_ALLOW_PROD";
-/// The dialect where no other is asked for.
-const DIALECT: &str = "web-broker-spec";
 
 /// Seconds of a lock, or of idleness.
 const SECS: (i64, i64) = (1, 86_400);
@@ -104,7 +103,8 @@ impl WebBrokerSettings {
         };
         let broker = self.connection(&start.config_dir, &start.cache_dir);
         let dev_login_allowed = start.dev_login_allowed;
-        let dialect = Dialect::file(self.dialect.as_ref(), DIALECT, self.dialects.as_deref())?;
+        let usual = usual_dialect(&broker);
+        let dialect = Dialect::file(self.dialect.as_ref(), usual, self.dialects.as_deref())?;
         Ok(WebBroker { broker, rules, dialect, dev_login_allowed })
     }
 
@@ -181,11 +181,37 @@ pub(crate) mod tests {
         assert!(made.dev_login_allowed);
     }
 
+    /// P1: without `dialect` the host decides; the vendor's own hosts never get the spec's.
+    #[test]
+    fn the_host_decides_the_dialect() {
+        let dialect = |environment, base_url: Option<&str>| {
+            let base_url = base_url.map(str::to_owned);
+            let settings =
+                WebBrokerSettings { environment, base_url, ..WebBrokerSettings::default() };
+            let made = settings.web_broker(&start()).unwrap();
+            made.dialect.file_name().unwrap().to_string_lossy().into_owned()
+        };
+        for url in ["http://127.0.0.1:9000/e/", "http://localhost/", "https://[::1]:9/"] {
+            assert_eq!(dialect(None, Some(url)), "web-broker-spec.wasm", "{url}");
+        }
+        let (demo, prod) = (Some(Environment::Demo), Some(Environment::Prod));
+        for (environment, url) in [
+            (None, None),
+            (demo, Some("https://demo-kabuka.e-shiten.jp/e_api_v4r8/")),
+            (prod, None),
+            (prod, Some("https://kabuka.e-shiten.jp/e_api_v4r8/")),
+            (None, Some("https://localhost.example.com/")),
+        ] {
+            let found = dialect(environment, url);
+            assert!(found.starts_with("web-broker-v"), "{environment:?} {url:?}: {found}");
+        }
+    }
+
     /// P1: the defaults.
     #[test]
-    fn without_settings_it_is_the_demo_in_the_specs_dialect() {
+    fn without_settings_it_is_the_demo_in_the_vendors_newest_dialect() {
         let made = WebBrokerSettings::default().web_broker(&start()).unwrap();
-        assert!(made.dialect.ends_with("dialects/web-broker-spec.wasm"), "{:?}", made.dialect);
+        assert!(made.dialect.ends_with("dialects/web-broker-v4r8.wasm"), "{:?}", made.dialect);
         assert_eq!((made.broker.environment, made.broker.base_url), (Environment::Demo, None));
         assert_eq!(made.rules.phase, OrderPhase::O3);
         let password = made.rules.password;

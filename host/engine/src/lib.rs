@@ -32,7 +32,7 @@ pub mod startup;
 mod waits;
 
 pub use ::orders::{AUDIT_FILE, DeskRules, OrderPhase, PasswordRules};
-pub use live::{LocalBroker, WebBroker};
+pub use live::{LocalBroker, WebBroker, usual_dialect};
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;

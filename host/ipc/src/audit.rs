@@ -138,7 +138,11 @@ pub struct AuditFilled<'a> {
     /// Business day of the notice that told the fill, where it said one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub business_day: Option<Text<'a>>,
-    /// The venue's number of the fill, unique together with that of the order and the business day.
+    /// True where the broker's details of the order told the fill and no notice had; absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_details: bool,
+    /// The venue's number of the fill, unique together with that of the order and the business day; where
+    /// details told it, a number of our own.
     pub trade_id: Text<'a>,
     /// Shares of this fill, a whole number.
     pub last_qty: ShareCount,

@@ -8,12 +8,14 @@
 //! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
 //! - `change`: changes and cancels; `cancel_all`: cancels of many;
 //! - `lists` and `notices`: what the broker tells by itself; what both mean for an order: `crate::reconcile`;
+//!   `details`: the fills that a list has and no notice told;
 //! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events;
 //!   `discrepancies`: events of what does not fit; `given_up`: orders that a late list has.
 
 mod answers;
 mod cancel_all;
 mod change;
+mod details;
 mod discrepancies;
 mod given_up;
 mod guards;
@@ -259,6 +261,7 @@ impl Desk {
             JobKind::List(_) => self.begin_list(job, now),
             JobKind::BuyingPower(_) => self.begin_buying_power(job),
             JobKind::Positions(_) => self.begin_positions(job),
+            JobKind::Details(key) => self.begin_details(job, key, now),
             JobKind::Login => {}
         }
     }
@@ -290,6 +293,7 @@ impl Desk {
             JobKind::List(_) => self.list_answered(job, called, now),
             JobKind::BuyingPower(_) => self.buying_power_answered(job, called, now),
             JobKind::Positions(_) => self.positions_answered(job, called, now),
+            JobKind::Details(key) => self.details_answered(key, called, now),
             JobKind::Login => {}
         }
         self.work(now);
@@ -339,6 +343,8 @@ impl Desk {
                     self.tell_error(&asked, code, text, None);
                 }
             }
+            // The next list asks for them again.
+            JobKind::Details(key) => self.details_done(key),
             JobKind::Login => {}
         }
     }

@@ -32,6 +32,13 @@ pub const FILLS_RESTORED_MAX: usize = 200_000;
 /// Fills of one order that are told apart; an order of the largest size has fewer.
 pub const FILLS_PER_ORDER_MAX: usize = 100_000;
 
+/// Orders whose details wait for the broker at once: details are asked for beside what people ask, and those of
+/// further orders with the next list.
+pub const DETAILS_WAITING_MAX: usize = 50;
+
+/// How often the details of an order are asked for before its missing fills are told as missing.
+pub const DETAILS_TRIES_MAX: u32 = 3;
+
 /// Rows of one list of orders; more are an error of the broker.
 pub const LIST_ROWS_MAX: usize = 50_000;
 

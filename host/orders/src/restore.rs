@@ -62,6 +62,8 @@ pub struct RestoredFill {
     pub instrument_id: ShortText,
     /// The broker's business day of the notice, where it said one.
     pub business_day: Option<ShortText>,
+    /// Whether the broker's details of the order told it; its number is the desk's own then.
+    pub from_details: bool,
     /// The broker's number of the fill.
     pub trade_id: ShortText,
     /// Shares.
@@ -178,6 +180,7 @@ impl RestoredFill {
             order_ts_ms: filled.order_ts,
             instrument_id: ShortText::from(&*filled.instrument_id),
             business_day: filled.business_day.as_deref().map(ShortText::from),
+            from_details: filled.from_details,
             trade_id: ShortText::from(&*filled.trade_id),
             quantity: filled.last_qty.into(),
             price: filled.last_price.into(),
@@ -274,6 +277,7 @@ mod tests {
                 order_ts: 7,
                 instrument_id: "7203.TSE".into(),
                 business_day: Some("20261120".into()),
+                from_details: false,
                 trade_id: number.to_string().into(),
                 last_qty: Quantity::new(100).into(),
                 last_price: Price::from_yen(2_500).into(),

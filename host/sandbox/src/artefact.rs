@@ -363,8 +363,8 @@ mod tests {
         let import = r#"(component (import "kumiki:strategy/log@2.0.0" (instance)))"#;
         assert_eq!(
             message(import),
-            "guest is built for `kumiki:strategy/log@2.0.0`; this Kumiki runs strategies of version \
-             1.0.0 and of every later 1.x. Build it for that, or take a newer Kumiki"
+            "guest is built for `kumiki:strategy/log@2.0.0`; this Kumiki runs strategies of every version \
+             1.x. Build it for that, or take a newer Kumiki"
         );
         let export =
             r#"(component (instance $i) (export "kumiki:strategy/guest@0.9.0" (instance $i)))"#;

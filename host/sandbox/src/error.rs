@@ -89,8 +89,8 @@ pub enum SandboxError {
     },
     /// It is made for another version of the contract.
     #[error(
-        "{name} is built for `{interface}`; this Kumiki runs {} of version {version} and of every \
-         later {}.x. Build it for that, or take a newer Kumiki",
+        "{name} is built for `{interface}`; this Kumiki runs {} of every version {}.x. Build it for that, or \
+         take a newer Kumiki",
         plural(.kind),
         .version.split('.').next().unwrap_or_default()
     )]

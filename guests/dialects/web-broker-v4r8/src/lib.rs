@@ -8,6 +8,9 @@ use kumiki_dialect_sdk::web_broker::{self as broker, Judged, NONE, ORDER_ROWS, T
 #[cfg(test)]
 mod tests;
 
+/// The vendor's hosts, as they stand in the address of the login.
+const HOSTS: [&str; 2] = ["demo-kabuka.e-shiten.jp", "kabuka.e-shiten.jp"];
+
 /// The dialect.
 #[derive(Debug)]
 pub struct WebBrokerV4r8;
@@ -145,6 +148,21 @@ impl Dialect for WebBrokerV4r8 {
             refused_change_rejects: false,
             order_rows: ORDER_ROWS.to_owned(),
         }
+    }
+
+    fn scope() -> Scope {
+        Scope {
+            hosts: HOSTS.map(str::to_owned).to_vec(),
+            fill_rows: Some(broker::FILL_ROWS.to_owned()),
+        }
+    }
+
+    fn list_fills(venue_order_id: &str, business_day: Option<&str>) -> Result<Request, Refusal> {
+        broker::list_fills(venue_order_id, business_day)
+    }
+
+    fn read_fill(row: &[Field]) -> Result<ListedFill, String> {
+        broker::read_fill(row)
     }
 
     fn plan(order: &Order) -> Result<OrderPlan, Refusal> {

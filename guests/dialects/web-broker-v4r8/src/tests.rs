@@ -51,6 +51,16 @@ fn every_order_type() {
     }
 }
 
+/// P1
+#[test]
+fn it_is_made_for_the_vendors_hosts_and_knows_the_fills_of_an_order() {
+    let scope = WebBrokerV4r8::scope();
+    assert_eq!(scope.hosts, ["demo-kabuka.e-shiten.jp", "kabuka.e-shiten.jp"]);
+    assert_eq!(scope.fill_rows.as_deref(), Some("aYakuzyouSikkouList"));
+    let made = WebBrokerV4r8::list_fills("11000021", Some("20260511")).unwrap();
+    assert_eq!(shown(&made), "sOrderNumber=11000021 sEigyouDay=20260511");
+}
+
 /// P37
 #[test]
 fn what_cannot_be_combined_is_refused_early() {

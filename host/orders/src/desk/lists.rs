@@ -50,6 +50,8 @@ pub(crate) struct Resync {
     is_asked: bool,
     /// Orders whose rows of the newest list could not be taken up yet.
     put_off: BTreeSet<OrderKey>,
+    /// Orders whose details wait for the broker.
+    pub(crate) details: BTreeSet<OrderKey>,
     /// Since when the stream of notices is up.
     pub(crate) stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
@@ -479,8 +481,9 @@ impl Desk {
             && self.book.iter().any(|(_, order)| is_open(order))
     }
 
-    /// Tells fills that lists and notices do not have alike, once both have had their time. What the list
-    /// has as filled is filled then, whatever notices have told of it; and at once where they have told all.
+    /// What becomes of fills that lists and notices do not have alike, once both have had their time: those that
+    /// notices lack are asked for by the order's details, the rest is told. What the list has as filled is
+    /// filled then, whatever was told of it; and at once where all was told.
     fn compare_fills(&mut self, asked: ListAsked, now: Now) {
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
@@ -502,6 +505,9 @@ impl Desk {
         let settled: Vec<_> = settled.map(|(key, order)| (key, Self::uneven(order))).collect();
         for (key, uneven) in settled {
             if let Some((kind, told, listed)) = uneven.filter(|_| takes_notices) {
+                if kind == Discrepancy::FillsMissing && self.ask_details(key, now) {
+                    continue;
+                }
                 let text = format!("the list has {listed} shares filled, notices have told {told}");
                 self.tell_discrepancy(Some(key), None, kind, text, now);
             }

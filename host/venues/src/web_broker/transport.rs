@@ -61,7 +61,7 @@ impl fmt::Debug for Called {
 pub struct Answered {
     /// Its texts, without the number and the times; `errno` is empty for `0`.
     pub answer: BrokerAnswer,
-    /// Its lists by name; the broker's `""` is an empty one.
+    /// Its lists by name; the broker's `""` or `"*"` is an empty one.
     pub lists: BTreeMap<String, Vec<Vec<Field>>>,
 }
 
@@ -413,7 +413,7 @@ fn read_numbered(
                 "p_errno" if text == "0" => {}
                 "p_errno" => answered.answer.errno = text,
                 "p_err" => answered.answer.error_text = decoded(text),
-                _ if text.is_empty() && is_list_name(&name) => {
+                _ if matches!(text.as_str(), "" | "*") && is_list_name(&name) => {
                     answered.lists.insert(name, Vec::new());
                 }
                 _ => answered.answer.fields.push(Field::new(name, decoded(text))),
