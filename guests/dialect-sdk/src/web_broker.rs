@@ -5,6 +5,7 @@ mod answers;
 mod frames;
 mod rows;
 mod tags;
+pub mod vendor;
 
 pub use answers::{Failure, Judged, failure, is_out_of_hours, judge_result, refused};
 pub use frames::{read_frame, venue_phase};
