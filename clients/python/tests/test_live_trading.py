@@ -14,7 +14,7 @@ from web_broker import ORDER, PASSWORD, SECOND_PASSWORD, USER, Broker, Trading, 
 
 # They end processes by signals and lock files as Unix does.
 fcntl = pytest.importorskip("fcntl")
-FORMS = ("web-broker-spec", "web-broker-v4r8")
+FORMS = ("web-broker-spec", "web-broker-v4r8", "web-broker-v4r10")
 
 
 @pytest.fixture(params=FORMS)

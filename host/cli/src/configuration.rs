@@ -111,10 +111,10 @@ const KEYS: [Key; 32] = [
     Key {
         name: "web_broker.dialect",
         kind: "text",
-        default: "web-broker-spec",
+        default: "of the present version; on this machine web-broker-spec",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_DIALECT",
-        meaning: "the component that knows the broker's words: web-broker-spec, web-broker-v4r8, or the path of a .wasm file",
+        meaning: "the component that knows the broker's words: web-broker-spec, web-broker-v4r8, web-broker-v4r10, or the path of a .wasm file",
     },
     Key {
         name: "web_broker.dialects",
@@ -366,7 +366,7 @@ impl Configuration {
     /// # Errors
     /// Wrong arguments: a name that is none, or a value of another kind.
     pub(crate) fn take_brokers(&mut self, web: &[String], local: &[String]) -> Result<()> {
-        self.take_section(web, ("--web-broker", web_broker::SECTION, "web-broker-v4r8"))?;
+        self.take_section(web, ("--web-broker", web_broker::SECTION, "web-broker-v4r10"))?;
         self.take_section(local, ("--local-broker", local_broker::SECTION, "local-broker-kabusapi"))
     }
 

@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use venues::web_broker::{
-    AddressError, Addresses, Called, Hidden, Login, Masters, StreamEvent, Transport,
-    TransportError, WebBrokerConfig, follow,
+    AddressError, Addresses, Called, Credentials, Hidden, Login, LoginKind, Masters, StreamEvent,
+    Transport, TransportError, WebBrokerConfig, follow,
 };
 
 use crate::audit::{AuditError, AuditLog};
@@ -37,17 +37,9 @@ const LAST_ANSWER_TIME: Duration = Duration::from_secs(3);
 /// How long a request is on its way before the program is killed at a test's wish.
 const KILL_AFTER: Duration = Duration::from_millis(20);
 
-/// A user's name and password at the broker.
-pub struct Credentials {
-    /// The name.
-    pub user: SecretString,
-    /// The password.
-    pub password: SecretString,
-}
-
-/// Finds the credentials when a login needs them; the error says in one line what is missing and what to
+/// Finds the credentials when a login of a kind needs them; the error says in one line what is missing and what to
 /// do, without a secret.
-pub type FindCredentials = Box<dyn Fn() -> Result<Credentials, String> + Send>;
+pub type FindCredentials = Box<dyn Fn(LoginKind) -> Result<Credentials, String> + Send>;
 
 /// What a desk is made of.
 pub struct Setup {
@@ -105,12 +97,14 @@ impl Service {
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
-        setup: Setup,
+        mut setup: Setup,
         tell: impl Fn(Recipient, &Event<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
+        let description = setup.mapping.description();
+        // Its own word: a file may have any name.
+        setup.broker.dialect.clone_from(&description.name);
         let addresses = Addresses::new(&setup.broker)?;
         let (log, restored) = AuditLog::open(&setup.config_dir)?;
-        let description = setup.mapping.description();
         let identity = setup.mapping.identity();
         tracing::info!(
             dialect = description.name,
@@ -129,7 +123,7 @@ impl Service {
             tracing::warn!(
                 dialect = SPEC_DIALECT,
                 "the vendor's own service speaks another dialect: there a STOP_LIMIT of this one works at once; \
-                 set dialect=web-broker-v4r8"
+                 leave dialect out"
             );
         }
         let transport = Transport::new(&setup.broker, description.decodes_answers)?;
@@ -386,7 +380,7 @@ impl Worker {
                 Out::Login { ticket } => {
                     let Some(transport) = self.transport.take() else { continue };
                     let held = held(&self.desk);
-                    let credentials = (self.credentials)();
+                    let credentials = (self.credentials)(transport.addresses().login_kind());
                     self.call = Some(Box::pin(login(transport, ticket, credentials, held)));
                 }
             }
@@ -430,7 +424,7 @@ async fn login(
         }
     };
     transport.also_hide(second_password);
-    let ended = match transport.login(&credentials.user, &credentials.password).await {
+    let ended = match transport.login(&credentials).await {
         Err(failure) => Err(LoginFailed::Failed {
             why: failure.to_string(),
             has_session: transport.event_address().is_some(),
