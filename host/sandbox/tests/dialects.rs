@@ -442,7 +442,7 @@ proptest! {
 /// One instance of each for all cases of the property.
 fn dialect(name: &str) -> std::sync::MutexGuard<'static, DialectInstance> {
     static ALL_OF_THEM: [std::sync::OnceLock<std::sync::Mutex<DialectInstance>>; 3] =
-        [std::sync::OnceLock::new(), std::sync::OnceLock::new()];
+        [const { std::sync::OnceLock::new() }; 3];
     let index = ALL.iter().position(|one| *one == name).unwrap();
     let made = || std::sync::Mutex::new(load("dialects", name));
     ALL_OF_THEM[index].get_or_init(made).lock().unwrap()
