@@ -392,7 +392,7 @@ def test_a_broker_with_ways_of_its_own(world, form):
     one.check()
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [SPEC, "web-broker-v4r8"])
 def test_masters_that_break_off(world, form):
     """What can be had by itself is had so (pin P4); price steps cannot, so orders with a price wait for the next login,
     which asks for all of it again."""

@@ -10,11 +10,11 @@ import kumiki.aio
 import pytest
 from conftest import program
 from engine_process import wait_until
-from web_broker import ORDER, PASSWORD, SECOND_PASSWORD, USER, Broker, Trading, dialect, refused_start
+from web_broker import AUTH_ID, ORDER, PASSWORD, SECOND_PASSWORD, USER, Broker, Trading, dialect, refused_start
 
 # They end processes by signals and lock files as Unix does.
 fcntl = pytest.importorskip("fcntl")
-FORMS = ("web-broker-spec", "web-broker-v4r8")
+FORMS = ("web-broker-spec", "web-broker-v4r8", "web-broker-v4r10")
 
 
 @pytest.fixture(params=FORMS)
@@ -319,7 +319,7 @@ def test_no_secret_is_anywhere(session):
     found = []
     for path in engine.folder.rglob("*"):
         if path.is_file():
-            found.extend((path.name, word) for word in (PASSWORD, SECOND_PASSWORD, "canary-wrong-7741", USER)
+            found.extend((path.name, word) for word in (PASSWORD, SECOND_PASSWORD, "canary-wrong-7741", USER, AUTH_ID)
                          if word.encode() in path.read_bytes())
     assert found == []
 

@@ -6,6 +6,7 @@ mod fills;
 mod frames;
 mod rows;
 mod tags;
+pub mod vendor;
 
 pub use answers::{Failure, Judged, failure, is_out_of_hours, judge_result, refused};
 pub use fills::{FILL_ROWS, list_fills, read_fill};

@@ -114,7 +114,7 @@ const KEYS: [Key; 33] = [
         default: "as the host needs",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_DIALECT",
-        meaning: "the component that knows the broker's words: web-broker-spec (the default of this machine, and for it only), web-broker-v4r8 (the default of the broker's hosts), or the path of a .wasm file",
+        meaning: "the component that knows the broker's words: web-broker-spec (the default of this machine, and for it only), web-broker-v4r10 (its present version, the default of the broker's hosts), web-broker-v4r8, or the path of a .wasm file",
     },
     Key {
         name: "web_broker.dialects",
@@ -374,7 +374,7 @@ impl Configuration {
     /// # Errors
     /// Wrong arguments: a name that is none, or a value of another kind.
     pub(crate) fn take_brokers(&mut self, web: &[String], local: &[String]) -> Result<()> {
-        self.take_section(web, ("--web-broker", web_broker::SECTION, "web-broker-v4r8"))?;
+        self.take_section(web, ("--web-broker", web_broker::SECTION, "web-broker-v4r10"))?;
         self.take_section(local, ("--local-broker", local_broker::SECTION, "local-broker-kabusapi"))
     }
 

@@ -18,8 +18,8 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use venues::web_broker::{
-    AddressError, Addresses, Called, Hidden, Login, Masters, StreamEvent, Transport,
-    TransportError, WebBrokerConfig, follow,
+    AddressError, Addresses, Called, Credentials, Hidden, Login, LoginKind, Masters, StreamEvent,
+    Transport, TransportError, WebBrokerConfig, follow,
 };
 
 use crate::audit::{AuditError, AuditLog};
@@ -34,17 +34,9 @@ const LAST_ANSWER_TIME: Duration = Duration::from_secs(3);
 /// How long a request is on its way before the program is killed at a test's wish.
 const KILL_AFTER: Duration = Duration::from_millis(20);
 
-/// A user's name and password at the broker.
-pub struct Credentials {
-    /// The name.
-    pub user: SecretString,
-    /// The password.
-    pub password: SecretString,
-}
-
-/// Finds the credentials when a login needs them; the error says in one line what is missing and what to
+/// Finds the credentials when a login of a kind needs them; the error says in one line what is missing and what to
 /// do, without a secret.
-pub type FindCredentials = Box<dyn Fn() -> Result<Credentials, String> + Send>;
+pub type FindCredentials = Box<dyn Fn(LoginKind) -> Result<Credentials, String> + Send>;
 
 /// What a desk is made of.
 pub struct Setup {
@@ -115,18 +107,21 @@ impl Service {
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
-        setup: Setup,
+        mut setup: Setup,
         tell: impl Fn(Recipient, &Event<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
-        let addresses = Addresses::new(&setup.broker)?;
         let description = setup.mapping.description();
-        if !description.is_made_for(addresses.host(), addresses.is_this_machine()) {
+        // Its own word: a file may have any name.
+        setup.broker.dialect.clone_from(&description.name);
+        let (host, is_this_machine) = Addresses::host_of(&setup.broker)?;
+        if !description.is_made_for(&host, is_this_machine) {
             return Err(ServiceError::OtherHost {
                 dialect: description.name.clone(),
-                host: addresses.host().to_owned(),
+                host,
                 made_for: description.hosts.clone(),
             });
         }
+        let addresses = Addresses::new(&setup.broker)?;
         let (log, restored) = AuditLog::open(&setup.config_dir)?;
         let identity = setup.mapping.identity();
         tracing::info!(
@@ -390,7 +385,7 @@ impl Worker {
                 Out::Login { ticket } => {
                     let Some(transport) = self.transport.take() else { continue };
                     let held = held(&self.desk);
-                    let credentials = (self.credentials)();
+                    let credentials = (self.credentials)(transport.addresses().login_kind());
                     self.call = Some(Box::pin(login(transport, ticket, credentials, held)));
                 }
             }
@@ -434,7 +429,7 @@ async fn login(
         }
     };
     transport.also_hide(second_password);
-    let ended = match transport.login(&credentials.user, &credentials.password).await {
+    let ended = match transport.login(&credentials).await {
         Err(failure) => Err(LoginFailed::Failed {
             why: failure.to_string(),
             has_session: transport.event_address().is_some(),

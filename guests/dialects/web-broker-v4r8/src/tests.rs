@@ -1,5 +1,6 @@
 //! The vendor's own words, row by row, as the dialect writes and reads them.
 
+use kumiki_dialect_sdk::prelude::*;
 use kumiki_dialect_sdk::testing::{answer, fields, order, shown};
 
 use super::*;

@@ -27,7 +27,7 @@ use web_broker::OrderDesk;
 pub use local_broker::LocalBroker;
 pub(crate) use local_broker::VENUE as LOCAL_BROKER;
 pub(crate) use web_broker::VENUE as WEB_BROKER;
-pub use web_broker::{WebBroker, usual_dialect};
+pub use web_broker::WebBroker;
 
 /// The venues of a live engine; a replay has none.
 #[derive(Debug, Default)]

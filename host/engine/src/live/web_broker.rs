@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ipc::{Command, Dialect, VenueCapabilities};
 use orders::{AuditError, DeskRules, Service, ServiceError, Setup};
-use venues::web_broker::{Addresses, WebBrokerConfig};
+use venues::web_broker::WebBrokerConfig;
 
 use super::load_dialect;
 use crate::credentials;
@@ -16,16 +16,7 @@ use crate::startup::StartError;
 /// The venue's name on the wire.
 pub(crate) const VENUE: &str = orders::desk::VENUE;
 /// The dialects that are built in: that of this machine first, the vendor's newest last.
-const DIALECTS: [&str; 2] = ["web-broker-spec", "web-broker-v4r8"];
-
-/// The dialect that is spoken where none is asked for, as the host decides (specification 4, P1). An address that
-/// is refused gets the vendor's; the desk says what is wrong with it.
-#[must_use]
-pub fn usual_dialect(broker: &WebBrokerConfig) -> &'static str {
-    let [of_this_machine, .., newest_of_vendor] = DIALECTS;
-    let is_this_machine = Addresses::new(broker).is_ok_and(|found| found.is_this_machine());
-    if is_this_machine { of_this_machine } else { newest_of_vendor }
-}
+const DIALECTS: [&str; 3] = ["web-broker-spec", "web-broker-v4r8", "web-broker-v4r10"];
 
 /// What the web broker's desk is started with.
 #[derive(Debug, Clone)]
@@ -99,7 +90,7 @@ impl OrderDesk {
             rules: web_broker.rules,
             mapping,
             config_dir: shared.config.config_dir.clone(),
-            credentials: Box::new(move || credentials::find(dev_login_allowed)),
+            credentials: Box::new(move |kind| credentials::find(dev_login_allowed, kind)),
         };
         let clients = Arc::downgrade(shared);
         let service = Service::start(setup, move |to, event| {

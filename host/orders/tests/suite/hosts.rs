@@ -21,6 +21,8 @@ fn start(
     let broker = WebBrokerConfig {
         environment,
         base_url: base_url.map(str::to_owned),
+        // The desk takes the dialect's own word.
+        dialect: String::new(),
         production_allowed: true,
         connect_timeout: Duration::from_secs(1),
         answer_timeout: Duration::from_secs(1),
@@ -32,7 +34,7 @@ fn start(
         rules: DeskRules::default(),
         mapping: Box::new(PlainDialect::made_for(made_for)),
         config_dir: folder.to_owned(),
-        credentials: Box::new(|| Err("nobody logs in".to_owned())),
+        credentials: Box::new(|_| Err("nobody logs in".to_owned())),
     };
     Service::start(setup, |_, _| {})
 }
@@ -50,6 +52,17 @@ fn a_dialect_that_is_not_made_for_the_vendors_hosts_is_refused_before_anything_i
             assert_eq!(error.to_string(), expected);
             assert_eq!(folder.path().read_dir().unwrap().count(), 0, "nothing is left behind");
         }
+    }
+}
+
+/// The host is judged before the path, which may be of a release that the dialect does not speak.
+#[test]
+fn a_dialect_that_is_not_made_for_a_host_is_refused_whatever_the_path() {
+    for path in ["", "/", "/e_api_v4r8/", "/e_api_v4r10/"] {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("https://demo-kabuka.e-shiten.jp{path}");
+        let error = start(folder.path(), Environment::Demo, Some(&url), &[]).unwrap_err();
+        assert!(matches!(error, ServiceError::OtherHost { .. }), "{path}: {error}");
     }
 }
 

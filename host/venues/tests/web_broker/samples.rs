@@ -6,7 +6,7 @@ use domain::order_mapping::field;
 use domain::{JstDate, Money, OrderSide, Price};
 use venues::web_broker::{account, frame, read_answer};
 
-use crate::server::{Act, Server, secret, sjis};
+use crate::server::{Act, Server, password, sjis};
 
 fn asset(name: &str) -> Option<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/assets").join(name);
@@ -31,7 +31,7 @@ async fn the_official_login_begins_a_session() {
     });
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.transport(folder.path(), false);
-    let login = transport.login(&secret("user"), &secret("word")).await.unwrap();
+    let login = transport.login(&password("user", "word")).await.unwrap();
     assert!(login.has_margin);
     assert_eq!((login.account.as_str(), login.last_login.as_str()), ("1", "20250725141124"));
     assert!(transport.event_address().is_some());
