@@ -88,5 +88,6 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
         unit_changes: vec![],
         split_dates_known: vec![],
         calendar: ExchangeCalendar::default(),
+        dates: None,
     }
 }

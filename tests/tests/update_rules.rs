@@ -273,6 +273,57 @@ fn accept() {
     assert_eq!((ran.ending(), runs.state().closed.len()), (Ending::Incomplete, 0), "{ran:?}");
     let ran = runs.until(FRIDAY).at("16:00").accept(FRIDAY).run();
     assert!(ran.notes().contains("--accept 2025-12-19 changes nothing"), "{ran:?}");
+    // An answer without rows takes no published day away, whatever a person says; and that is what the advice says.
+    let mut runs = monday(100);
+    runs.change(|market| market.day(MONDAY, 0));
+    let ran = runs.until(MONDAY).accept(MONDAY).run();
+    assert_eq!(
+        (ran.ending(), ran.findings()),
+        (Ending::Incomplete, vec!["2025-12-15 published_stays refuse".into()]),
+        "{ran:?}"
+    );
+    let advice = &ran.report.findings[0].advice;
+    assert!(advice.contains("stays as it was, also with --accept"), "{advice}");
+    assert_eq!((runs.published(), runs.state().closed.len()), (vec!["2025-12-15 100".into()], 0));
+}
+
+/// `--accept` with the vendor's files, which say what the vendor says, and without `--days`.
+#[test]
+fn files_are_accepted_as_answers_are() {
+    let folder = tempfile::tempdir().unwrap();
+    bars(folder.path(), "20251215", &[15], 10, 120);
+    bars(folder.path(), "20251216", &[16], 5, 121);
+    bars(folder.path(), "20251218", &[18], 10, 122);
+    let mut runs = UpdateRuns::new(Market::default());
+    let ran = runs.until(THURSDAY).run_files(folder.path());
+    assert_eq!((ran.ending(), runs.published().len()), (Ending::Gap, 2), "{ran:?}");
+    // A day that is not complete.
+    let ran = runs.until(THURSDAY).accept(TUESDAY).run_files(folder.path());
+    assert_eq!(gaps(&ran), [WEDNESDAY], "{ran:?}");
+    assert_eq!(runs.published(), ["2025-12-15 10", "2025-12-16 5", "2025-12-18 10"]);
+    // A day of which no file has a row; but not while a file cannot be read, which may have some.
+    let broken = folder.path().join("equities_bars_daily_20251219.csv.gz");
+    fs::write(&broken, "no gzip").unwrap();
+    let ran = runs.until(FRIDAY).accept(WEDNESDAY).run_files(folder.path());
+    assert_eq!((ran.ending(), runs.state().closed.len()), (Ending::Gap, 0), "{ran:?}");
+    fs::remove_file(&broken).unwrap();
+    let ran = runs.until(THURSDAY).accept(WEDNESDAY).run_files(folder.path());
+    assert_eq!(
+        (ran.ending(), gaps(&ran).len(), runs.is_open(WEDNESDAY)),
+        (Ending::Done, 0, Some(false)),
+        "{ran:?}"
+    );
+    // What the files take back, of a day before those that --days names; days between stay as they are.
+    bars(folder.path(), "20251215", &[15], 9, 120);
+    bars(folder.path(), "20251216", &[16], 5, 131);
+    let ran = runs.until(THURSDAY).run_files(folder.path());
+    assert_eq!((ran.ending(), runs.rows(MONDAY).len()), (Ending::Incomplete, 10), "{ran:?}");
+    let closes = |runs: &mut UpdateRuns| runs.rows(TUESDAY)[0].close;
+    let before = closes(&mut runs);
+    bars(folder.path(), "20251216", &[16], 5, 133);
+    let ran = runs.until(THURSDAY).days(1).accept(MONDAY).run_files(folder.path());
+    assert_eq!((ran.ending(), runs.rows(MONDAY).len()), (Ending::Done, 9), "{ran:?}");
+    assert_eq!(closes(&mut runs), before);
 }
 
 #[test]
@@ -436,7 +487,8 @@ fn files() {
         (Ending::Done, days.map(str::to_owned).to_vec()),
         "{ran:?}"
     );
-    let not_read = "not read, because the file of the whole month has the same day: equities_bars_daily_20251216.csv.gz";
+    let not_read =
+        "not read, because the file of its month has the day: equities_bars_daily_20251216.csv.gz";
     assert!(ran.notes().contains(not_read), "{ran:?}");
     assert_eq!(runs.rows(TUESDAY)[0].close, Some(Price::from_yen(120)));
     // Its rows are the vendor's.
@@ -698,7 +750,7 @@ fn key() {
     runs.put(SourceKind::Public, Market::of(&[(TUESDAY, 3)]));
     let ran = runs.until(TUESDAY).run();
     assert_eq!((ran.ending(), runs.published().len()), (Ending::Failed, 2), "{ran:?}");
-    assert!(ran.report.error.unwrap().contains("the vendor does not take the key"));
+    assert!(ran.report.error.unwrap().contains("the vendor refuses to answer"));
     // Without a key only missing days are an error.
     let none = |market: &mut Market| market.not_configured = Some("no key: it is not set");
     let mut runs = monday(3);

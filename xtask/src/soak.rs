@@ -10,7 +10,7 @@ use crate::{dist, guests, host, languages, process, python};
 
 /// Tests that count their seeds in a variable: where cargo finds them, how their names begin, the variable,
 /// and how many there are by default; `cargo xtask test` takes a tenth or less.
-const SEEDED: [(&str, &str, &str, u64); 7] = [
+const SEEDED: [(&str, &str, &str, u64); 8] = [
     // Paced sessions with clients' orders that are made again from their record.
     ("--test suite", "a_script_of_a_paced_session", "KUMIKI_SOAK_SESSIONS", 200),
     // Random crossings of orders, answers, notices and kills at the order desk.
@@ -27,6 +27,8 @@ const SEEDED: [(&str, &str, &str, u64); 7] = [
     ),
     // Data folders that are cut after an instant and run again.
     ("--test suite", "cuts::", "KUMIKI_SOAK_CUTS", 500),
+    // Runs of one instrument, alone and beside another that nothing is done on.
+    ("--test suite", "days::", "KUMIKI_SOAK_DAYS", 200),
     // Runs of `kumiki update` that are killed, and jobs that publish one state after the other.
     ("--test program", "update_kills:: update_crash::", "KUMIKI_SOAK_KILLS", 100),
 ];

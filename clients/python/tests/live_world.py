@@ -15,7 +15,8 @@ from web_broker import ORDER, SECOND_PASSWORD, Broker, Trading, dialect
 from websockets.exceptions import ConnectionClosed
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-SPEC, VENDOR = "web-broker-spec", "web-broker-v4r8"
+#: The two kinds of login: the first by a password, the second by a key.
+SPEC, VENDOR = "web-broker-spec", "web-broker-v4r10"
 #: The codes of specification 2, "Errors", and those that it has removed.
 REASON_CODES = frozenset(
     "VALIDATION_ERROR UNSUPPORTED_IN_PHASE_O0 VENUE_UNSUPPORTED SECOND_PASSWORD_REQUIRED SECOND_PASSWORD_INVALID "

@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "schemas"
-SCHEMA_MAJOR, SCHEMA_MINOR = 1, 3
+SCHEMA_MAJOR, SCHEMA_MINOR = 1, 4
 #: Seconds after which something that must come is missing: generous, because nothing here measures time.
 PATIENCE = 90.0
 #: Answers that refuse a command.

@@ -311,8 +311,12 @@ def test_pages_of_others_are_refused(start):
             with pytest.raises(InvalidStatus) as refused:
                 engine.client(origin=origin)
             assert refused.value.response.status_code == 403, origin
-            assert refused.value.response.body == b"pages of this origin may not connect; see --allow-origin"
+            answer = refused.value.response
+            assert answer.headers["Content-Length"] == str(len(answer.body)), origin
+            assert b"allow it with --allow-origin, or send no Origin" in answer.body
         assert allowed.is_alive() and none.is_alive()
+        log = engine.stderr.read_text(encoding="utf-8").splitlines()
+        assert sum("clients with this Origin may not connect" in line for line in log) == len(others), log
 
 
 def test_eight_clients_are_enough(engine):

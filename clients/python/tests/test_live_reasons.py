@@ -455,4 +455,4 @@ def test_texts_of_a_broker_that_chatters(shared):
                    {long: 1}, {"a\nb": 1}):
         answer = wrong(shared, order=shared.order("chatter", **change))
         refused(answer, "VALIDATION_ERROR")
-    assert plain_client.SCHEMA_MINOR == 3
+    assert plain_client.SCHEMA_MINOR == 4

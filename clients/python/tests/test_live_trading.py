@@ -10,11 +10,11 @@ import kumiki.aio
 import pytest
 from conftest import program
 from engine_process import wait_until
-from web_broker import ORDER, PASSWORD, SECOND_PASSWORD, USER, Broker, Trading, dialect, refused_start
+from web_broker import AUTH_ID, ORDER, PASSWORD, SECOND_PASSWORD, USER, Broker, Trading, dialect, refused_start
 
 # They end processes by signals and lock files as Unix does.
 fcntl = pytest.importorskip("fcntl")
-FORMS = ("web-broker-spec", "web-broker-v4r8")
+FORMS = ("web-broker-spec", "web-broker-v4r8", "web-broker-v4r10")
 
 
 @pytest.fixture(params=FORMS)
@@ -319,7 +319,7 @@ def test_no_secret_is_anywhere(session):
     found = []
     for path in engine.folder.rglob("*"):
         if path.is_file():
-            found.extend((path.name, word) for word in (PASSWORD, SECOND_PASSWORD, "canary-wrong-7741", USER)
+            found.extend((path.name, word) for word in (PASSWORD, SECOND_PASSWORD, "canary-wrong-7741", USER, AUTH_ID)
                          if word.encode() in path.read_bytes())
     assert found == []
 
@@ -331,6 +331,9 @@ def test_starts_that_are_refused(tmp_path):
         ((*spec, "--web-broker", "base_url=https://example.com/"), {}, 17, "base_url is neither"),
         ((*spec, "--web-broker", "environment=prod"), {}, 17, "WEBBROKER_ALLOW_PROD=1"),
         ((*spec, "--web-broker", "environment=prod"), {"WEBBROKER_ALLOW_PROD": "yes"}, 17, "WEBBROKER_ALLOW_PROD=1"),
+        (spec, {}, 22, "web-broker-spec is not made for demo-kabuka.e-shiten.jp, only for this machine"),
+        ((*spec, "--web-broker", "environment=prod"), {"WEBBROKER_ALLOW_PROD": "1"}, 22,
+         "web-broker-spec is not made for kabuka.e-shiten.jp, only for this machine"),
         (("--web-broker", "dialect=no-such-one"), {}, 18, "no-such-one.wasm of web_broker cannot be used"),
         (("--web-broker", f"dialect={__file__}"), {}, 18, "test_live_trading.py of web_broker cannot be used"),
         (("--web-broker", "order_phase=O4"), {}, 2, "it takes O0, O1, O2 or O3"),
@@ -344,7 +347,7 @@ def test_starts_that_are_refused(tmp_path):
     assert replay.returncode == 2 and "--mode live; a replay has no broker" in replay.stderr
     with (tmp_path / "config" / "web_broker_orders.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        ended, line = refused_start(tmp_path, *spec)
+        ended, line = refused_start(tmp_path, *spec, "--web-broker", "base_url=http://127.0.0.1:9/e/")
     assert ended == 16 and "another program writes" in line
 
 

@@ -34,7 +34,7 @@ def load(session, market, first=1, last=1, instruments=None, **more):
 def begin(session, market, **more):
     """Starts a run in which nothing happens, and waits for its first rows."""
     load(session, market)
-    run = session.run(strategy_file=component("empty"), wait=False, **more)
+    run = session.run(strategy_file=component("empty"), wait=False, **{"multiplier": 1, **more})
     while session.session().rows_done == 0:
         time.sleep(0.02)
     return run
@@ -136,7 +136,7 @@ def test_a_run_goes_on_by_itself(session, market):
     one = session()
     load(one, market, 1, 2, instruments=market.instruments)
     events = []
-    run = one.run(strategy_file=component("empty"), on_event=events.append, wait=False)
+    run = one.run(strategy_file=component("empty"), multiplier=1, on_event=events.append, wait=False)
     assert not run.done() and (one.status, run.execution["model"]) == ("running", "strict")
     info = one.session()
     assert (info.state, info.run_id, info.multiplier, info.cash) == ("Running", run.run_id, 1, Decimal(1_000_000))
@@ -152,6 +152,15 @@ def test_a_run_goes_on_by_itself(session, market):
     assert (names[0], names[-1], names.count("ReplaySpeedChanged")) == ("EngineStarted", "EngineStopped", 1)
     last = one.session().last_run
     assert (last.run_id, last.status, last.final_equity) == (run.run_id, "completed", result.final_equity)
+
+
+def test_a_run_has_full_speed_unless_it_is_asked_for_less(session, market):
+    one = session()
+    for asked, told in (({}, "max"), ({"multiplier": 1_000_000}, 1_000_000)):
+        load(one, market)
+        events = []
+        one.run(strategy_file=component("empty"), on_event=events.append, **asked)
+        assert (events[0].name, events[0].multiplier) == ("EngineStarted", told)
 
 
 def test_a_run_can_be_stopped(session, market):
@@ -174,11 +183,11 @@ def test_what_an_event_raises_ends_the_run(session, market):
             raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
-        one.run(strategy_file=component("empty"), on_event=heard)
+        one.run(strategy_file=component("empty"), multiplier=1, on_event=heard)
     info = one.session()
     assert (info.state, info.last_run.status, one.status) == ("Idle", "stopped", "stopped")
     load(one, market)
-    run = one.run(strategy_file=component("empty"), on_event=heard, wait=False)
+    run = one.run(strategy_file=component("empty"), multiplier=1, on_event=heard, wait=False)
     with pytest.raises(LookupError, match="enough"):
         run.result()
     one.unsubscribe("7203")
@@ -257,7 +266,7 @@ def test_an_engine_that_is_killed_is_a_lost_connection(start, market):
         assert run.result().status == "stopped"
         load(one, market)
         with pytest.raises(kumiki.ConnectionLostError, match="broke"):
-            one.run(strategy_file=component("empty"), on_event=heard)
+            one.run(strategy_file=component("empty"), multiplier=1, on_event=heard)
         assert one.status == "errored"
         for late in (one.session, lambda: list(stream), one.stop, lambda: one.run(strategy_file="sma-cross")):
             with pytest.raises(ConnectionError):
@@ -378,7 +387,7 @@ def test_ctrl_c_ends_the_run_and_keeps_its_results(session, market):
             if on_event is None:
                 threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
             with pytest.raises(KeyboardInterrupt):
-                one.run(strategy_file=component("empty"), on_event=on_event)
+                one.run(strategy_file=component("empty"), multiplier=1, on_event=on_event)
             last = one.session().last_run
             assert last.status == "stopped"
             assert (pathlib.Path(last.run_dir) / "manifest.json").is_file()

@@ -23,6 +23,7 @@ def session(market, tmp_path):
 async def begun(one, market, **more):
     """A run in which the strategy does nothing, after its first rows."""
     await one.load("7203.TSE", market.days[1], market.days[1])
+    more = {"multiplier": 1, **more}
     run = await one.run(strategy_file=component("empty"), wait=False, execution=EXECUTION, initial_cash=CASH, **more)
     while (await one.session()).rows_done == 0:
         await asyncio.sleep(0.02)
@@ -109,7 +110,8 @@ def test_a_run_that_is_cancelled_is_ended(session, market):
         async with session() as one:
             for on_event in (None, lambda _: None):
                 await one.load("7203.TSE", market.days[1], market.days[1])
-                task = asyncio.create_task(one.run(strategy_file=component("empty"), on_event=on_event))
+                paced = one.run(strategy_file=component("empty"), multiplier=1, on_event=on_event)
+                task = asyncio.create_task(paced)
                 while one.status != "running" or not (await one.session()).rows_done:
                     await asyncio.sleep(0.02)
                 task.cancel()
@@ -131,7 +133,7 @@ def test_a_callback_that_fails_ends_the_run(session, market):
                     raise LookupError("enough")
 
             with pytest.raises(LookupError, match="enough"):
-                await one.run(strategy_file=component("empty"), on_event=heard)
+                await one.run(strategy_file=component("empty"), multiplier=1, on_event=heard)
             assert (await one.session()).last_run.status == "stopped"
 
     asyncio.run(main())

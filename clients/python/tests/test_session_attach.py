@@ -309,8 +309,8 @@ class Impostor:
         self._loop.call_soon_threadsafe(self._end.set)
 
 
-CHALLENGE = {"event": "Challenge", "server_nonce": NONCE, "schema_major": 1, "schema_minor": 3}
-READY = {"event": "Ready", "schema_major": 1, "schema_minor": 3, "session_state": "Idle", "engine_version": "0",
+CHALLENGE = {"event": "Challenge", "server_nonce": NONCE, "schema_major": 1, "schema_minor": 4}
+READY = {"event": "Ready", "schema_major": 1, "schema_minor": 4, "session_state": "Idle", "engine_version": "0",
          "engine_session_id": "x", "capabilities": {"strategy_engine": {"live": False, "replay": True}},
          "venue_capabilities": {}}
 
@@ -414,7 +414,7 @@ HELD = """
 import os, sys, kumiki
 session = kumiki.ReplaySession(data=sys.argv[1], cache_dir=sys.argv[2], attach=None, program=sys.argv[3]).open()
 session.load("7203.TSE", sys.argv[4], sys.argv[4])
-run = session.run(strategy_file=sys.argv[5], wait=False)
+run = session.run(strategy_file=sys.argv[5], multiplier=1, wait=False)
 print(session._core._process.pid, flush=True)
 sys.stdin.readline()
 if sys.argv[6] == "killed":

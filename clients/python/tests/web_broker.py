@@ -2,9 +2,11 @@
 
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
+import tempfile
 import urllib.request
 
 import pytest
@@ -12,10 +14,14 @@ from conftest import program
 from plain_client import PATIENCE, Client
 
 USER, PASSWORD, SECOND_PASSWORD = "canary-user-8417", "canary-password-5520", "canary-second-3906"
+AUTH_ID = "canary-authid-7062"
+#: The private key of all brokers of these tests that want one; the first makes it.
+PRIVATE_KEY = pathlib.Path(tempfile.mkdtemp(prefix="kumiki-test-"), "private_key.pem")
 ORDER = {"instrument_id": "7203.TSE", "order_side": "BUY", "order_type": "LIMIT", "quantity": "100",
          "price": "2850", "time_in_force": "DAY", "post_only": False, "reduce_only": False}
 #: Nothing of this machine's own keys.
-CLEAN = {"KUMIKI_KEY_STORE": "off", "DEV_WEBBROKER_USER_ID": USER, "DEV_WEBBROKER_PASSWORD": PASSWORD}
+CLEAN = {"KUMIKI_KEY_STORE": "off", "DEV_WEBBROKER_USER_ID": USER, "DEV_WEBBROKER_PASSWORD": PASSWORD,
+         "DEV_WEBBROKER_AUTH_ID": AUTH_ID, "DEV_WEBBROKER_PRIVATE_KEY_FILE": str(PRIVATE_KEY)}
 #: How a line of a log begins.
 NOTE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ JST ")
 
@@ -42,6 +48,8 @@ class Broker:
         folder.mkdir(parents=True)
         command = [program(), "sim", "web-broker", "--port", "0", "--dialect", form, "--user", USER,
                    "--password", PASSWORD, "--second-password", SECOND_PASSWORD, *arguments]
+        if form == "web-broker-v4r10":
+            command += ["--auth-id", AUTH_ID, "--private-key", PRIVATE_KEY]
         self.stderr = folder / "broker.err"
         with self.stderr.open("wb") as errors:
             self.process = subprocess.Popen(

@@ -4,6 +4,11 @@
 //! that implements [`Dialect`]; [`register_dialect!`] makes it a component. It is a function: nothing may
 //! be kept from one call to the next, because the host makes a new instance whenever it likes.
 //!
+//! A dialect says for which hosts it is made ([`Dialect::scope`]): the host sends its requests there and to this machine,
+//! and nowhere else. It also tells where a broker's details of an order have its fills ([`Dialect::list_fills`]), so that
+//! fills whose notice was lost have their prices. Both came with version 1.1 of the contract; a dialect of 1.0 still
+//! loads, for this machine alone and without such details.
+//!
 //! [`web_broker`] has what the dialects of the web broker share: the registry of tags and the vendor's
 //! tables. [`text`] reads decimals and dates. Test a dialect without wasm with [`testing`].
 //!
@@ -17,28 +22,61 @@ pub mod text;
 pub mod wasm;
 pub mod web_broker;
 
-use wasm::bindings::exports::kumiki::order_mapping::guest;
+use wasm::bindings::exports::kumiki::order_mapping::{guest, venue};
 
 pub use guest::{
     Accepted, Account, Allocation, Answer, Change, Description, Field, FieldList, Fill, Frame,
     Funding, Notice, NoticeKind, Order, OrderPlan, OrderRow, OrderStatus, OrderType, Outcome,
     ReasonCode, Refusal, Request, Side, TimeInForce, VenuePhase, Verdict,
 };
+pub use venue::{ListedFill, Scope};
 
 /// Everything that a dialect needs.
 pub mod prelude {
     pub use crate::text::{field, of};
     pub use crate::{
         Accepted, Account, Allocation, Answer, Change, Description, Dialect, Field, FieldList,
-        Fill, Frame, Funding, Notice, NoticeKind, Order, OrderPlan, OrderRow, OrderStatus,
-        OrderType, Outcome, ReasonCode, Refusal, Request, Side, TimeInForce, VenuePhase, Verdict,
+        Fill, Frame, Funding, ListedFill, Notice, NoticeKind, Order, OrderPlan, OrderRow,
+        OrderStatus, OrderType, Outcome, ReasonCode, Refusal, Request, Scope, Side, TimeInForce,
+        VenuePhase, Verdict,
     };
 }
 
 /// The dialect of a broker. Every function depends on what it is given alone.
+///
+/// What has a body here belongs to version 1.1 of the contract. A dialect without [`Dialect::scope`] sends its requests
+/// to this machine alone, and its broker is not asked for the fills of an order.
 pub trait Dialect {
     /// Says what the dialect is.
     fn describe() -> Description;
+
+    /// Says for which hosts the dialect is, and where an answer has the fills of an order. Name a host only where
+    /// every order that [`Self::new_order`] writes means there what was asked for: where a stop is told in
+    /// another way, it may be an order that works at once.
+    #[must_use]
+    fn scope() -> Scope {
+        Scope { hosts: Vec::new(), fill_rows: None }
+    }
+
+    /// The request for the fills of an order, which the host asks for where a list has shares filled that no
+    /// notice told. Not called without [`Scope::fill_rows`].
+    ///
+    /// # Errors
+    /// Why the order cannot be named to the broker.
+    fn list_fills(venue_order_id: &str, business_day: Option<&str>) -> Result<Request, Refusal> {
+        let _ = (venue_order_id, business_day);
+        let words = "the dialect has no request for the fills of an order";
+        Err(Refusal::new(ReasonCode::VenueUnsupported, "NO_DETAILS", words))
+    }
+
+    /// Reads a row of the fills of an order.
+    ///
+    /// # Errors
+    /// Why it is none.
+    fn read_fill(row: &[Field]) -> Result<ListedFill, String> {
+        let _ = row;
+        Err("the dialect does not read fills".to_owned())
+    }
 
     /// Judges a new order by its type, its times and its tags, and says what it needs.
     ///
@@ -81,7 +119,8 @@ pub trait Dialect {
     /// Reads a row of the list of orders.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is none: `order NUMBER: FIELD ...`, where it has a number. The host leaves the row out and tells
+    /// this, with the number as that of the order.
     fn read_order(row: &[Field]) -> Result<OrderRow, String>;
 
     /// Reads a frame of the stream of events.

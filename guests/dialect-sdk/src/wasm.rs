@@ -14,7 +14,7 @@ use crate::Dialect;
 pub mod bindings {
     wit_bindgen::generate!({
         path: "../../wit/order-mapping",
-        world: "order-mapping",
+        world: "order-mapping-at-venue",
         pub_export_macro: true,
         export_macro_name: "export",
         default_bindings_module: "kumiki_dialect_sdk::wasm::bindings",
@@ -25,7 +25,7 @@ pub mod bindings {
 #[cfg(target_arch = "wasm32")]
 pub use bindings::export;
 
-use bindings::exports::kumiki::order_mapping::guest as wit;
+use bindings::exports::kumiki::order_mapping::{guest as wit, venue};
 
 impl<T: Dialect> wit::Guest for T {
     fn describe() -> wit::Description {
@@ -73,5 +73,22 @@ impl<T: Dialect> wit::Guest for T {
 
     fn read_frame(fields: Vec<wit::Field>) -> Result<wit::Frame, String> {
         <T as Dialect>::read_frame(&fields)
+    }
+}
+
+impl<T: Dialect> venue::Guest for T {
+    fn scope_of() -> venue::Scope {
+        <T as Dialect>::scope()
+    }
+
+    fn list_fills(
+        venue_order_id: String,
+        business_day: Option<String>,
+    ) -> Result<wit::Request, wit::Refusal> {
+        <T as Dialect>::list_fills(&venue_order_id, business_day.as_deref())
+    }
+
+    fn read_fills(rows: Vec<Vec<wit::Field>>) -> Vec<Result<venue::ListedFill, String>> {
+        rows.iter().map(|row| T::read_fill(row)).collect()
     }
 }

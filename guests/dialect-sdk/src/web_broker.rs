@@ -2,11 +2,14 @@
 //! situations, and how answers, rows and frames are read. What differs between them is [`Words`].
 
 mod answers;
+mod fills;
 mod frames;
 mod rows;
 mod tags;
+pub mod vendor;
 
 pub use answers::{Failure, Judged, failure, is_out_of_hours, judge_result, refused};
+pub use fills::{FILL_ROWS, list_fills, read_fill};
 pub use frames::{read_frame, venue_phase};
 pub use rows::{Situation, order_of, situation_of, status_of};
 pub use tags::{CashMargin, CloseAction, Tags};
@@ -98,12 +101,12 @@ pub fn times_of(
         "0" if expiry.bytes().all(|byte| byte == b'0') => Ok((TimeInForce::Day, None, None)),
         "0" => match crate::text::date(expiry) {
             Some(date) => Ok((TimeInForce::Gtd, Some(date), None)),
-            None => Err(format!("its last day `{}` is no date", crate::text::line(expiry))),
+            None => Err(format!("sOrderOrderExpireDay `{}` is no date", crate::text::line(expiry))),
         },
         "2" => Ok((TimeInForce::AtTheOpen, None, None)),
         "4" => Ok((TimeInForce::AtTheClose, None, None)),
         "6" => Ok((TimeInForce::AtTheClose, None, Some("close_strategy=funari"))),
-        _ => Err(format!("its condition `{}` is not known", crate::text::line(condition))),
+        _ => Err(format!("sOrderCondition `{}` is not known", crate::text::line(condition))),
     }
 }
 

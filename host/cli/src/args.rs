@@ -83,7 +83,7 @@ Exit codes:
   4    a verified run or its manifest is not what comes out again
   5    the data or the strategy of a verified run changed
   6    update: a business day is missing between published ones
-  10 to 21  serve: it did not start, see kumiki serve --help
+  10 to 22  serve: it did not start, see kumiki serve --help
   130  interrupted
 
 Each command has a help of its own, with examples: kumiki replay run --help.";
@@ -186,7 +186,8 @@ pub(crate) enum Format {
     Json,
 }
 
-const RUN_EXAMPLES: &str = "\
+/// Its table of execution models is held to them by a test beside their options.
+pub(crate) const RUN_EXAMPLES: &str = "\
 Examples:
   kumiki data sample --out data --instrument 7203.TSE
   kumiki replay run sma-cross --data data --instrument 7203.TSE
@@ -198,7 +199,18 @@ Examples:
       --end 2013-10-11
 
 The data folder holds the vendor's files equities_trades_YYYYMM.csv.gz or _YYYYMMDD.csv.gz, and \
-equities_bars_minute_ and equities_bars_daily_ files where there are any. How orders are filled \
+equities_bars_minute_ and equities_bars_daily_ files where there are any.
+
+What --execution assumes; an option replaces its value:
+  option                  strict (default)  realistic        optimistic
+  --latency               0ms               100ms            0ms
+  --slippage-ticks        1                 1                0
+  --participation         100               10               100
+  --queue-ahead           endless           endless          0
+  --commission            none              55 to 1,070 yen  none
+  --same-day-round-trips  refuse            refuse           allow
+Only realistic has latency and fees, those of a Tokyo online broker; strict has neither of them. \
+How orders are filled \
 is printed in every result: see `rules` in manifest.json, or the report.";
 
 #[derive(Debug, Args)]
@@ -262,9 +274,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "lot", value_name = "[ID=]SHARES", value_parser = parse_lot)]
     pub(crate) lots: Vec<(Option<InstrumentName>, Quantity)>,
 
-    /// Price steps, of all instruments or of one, like 1306=etf: normal, topix500, etf, one step in
-    /// yen like 0.1, or auto; may be given many times. auto, the default: from instruments.csv, else
-    /// from the prices before the first day, else normal. The result says which and why.
+    /// Price steps, of all instruments or of one, like 1306=topix500: normal, topix500 (also of ETFs with lots
+    /// above 1), etf (with lots of 1), one step in yen like 0.1, or auto; may be given many times. auto, the
+    /// default: from instruments.csv, else from the prices before the first day, else normal. The result says which
+    /// and why. A row of instruments.csv without ticks has them from prices only where auto is said.
     #[arg(long = "ticks", value_name = "[ID=]TABLE", value_parser = parse_ticks)]
     pub(crate) ticks: Vec<(Option<InstrumentName>, TickChoice)>,
 
@@ -681,7 +694,8 @@ Examples:
   kumiki data convert january.parquet back/equities_trades_202501.csv.gz
   kumiki data convert data/equities_bars_daily_202501.csv.gz days.parquet
 
-The text that comes back is the same, byte for byte. The columns are ts_event (nanoseconds, \
+The text that comes back is the same, byte for byte; a file of which that cannot be is refused with its line: one \
+with another header or a byte order mark, or without a line feed at its end. The columns are ts_event (nanoseconds, \
 UTC), code, price (decimal), quantity, transaction_id; price_digits and text only of rows in an \
 unusual spelling. A table of bars has ts_event, open, high, low, close, volume, text, and every \
 column of the file as text.";

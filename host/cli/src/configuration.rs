@@ -27,7 +27,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 32] = [
+const KEYS: [Key; 33] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -111,10 +111,10 @@ const KEYS: [Key; 32] = [
     Key {
         name: "web_broker.dialect",
         kind: "text",
-        default: "web-broker-spec",
+        default: "as the host needs",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_DIALECT",
-        meaning: "the component that knows the broker's words: web-broker-spec, web-broker-v4r8, or the path of a .wasm file",
+        meaning: "the component that knows the broker's words: web-broker-spec (the default of this machine, and for it only), web-broker-v4r10 (its present version, the default of the broker's hosts), web-broker-v4r8, or the path of a .wasm file",
     },
     Key {
         name: "web_broker.dialects",
@@ -261,6 +261,14 @@ const KEYS: [Key; 32] = [
         meaning: "how long an answer may take, in milliseconds",
     },
     Key {
+        name: "local_broker.order_calls_per_second",
+        kind: "whole number",
+        default: "5",
+        flag: "--local-broker",
+        variable: "KUMIKI_LOCAL_BROKER_ORDER_CALLS_PER_SECOND",
+        meaning: "calls of the order kind in a second: 10 for a gateway from version 5.44 on; none is made so far",
+    },
+    Key {
         name: "local_broker.login_at_start",
         kind: "boolean",
         default: "false",
@@ -366,7 +374,7 @@ impl Configuration {
     /// # Errors
     /// Wrong arguments: a name that is none, or a value of another kind.
     pub(crate) fn take_brokers(&mut self, web: &[String], local: &[String]) -> Result<()> {
-        self.take_section(web, ("--web-broker", web_broker::SECTION, "web-broker-v4r8"))?;
+        self.take_section(web, ("--web-broker", web_broker::SECTION, "web-broker-v4r10"))?;
         self.take_section(local, ("--local-broker", local_broker::SECTION, "local-broker-kabusapi"))
     }
 

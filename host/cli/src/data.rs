@@ -72,8 +72,5 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Ending> {
     if report.rows_with_text > 0 {
         println!("{} of them in an unusual spelling, which is kept", count(report.rows_with_text));
     }
-    if report.line_feed_added {
-        eprintln!("note: the text has no line feed at its end; the way back adds one");
-    }
     Ok(Ending::Done)
 }

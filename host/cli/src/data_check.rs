@@ -1,6 +1,6 @@
 //! `kumiki data check`: what is wrong or odd in trades and bar files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ use domain::{ExchangeCalendar, JstDate, TsNanos};
 use marketdata::audit::DefectCounts;
 use marketdata::calendar_file::read_calendar;
 use marketdata::{
-    AuditOptions, BarFile, Catalog, CodeAudit, DataError, Defect, FileAudit, ProgressFn, TradeFile,
-    audit_bar_file, audit_file,
+    AuditOptions, BarFile, Catalog, CodeAudit, DataError, Defect, FileAudit, Period, ProgressFn,
+    TradeFile, audit_bar_file, audit_file,
 };
 use serde_json::{Map, Value, json};
 
@@ -45,6 +45,13 @@ impl Checked {
         }
     }
 
+    const fn period(&self) -> Period {
+        match self {
+            Self::Trades(file) => file.period,
+            Self::Bars(file) => file.period,
+        }
+    }
+
     /// What its rows are.
     const fn rows(&self) -> &'static str {
         match self {
@@ -61,6 +68,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
     let mut reports = Vec::new();
     let mut all_good = true;
     let mut before = FilesBefore::default();
+    let mut months = MonthDays::default();
     for file in files(args)? {
         let folder = file.path().parent().unwrap_or(Path::new("."));
         let calendar = read_calendar(folder)?;
@@ -71,9 +79,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
         };
         all_good &= audit.is_sound();
         let gap = before.days_to(&file, &audit, &options.calendar);
+        let is_twice = months.have(&file, &audit);
         match args.format {
-            Format::Table => print(args, &file, &audit, &gap),
-            Format::Json => reports.push(report(args, &file, &audit, &gap)),
+            Format::Table => print(args, &file, &audit, (&gap[..], is_twice)),
+            Format::Json => reports.push(report(args, &file, &audit, (&gap[..], is_twice))),
         }
     }
     if args.format == Format::Json {
@@ -102,6 +111,25 @@ impl FilesBefore {
         let days = days.filter(|date| calendar.is_business_day(*date)).collect();
         *before = last.max(*before);
         days
+    }
+}
+
+/// The days with rows in the files of whole months so far, by their folder and kind.
+#[derive(Default)]
+struct MonthDays(BTreeSet<(PathBuf, &'static str, JstDate)>);
+
+impl MonthDays {
+    /// Whether a file is of a day that the file of its month has, so that a replay does not read it.
+    fn have(&mut self, file: &Checked, audit: &FileAudit) -> bool {
+        let folder = file.path().parent().unwrap_or(Path::new("")).to_owned();
+        let day = |date: JstDate| (folder.clone(), file.rows(), date);
+        match file.period() {
+            Period::Day(date) => self.0.contains(&day(date)),
+            Period::Month { .. } => {
+                self.0.extend(audit.days.iter().copied().map(day));
+                false
+            }
+        }
     }
 }
 
@@ -170,7 +198,7 @@ fn verdict(audit: &FileAudit) -> &'static str {
     }
 }
 
-fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit, gap: &[JstDate]) {
+fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit, (gap, is_twice): (&[JstDate], bool)) {
     let timestamp = |timestamp: Option<TsNanos>| {
         timestamp.map_or("none".to_owned(), |timestamp| timestamp.to_string())
     };
@@ -190,6 +218,9 @@ fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit, gap: &[JstDate]) {
     if !gap.is_empty() {
         let (count, dates) = (gap.len(), dates(gap));
         println!("      {count} business days after the file before have no rows{dates}");
+    }
+    if is_twice {
+        println!("      not read by a replay, because the file of its month has the day");
     }
     if !audit.closed_days.is_empty() {
         let (count, dates) = (audit.closed_days.len(), dates(&audit.closed_days));
@@ -272,7 +303,12 @@ fn code_rows(codes: &[CodeAudit]) -> Vec<Vec<String>> {
     rows
 }
 
-fn report(args: &CheckArgs, file: &Checked, audit: &FileAudit, gap: &[JstDate]) -> Value {
+fn report(
+    args: &CheckArgs,
+    file: &Checked,
+    audit: &FileAudit,
+    (gap, is_twice): (&[JstDate], bool),
+) -> Value {
     let texts = |dates: &[JstDate]| dates.iter().map(ToString::to_string).collect::<Vec<_>>();
     let defects = |counts: &DefectCounts| -> Map<String, Value> {
         let pair = |defect: Defect| (defect.name().to_owned(), json!(counts.of(defect)));
@@ -311,6 +347,7 @@ fn report(args: &CheckArgs, file: &Checked, audit: &FileAudit, gap: &[JstDate]) 
         "empty_days": texts(&audit.empty_days),
         "empty_days_after_file_before": texts(gap),
         "closed_days": texts(&audit.closed_days),
+        "in_month_file": is_twice,
         "quiet_minutes": args.quiet_minutes,
         "quiet_stretches": quiet(audit),
     });

@@ -1,6 +1,6 @@
 //! `kumiki data instruments` and `kumiki data calendar`: what the vendor lists, kept in a data folder.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use domain::clock::wall_now;
 use domain::{ExchangeCalendar, JstDate};
 use http_client::{CancellationToken, Network, RequestPolicy};
 use marketdata::calendar_file::{CALENDAR_FILE, calendar_of, read_calendar, read_rows, write_rows};
-use marketdata::instruments::{INSTRUMENTS_FILE, topix500_from};
+use marketdata::instruments::{INSTRUMENTS_FILE, STEP_CHANGES, StepChange};
+use marketdata::master::next_list;
 use marketdata::{InstrumentTable, Inventory, Master, Period};
 use update::VENDOR_KEY;
 use update::source::VendorSource;
@@ -26,15 +27,9 @@ pub(crate) fn instruments(args: &InstrumentsArgs) -> Result<Ending> {
     if !args.offline {
         make(folder)?;
     }
-    let stored: BTreeSet<JstDate> = Master::list(folder)?.into_iter().collect();
-    if !args.offline {
-        let mut wanted =
-            if args.dates.is_empty() { days_of_files(args)? } else { args.dates.clone() };
-        wanted.retain(|date| !stored.contains(date));
-        if !wanted.is_empty() && !fetch(args, &wanted)? {
-            eprintln!("interrupted; the lists that were fetched are kept, run it again to go on");
-            return Ok(Ending::Interrupted);
-        }
+    if !args.offline && !fetch(args)? {
+        eprintln!("interrupted; the lists that were fetched are kept, run it again to go on");
+        return Ok(Ending::Interrupted);
     }
     let dates = Master::list(folder)?;
     if dates.is_empty() {
@@ -53,11 +48,11 @@ pub(crate) fn instruments(args: &InstrumentsArgs) -> Result<Ending> {
         folder.join(INSTRUMENTS_FILE).display(),
         grouped(&by_hand.to_string()),
     );
-    let change = topix500_from();
-    if dates.iter().any(|date| *date < change) {
+    let [topix100_from, _] = STEP_CHANGES.map(StepChange::date);
+    if dates.iter().any(|date| *date < topix100_from) {
         eprintln!(
-            "note: before {change} every issue has the tick table `normal` here; TOPIX100 had finer \
-             steps in those days, which the lists do not tell"
+            "note: before {topix100_from} TOPIX100 had price steps that are not known here, so its ticks are empty; \
+             fill them in"
         );
     }
     Ok(Ending::Done)
@@ -68,19 +63,15 @@ fn make(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
-/// The days of the folder's files of which lists are wanted, up to today; the last business day before
-/// today in a folder without files.
-fn days_of_files(args: &InstrumentsArgs) -> Result<Vec<JstDate>> {
+/// The business days of the folder's files up to today, month by month; the last business day before today in
+/// a folder without files.
+fn days_of_files(args: &InstrumentsArgs) -> Result<Vec<Vec<JstDate>>> {
     let calendar = read_calendar(&args.folder)?;
     let today = wall_now().jst_date();
     let mut days = BTreeSet::new();
     for period in periods(&args.folder)? {
         let all = period.first().iter_days().take_while(|date| *date <= period.last());
-        let mut open = all.filter(|date| calendar.is_business_day(*date) && *date <= today);
-        match args.every {
-            Every::Day => days.extend(open),
-            Every::Month => days.extend(open.next()),
-        }
+        days.extend(all.filter(|date| calendar.is_business_day(*date) && *date <= today));
     }
     if days.is_empty() {
         let last = calendar.business_day_before(today);
@@ -89,14 +80,12 @@ fn days_of_files(args: &InstrumentsArgs) -> Result<Vec<JstDate>> {
             "note: {} has no files of the vendor, so the list of {last} is fetched; --date names others",
             args.folder.display()
         );
-        return Ok(vec![last]);
+        return Ok(vec![vec![last]]);
     }
-    let mut days: Vec<JstDate> = days.into_iter().collect();
-    if args.every == Every::Month {
-        let month = |date: &JstDate| date.format("%Y%m").to_string();
-        days.dedup_by(|later, earlier| month(later) == month(earlier));
-    }
-    Ok(days)
+    let days: Vec<JstDate> = days.into_iter().collect();
+    let month = |date: &JstDate| date.format("%Y%m").to_string();
+    let months = days.chunk_by(|one, next| month(one) == month(next));
+    Ok(months.map(<[JstDate]>::to_vec).collect())
 }
 
 fn periods(folder: &Path) -> Result<Vec<Period>> {
@@ -112,27 +101,64 @@ fn vendor(args: &VendorArgs, cancel: &CancellationToken) -> Result<VendorSource>
         .map_err(anyhow::Error::msg)
 }
 
-/// Fetches lists into the folder; false when the user wanted an end.
-fn fetch(args: &InstrumentsArgs, dates: &[JstDate]) -> Result<bool> {
+/// Fetches the lists that are missing; false when the user wanted an end.
+fn fetch(args: &InstrumentsArgs) -> Result<bool> {
     let cancel = CancellationToken::new();
     let wanted = cancel.clone();
     let interrupt = Interrupt::listen_and(move || wanted.cancel())?;
-    let mut source = vendor(&args.vendor, &cancel)?;
-    let mut line = ProgressLine::start("fetching lists", dates.len() as u64, false, args.quiet);
-    for (done, date) in dates.iter().enumerate() {
-        line.update(done as u64, || date.to_string());
-        let listed = source.listed_issues(*date);
-        if interrupt.is_wanted() {
-            line.finish();
-            return Ok(false);
+    let stored: BTreeSet<JstDate> = Master::list(&args.folder)?.into_iter().collect();
+    let mut lists = Lists { args, cancel, source: None, stored };
+    let parts = match (args.dates.is_empty(), args.every) {
+        (false, _) => args.dates.iter().map(|date| vec![*date]).collect(),
+        (true, Every::Day) => {
+            days_of_files(args)?.concat().into_iter().map(|date| vec![date]).collect()
         }
-        match listed.with_context(|| format!("the list of {date}"))? {
-            Some(master) => master.write(&args.folder)?,
-            None => eprintln!("note: the vendor has no list of {date}"),
+        (true, Every::Change) => days_of_files(args)?,
+    };
+    let mut line = ProgressLine::start("fetching lists", parts.len() as u64, false, args.quiet);
+    for (done, days) in parts.iter().enumerate() {
+        let mut known = BTreeMap::new();
+        // What is there already tells of changes too.
+        for date in days.iter().filter(|date| lists.stored.contains(date)) {
+            known.insert(*date, Some(Master::read(&args.folder, *date)?.facts()));
+        }
+        while let Some(date) = next_list(days, &known) {
+            line.update(done as u64, || date.to_string());
+            let facts = lists.fetch(date);
+            if interrupt.is_wanted() {
+                line.finish();
+                return Ok(false);
+            }
+            known.insert(date, facts?);
         }
     }
     line.finish();
     Ok(true)
+}
+
+/// Asks for lists; the vendor, and with it a key, is wanted only where one is missing.
+struct Lists<'a> {
+    args: &'a InstrumentsArgs,
+    cancel: CancellationToken,
+    source: Option<VendorSource>,
+    stored: BTreeSet<JstDate>,
+}
+
+impl Lists<'_> {
+    /// Fetches a list into the folder; gives its facts, none where the vendor has no list.
+    fn fetch(&mut self, date: JstDate) -> Result<Option<u64>> {
+        let source = match &mut self.source {
+            Some(source) => source,
+            none => none.insert(vendor(&self.args.vendor, &self.cancel)?),
+        };
+        let listed = source.listed_issues(date).with_context(|| format!("the list of {date}"))?;
+        let Some(master) = listed else {
+            eprintln!("note: the vendor has no list of {date}");
+            return Ok(None);
+        };
+        master.write(&self.args.folder)?;
+        Ok(Some(master.facts()))
+    }
 }
 
 /// Fetches the exchange's calendar.

@@ -27,6 +27,14 @@ impl Dialect {
         if looks_like_path { Self::File(folder.join(path)) } else { Self::BuiltIn(text.to_owned()) }
     }
 
+    /// Its name, as far as it can be told without reading it.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::BuiltIn(name) => name,
+            Self::File(path) => path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default(),
+        }
+    }
+
     /// The dialect's file, be it there or not; `usual` where none is asked for. Built-in ones are in
     /// `dialects`, else beside the program.
     ///

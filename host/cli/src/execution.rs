@@ -9,8 +9,9 @@ use exchange::{Commission, Preset, SameDayRoundTrips};
 /// How the exchange fills orders: a named set of parameters, and single ones in place of its own.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExecutionArgs {
-    /// How orders are filled: strict, realistic (a tenth of each trade, 100 ms, a broker's fees) or
-    /// optimistic (which says so in every result). The options below replace single parameters.
+    /// How orders are filled: strict (no latency, no fees), realistic (a tenth of each trade, 100 ms, a
+    /// broker's fees) or optimistic (which says so in every result). The options below replace single
+    /// parameters; `kumiki replay run --help` has a table of all.
     #[arg(long, value_name = "MODEL", default_value_t = Preset::Strict)]
     execution: Preset,
 
@@ -106,6 +107,7 @@ pub(crate) fn in_words(model: &ExecutionModel) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::RUN_EXAMPLES;
     use clap::Parser;
 
     #[derive(Debug, Parser)]
@@ -117,6 +119,50 @@ mod tests {
     fn model(line: &[&str]) -> ExecutionModel {
         let words = ["kumiki"].iter().chain(line);
         Line::try_parse_from(words).unwrap().execution.model()
+    }
+
+    /// The table of the help and of the README says what the presets are.
+    #[test]
+    fn the_table_of_presets_is_what_they_are() {
+        let readme = include_str!("../../../README.md");
+        let cells = |line: &str| -> Vec<String> {
+            let words = line.trim_matches('|').split('|');
+            words.map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+        };
+        for (place, preset) in Preset::ALL.into_iter().enumerate() {
+            let mut found = ExecutionModel { commission: preset.model().commission, ..model(&[]) };
+            let rows = readme.lines().skip_while(|line| !line.starts_with("| option | strict "));
+            let rows: Vec<_> = rows.take_while(|line| line.starts_with('|')).map(cells).collect();
+            assert_eq!(rows.len(), 8, "a head, a rule and six options");
+            assert!(rows[0][1 + place].starts_with(preset.as_str()));
+            for row in &rows[2..] {
+                let (option, value) = (&row[0], &row[1 + place]);
+                // The same in the help, which has spaces in place of lines.
+                let help = RUN_EXAMPLES.lines().find(|line| line.trim_start().starts_with(option));
+                let help: Vec<_> =
+                    help.unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
+                assert_eq!(help[1 + place].trim(), value, "{option}");
+                let told = if option == "--commission" { "none" } else { value };
+                let given = model(&[&format!("{option}={told}")]);
+                match option.as_str() {
+                    "--latency" => found.latency_ns = given.latency_ns,
+                    "--slippage-ticks" => found.slippage_ticks = given.slippage_ticks,
+                    "--participation" => {
+                        found.participation_percent = given.participation_percent;
+                    }
+                    "--queue-ahead" => found.queue_ahead = given.queue_ahead,
+                    "--same-day-round-trips" => {
+                        found.same_day_round_trips = given.same_day_round_trips;
+                    }
+                    other => {
+                        assert_eq!(other, "--commission");
+                        let is_none = preset.model().commission == Commission::None;
+                        assert_eq!(value == "none", is_none);
+                    }
+                }
+            }
+            assert_eq!(found, preset.model());
+        }
     }
 
     #[test]

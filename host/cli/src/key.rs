@@ -1,12 +1,13 @@
 //! `kumiki key`: puts keys into the system's store, and tells where each comes from.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{IsTerminal, Read, stderr, stdin};
 
 use anyhow::{Context, Result, bail};
-use engine::credentials::{WEB_BROKER_PASSWORD, WEB_BROKER_USER};
-use keys::{CREDENTIAL_BYTES_MAX, Found, Key, KeyError, KeyStore, NAME_BYTES_MAX, Origin};
-use secrecy::{ExposeSecret, SecretString};
+use engine::credentials::WEB_BROKER_KEYS;
+use keys::{Found, Key, KeyError, KeyStore, NAME_BYTES_MAX, Origin};
+use secrecy::{ExposeSecret, SecretSlice};
 use serde_json::{Value, json};
 
 use crate::args::{Format, KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs, refuse};
@@ -32,7 +33,14 @@ fn set(args: &KeySetArgs) -> Result<Ending> {
         );
     }
     let store = store(&args.store)?;
-    let value = read_value(key)?;
+    let value = match &args.file {
+        Some(path) => {
+            let file = File::open(path);
+            let file = file.with_context(|| format!("{} cannot be read", path.display()))?;
+            read_all(key, file)?
+        }
+        None => read_value(key)?,
+    };
     key.put(store, value.expose_secret())?;
     println!("{} is kept in {}", key.entry(), store.title());
     if store == KeyStore::Kernel {
@@ -59,7 +67,7 @@ fn remove(args: &KeyRemoveArgs) -> Result<Ending> {
 
 /// Every key that this program looks for.
 fn all() -> impl Iterator<Item = Key> {
-    database::keys().chain([WEB_BROKER_USER, WEB_BROKER_PASSWORD])
+    database::keys().chain(WEB_BROKER_KEYS)
 }
 
 /// The key of this name. A wrong one ends the program; it may be a secret, so it is not repeated.
@@ -85,17 +93,28 @@ fn store(args: &StoreArgs) -> Result<KeyStore> {
 
 /// Asks for the value where somebody sits at a terminal, without showing it; else reads all of
 /// standard input.
-fn read_value(key: Key) -> Result<SecretString> {
+fn read_value(key: Key) -> Result<SecretSlice<u8>> {
     if !stdin().is_terminal() {
-        let mut text = String::new();
-        let most = CREDENTIAL_BYTES_MAX as u64 + 1;
-        stdin().lock().take(most).read_to_string(&mut text).context("cannot read the value")?;
-        return Ok(SecretString::from(text));
+        return read_all(key, stdin().lock());
+    }
+    if key.is_private_key() {
+        bail!("{} is a file: give its path with --file KEY.pem", key.entry());
     }
     if !stderr().is_terminal() {
         bail!("nobody can be asked for the value: standard error is no terminal");
     }
-    hidden::read_line(&format!("{} (is not shown): ", key.entry()), CREDENTIAL_BYTES_MAX)
+    let question = format!("{} (is not shown): ", key.entry());
+    let line = hidden::read_line(&question, key.file_bytes_max())?;
+    Ok(SecretSlice::from(line.expose_secret().as_bytes().to_vec()))
+}
+
+/// All of a value that is not typed; what is too long is cut behind its limit, and refused later.
+fn read_all(key: Key, from: impl Read) -> Result<SecretSlice<u8>> {
+    let most = key.file_bytes_max() + 1;
+    // It does not grow, so that nothing of it stays elsewhere in memory.
+    let mut bytes = Vec::with_capacity(most);
+    from.take(most as u64).read_to_end(&mut bytes).context("cannot read the value")?;
+    Ok(SecretSlice::from(bytes))
 }
 
 /// What a store has counts only where no place before it has something.

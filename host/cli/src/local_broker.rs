@@ -32,6 +32,9 @@ const SECS: (i64, i64) = (1, 3_600);
 /// Milliseconds of a wait, or of a request.
 const MILLIS: (i64, i64) = (1, 600_000);
 
+/// Order-type calls in a second.
+const ORDER_CALLS: (i64, i64) = (1, 100);
+
 /// What file, environment and flags say; nothing where they say nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LocalBrokerSettings {
@@ -44,6 +47,7 @@ pub(crate) struct LocalBrokerSettings {
     retry_wait_ms: Option<u64>,
     reconnect_base_ms: Option<u64>,
     request_timeout_ms: Option<u64>,
+    order_calls_per_second: Option<u32>,
     login_at_start: Option<bool>,
     record: Option<bool>,
     record_dir: Option<PathBuf>,
@@ -78,6 +82,10 @@ impl LocalBrokerSettings {
             "retry_wait_ms" => self.retry_wait_ms = Some(millis()?),
             "reconnect_base_ms" => self.reconnect_base_ms = Some(millis()?),
             "request_timeout_ms" => self.request_timeout_ms = Some(millis()?),
+            "order_calls_per_second" => {
+                let calls = settings::number(value, ORDER_CALLS)?;
+                self.order_calls_per_second = Some(u32::try_from(calls).unwrap_or(u32::MAX));
+            }
             "login_at_start" => self.login_at_start = Some(settings::boolean(value)?),
             "record" => self.record = Some(settings::boolean(value)?),
             "record_dir" => self.record_dir = Some(folder.join(named()?)),
@@ -122,6 +130,9 @@ impl LocalBrokerSettings {
             retry_wait: millis(self.retry_wait_ms, usual.retry_wait),
             reconnect_base: millis(self.reconnect_base_ms, usual.reconnect_base),
             request_timeout: millis(self.request_timeout_ms, usual.request_timeout),
+            order_calls_per_second: self
+                .order_calls_per_second
+                .unwrap_or(usual.order_calls_per_second),
             login_at_start: self.login_at_start.unwrap_or(usual.login_at_start),
         };
         let in_cache = || start.cache_dir.join(RECORD_FOLDER);
@@ -151,8 +162,8 @@ pub(crate) mod tests {
     pub(crate) const EVERY_KEY: &str = "[local_broker]\nbase_url = \"http://127.0.0.1:9\"\n\
         dialect = \"local-broker-kabusapi\"\ndialects = \"ds\"\nkeepalive = \"read-timeout\"\n\
         read_timeout_secs = 60\nforced_logout = \"04:00-07:00\"\nretry_wait_ms = 10\n\
-        reconnect_base_ms = 20\nrequest_timeout_ms = 30\nlogin_at_start = true\nrecord = true\n\
-        record_dir = \"boards\"\n";
+        reconnect_base_ms = 20\nrequest_timeout_ms = 30\norder_calls_per_second = 7\n\
+        login_at_start = true\nrecord = true\nrecord_dir = \"boards\"\n";
 
     pub(crate) fn every_key(folder: &Path) -> LocalBrokerSettings {
         LocalBrokerSettings {
@@ -165,6 +176,7 @@ pub(crate) mod tests {
             retry_wait_ms: Some(10),
             reconnect_base_ms: Some(20),
             request_timeout_ms: Some(30),
+            order_calls_per_second: Some(7),
             login_at_start: Some(true),
             record: Some(true),
             record_dir: Some(folder.join("boards")),
@@ -192,6 +204,7 @@ pub(crate) mod tests {
         assert_eq!(Some(config.forced_logout), ForcedLogout::parse("04:00-07:00"));
         let waits = [config.retry_wait, config.reconnect_base, config.request_timeout];
         assert_eq!(waits, [10, 20, 30].map(Duration::from_millis));
+        assert_eq!(config.order_calls_per_second, 7);
         assert!(config.login_at_start && made.dev_login_allowed && made.asks_in_terminal);
         assert_eq!(made.record.as_deref(), Some(Path::new("/f/boards")));
     }
@@ -208,6 +221,7 @@ pub(crate) mod tests {
         assert_eq!(Some(config.forced_logout), ForcedLogout::parse("05:00-06:30"));
         let waits = [config.retry_wait, config.reconnect_base, config.request_timeout];
         assert_eq!(waits, [Duration::from_secs(5); 3]);
+        assert_eq!(config.order_calls_per_second, 5);
         assert!(!config.login_at_start && !made.asks_in_terminal);
         assert_eq!(made.record, None);
         let records = LocalBrokerSettings { record: Some(true), ..LocalBrokerSettings::default() };

@@ -14,8 +14,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
 use domain::JstDate;
 use domain::clock::wall_now;
+use pricestore::DataDir;
 use pricestore::generation::publish_generation_of;
-use pricestore::{DataDir, IncompleteDay};
 use ranking::{
     CancelToken, EngineOptions, Explanation, ListedInfo, RankEngine, RankError, RankQuery, Ranking,
     SnapshotInfo, SortBy, export,
@@ -108,7 +108,6 @@ fn query(args: &QueryArgs) -> Result<Ending> {
             let read =
                 Read { from: engine.first_day_read(&query), asked: query.from, to: query.to };
             read.tell_empty_days(&engine);
-            read.tell_incomplete_days(&engine);
             if args.to.is_none_or(|to| to > engine.snapshot().last) {
                 tell_days_behind(&engine);
             }
@@ -201,20 +200,6 @@ impl Read {
             engine.empty_days(self.from, self.to).iter().map(ToString::to_string).collect();
         self.tell(&days, |count, of, named| {
             format!("no prices are stored of {count} business day(s) {of}: {named}")
-        });
-    }
-
-    /// Names the days that are published though rows are missing: of those a lag finds nothing.
-    fn tell_incomplete_days(&self, engine: &RankEngine) {
-        let days = engine.dataset().map(|dataset| dataset.incomplete).unwrap_or_default();
-        let days = days.into_iter().filter(|day| day.published && self.has(&day.date));
-        let rows = |day: IncompleteDay| match day.expected {
-            Some(expected) => format!("{} ({} of {expected} rows)", day.date, day.rows),
-            None => format!("{} ({} rows)", day.date, day.rows),
-        };
-        let days: Vec<String> = days.map(rows).collect();
-        self.tell(&days, |count, of, named| {
-            format!("{count} published day(s) {of} are not complete: {named}")
         });
     }
 

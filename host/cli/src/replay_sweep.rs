@@ -4,7 +4,6 @@ use std::io::IsTerminal;
 use std::num::NonZero;
 
 use anyhow::Result;
-use domain::JstDate;
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use replay::ReplayOptions;
@@ -152,7 +151,7 @@ fn verify(args: &SweepArgs) -> usize {
 }
 
 fn plan(args: &SweepArgs, grid: Grid, loaded: &DataSet) -> Result<Plan> {
-    let days: Vec<JstDate> = loaded.series.calendar().days().to_vec();
+    let days = loaded.days.clone();
     let choice = match (args.random, args.seed) {
         (Some(runs), Some(seed)) => Choice::Random { runs, seed },
         _ => Choice::All,

@@ -1,10 +1,14 @@
 //! `kumiki sim web-broker`: a simulated web broker, until it is told to end.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use domain::Price;
-use sim::web_broker::{Config, Issue, MarketData, SecretString, Server};
+use keys::PRIVATE_KEY_BYTES_MAX;
+use secrecy::ExposeSecret as _;
+use sim::web_broker::{Config, Form, Issue, MarketData, SecretString, Server, new_private_key};
 
 use crate::args::{TaxAccount, WebBrokerArgs};
 use crate::sim::{End, dates};
@@ -30,6 +34,8 @@ fn config(args: &WebBrokerArgs) -> Result<Config> {
     Ok(Config {
         port: args.port,
         form: args.dialect,
+        auth_id: SecretString::from(args.auth_id.clone()),
+        private_key: private_key(args)?,
         user: args.user.clone(),
         password: SecretString::from(args.password.clone()),
         second_password: SecretString::from(args.second_password.clone()),
@@ -48,6 +54,28 @@ fn config(args: &WebBrokerArgs) -> Result<Config> {
         send_date_age_max: usual.send_date_age_max.filter(|_| !args.any_send_date),
         faults: args.faults.clone(),
     })
+}
+
+/// The key of the login: that of the file, which is made where there is none.
+fn private_key(args: &WebBrokerArgs) -> Result<Option<SecretString>> {
+    let path = match &args.private_key {
+        Some(path) => path,
+        None if args.dialect == Form::V4r10 => {
+            let text = "web-broker-v4r10 logs in with a key: give its file with --private-key FILE";
+            return Err(wrong_arguments(text.to_owned()));
+        }
+        None => return Ok(None),
+    };
+    if !path.exists() {
+        let key = new_private_key()?;
+        atomic_file::write(path, key.expose_secret().as_bytes())
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let mut text = String::with_capacity(PRIVATE_KEY_BYTES_MAX);
+    let read = file.take(PRIVATE_KEY_BYTES_MAX as u64).read_to_string(&mut text);
+    read.with_context(|| format!("{} cannot be read", path.display()))?;
+    Ok(Some(SecretString::from(text)))
 }
 
 fn data(args: &WebBrokerArgs, folder: &Path) -> Result<MarketData> {

@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use domain::TsNanos;
 use domain::clock::wall_now;
-use engine::credentials::{WEB_BROKER_PASSWORD, WEB_BROKER_USER};
+use engine::{WebBrokerAddresses, credentials};
 use http_client::{CancellationToken, Network, RequestPolicy};
 use keys::{Key, KeyError};
 use pricestore::DataDir;
@@ -159,10 +159,9 @@ fn web_broker(args: &UpdateArgs, cache_dir: &Path) -> Result<Result<WebBrokerAcc
     let folder =
         folder.context("this system names no folder for that; give one with --config-dir")?;
     let config = file.web_broker.connection(&folder, cache_dir);
-    let access = secret(WEB_BROKER_USER).and_then(|user| {
-        secret(WEB_BROKER_PASSWORD).map(|password| WebBrokerAccess { config, user, password })
-    });
-    Ok(access)
+    let addresses = WebBrokerAddresses::new(&config).map_err(|error| error.to_string());
+    let found = addresses.and_then(|addresses| credentials::find(false, addresses.login_kind()));
+    Ok(found.map(|credentials| WebBrokerAccess { config, credentials }))
 }
 
 fn secret(key: Key) -> Result<SecretString, String> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use engine::{
     DeskRules, Environment, OrderPhase, PasswordRules, StartLine, WebBroker, WebBrokerConfig,
+    usual_dialect,
 };
 use toml::Value;
 
@@ -19,8 +20,6 @@ pub(crate) const SECTION: &str = "web_broker.";
 
 /// The variable without which no order reaches the market (specification 2, "What the service does").
 const ALLOW_PROD: &str = "WEBBROKER_ALLOW_PROD";
-/// The dialect where no other is asked for.
-const DIALECT: &str = "web-broker-spec";
 
 /// Seconds of a lock, or of idleness.
 const SECS: (i64, i64) = (1, 86_400);
@@ -104,8 +103,14 @@ impl WebBrokerSettings {
         };
         let broker = self.connection(&start.config_dir, &start.cache_dir);
         let dev_login_allowed = start.dev_login_allowed;
-        let dialect = Dialect::file(self.dialect.as_ref(), DIALECT, self.dialects.as_deref())?;
+        let usual = self.usual_dialect();
+        let dialect = Dialect::file(self.dialect.as_ref(), usual, self.dialects.as_deref())?;
         Ok(WebBroker { broker, rules, dialect, dev_login_allowed })
+    }
+
+    /// The dialect where no other is asked for (specification 4, P1).
+    fn usual_dialect(&self) -> &'static str {
+        usual_dialect(self.base_url.as_deref())
     }
 
     /// Where the broker is, with the folder of the account's lock and that of the cache.
@@ -113,6 +118,7 @@ impl WebBrokerSettings {
         WebBrokerConfig {
             environment: self.environment.unwrap_or_default(),
             base_url: self.base_url.clone(),
+            dialect: self.dialect.as_ref().map_or(self.usual_dialect(), Dialect::name).to_owned(),
             production_allowed: env::var_os(ALLOW_PROD).is_some_and(|value| value == "1"),
             connect_timeout: Duration::from_millis(self.connect_ms.unwrap_or(10_000)),
             answer_timeout: Duration::from_millis(self.answer_ms.unwrap_or(40_000)),
@@ -181,16 +187,54 @@ pub(crate) mod tests {
         assert!(made.dev_login_allowed);
     }
 
+    /// P1: without `dialect` the host decides; the vendor's own hosts never get the spec's.
+    #[test]
+    fn the_host_decides_the_dialect() {
+        let dialect = |environment, base_url: Option<&str>| {
+            let base_url = base_url.map(str::to_owned);
+            let settings =
+                WebBrokerSettings { environment, base_url, ..WebBrokerSettings::default() };
+            let made = settings.web_broker(&start()).unwrap();
+            made.dialect.file_name().unwrap().to_string_lossy().into_owned()
+        };
+        for url in ["http://127.0.0.1:9000/e/", "http://localhost/", "https://[::1]:9/"] {
+            assert_eq!(dialect(None, Some(url)), "web-broker-spec.wasm", "{url}");
+        }
+        let (demo, prod) = (Some(Environment::Demo), Some(Environment::Prod));
+        for (environment, url) in [
+            (None, None),
+            (demo, Some("https://demo-kabuka.e-shiten.jp/e_api_v4r8/")),
+            (prod, None),
+            (prod, Some("https://kabuka.e-shiten.jp/e_api_v4r8/")),
+            (None, Some("https://localhost.example.com/")),
+        ] {
+            let found = dialect(environment, url);
+            assert!(found.starts_with("web-broker-v"), "{environment:?} {url:?}: {found}");
+        }
+    }
+
     /// P1: the defaults.
     #[test]
-    fn without_settings_it_is_the_demo_in_the_specs_dialect() {
+    fn without_settings_it_is_the_demo_in_the_vendors_newest_dialect() {
         let made = WebBrokerSettings::default().web_broker(&start()).unwrap();
-        assert!(made.dialect.ends_with("dialects/web-broker-spec.wasm"), "{:?}", made.dialect);
+        assert!(made.dialect.ends_with("dialects/web-broker-v4r10.wasm"), "{:?}", made.dialect);
+        assert_eq!(made.broker.dialect, "web-broker-v4r10");
         assert_eq!((made.broker.environment, made.broker.base_url), (Environment::Demo, None));
         assert_eq!(made.rules.phase, OrderPhase::O3);
         let password = made.rules.password;
         assert_eq!((password.idle.as_secs(), password.lockout.as_secs()), (1_800, 1_800));
         assert_eq!((password.max_failures, made.rules.unknown_settle.as_secs()), (3, 5));
         assert_eq!(made.broker.answer_timeout, Duration::from_secs(40));
+    }
+
+    /// P1: a server on this machine is spoken to in the dialect of the specification.
+    #[test]
+    fn on_this_machine_it_is_the_specs_dialect() {
+        for base_url in ["http://127.0.0.1:1", "https://localhost/x/", "http://[::1]:5/"] {
+            let base_url = Some(base_url.to_owned());
+            let settings = WebBrokerSettings { base_url, ..WebBrokerSettings::default() };
+            let made = settings.web_broker(&start()).unwrap();
+            assert!(made.dialect.ends_with("web-broker-spec.wasm"), "{:?}", made.dialect);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Splits and reverse splits: how many shares become how many on an ex-rights date. The vendor's
-//! factor of prices (`AdjFactor`) is read as a fraction, so that shares stay exact.
+//! factor of prices (`AdjFactor`) is read as a fraction, so that shares stay exact. There is one reading: of a
+//! file's text, of a stored number, and in the statements of `pricestore::sql::fractions`.
 
 use std::fmt;
 
@@ -42,6 +43,23 @@ impl Adjustment {
         }
         let scale = 10_i128.pow(u32::try_from(part.len()).ok()?);
         let value: i128 = format!("{whole}{part}").parse().ok()?;
+        Self::nearest(value, scale)
+    }
+
+    /// The same of a number as databases have it, to the twelfth decimal: two such fractions are never nearer to
+    /// each other than half of the sixth. None below 0.001 and above 1,000.
+    #[must_use]
+    pub fn of_factor(factor: f64) -> Option<Self> {
+        const SCALE: f64 = 1e12;
+        let most = f64::from(Self::TERM_MAX);
+        if !(0.001..=most).contains(&factor) {
+            return None;
+        }
+        Self::nearest((factor * SCALE).round() as i128, SCALE as i128)
+    }
+
+    /// What `value / scale` is nearest to.
+    fn nearest(value: i128, scale: i128) -> Option<Self> {
         let most = i128::from(Self::TERM_MAX);
         if value * most < scale || value > scale * most {
             return None;
@@ -77,6 +95,12 @@ impl Adjustment {
     #[must_use]
     pub const fn is_none(self) -> bool {
         self.new == self.old
+    }
+
+    /// The factor of prices: 0.5 where one share became two.
+    #[must_use]
+    pub fn factor(self) -> f64 {
+        f64::from(self.old) / f64::from(self.new)
     }
 
     /// What `shares` become.
@@ -174,6 +198,20 @@ mod tests {
         check("1000", Some((1, 1_000)));
         for wrong in ["", "x", "-1", "0", "0.0", "0.0004", "1000.5", "1e3", "1.2.3", "0.5 "] {
             check(wrong, None);
+        }
+    }
+
+    #[test]
+    fn a_number_is_read_as_its_text_is() {
+        for text in ["0.33333", "0.5", "0.6666667", "0.9995", "0.9996", "10", "0.001", "1000"] {
+            let number: f64 = text.parse().unwrap();
+            let read = Adjustment::of_factor(number);
+            assert_eq!((read, read.is_some()), (Adjustment::of_price_factor(text), true), "{text}");
+        }
+        assert_eq!(Adjustment::of_factor(1.0 / 3.0).map(Adjustment::terms), Some((3, 1)));
+        assert_eq!(Adjustment::of_factor(0.33333).unwrap().factor(), 1.0 / 3.0);
+        for wrong in [0.0, -0.5, 0.000_999, 1_000.1, f64::NAN, f64::INFINITY, 1e-300, 1e300] {
+            assert_eq!(Adjustment::of_factor(wrong), None, "{wrong}");
         }
     }
 

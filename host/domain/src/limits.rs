@@ -87,7 +87,9 @@ pub const DIALECT_REQUEST_FIELDS_MAX: usize = 64;
 pub const DIALECT_REQUEST_LISTS_MAX: usize = 4;
 /// Records of a list in such a request, margin positions for example, and what an order allocates.
 pub const DIALECT_REQUEST_ROWS_MAX: usize = 256;
-/// Rows of the list of orders that a dialect reads in one call; longer lists are several calls.
+/// Hosts that a dialect is made for; a broker has a few.
+pub const DIALECT_HOSTS_MAX: usize = 16;
+/// Rows of the list of orders, or of fills, that a dialect reads in one call; longer lists are several calls.
 pub const DIALECT_ROWS_PER_CALL: usize = 64;
 /// Fields of an answer, a row or a frame that a dialect reads; the vendor's have about 40.
 pub const DIALECT_FIELDS_MAX: usize = 256;

@@ -68,6 +68,18 @@ pub struct DialectDescription {
     pub refused_change_rejects: bool,
     /// Field of an answer that holds the rows of the list of orders.
     pub order_rows: String,
+    /// The hosts it is made for; none: this machine alone (specification 4, P1).
+    pub hosts: Vec<String>,
+    /// Field of an answer that holds the rows of the fills of an order; `None`: it has no such request.
+    pub fill_rows: Option<String>,
+}
+
+impl DialectDescription {
+    /// Whether orders may go to a host: every one to this machine, else only to hosts that it is made for.
+    #[must_use]
+    pub fn is_made_for(&self, host: &str, is_this_machine: bool) -> bool {
+        is_this_machine || self.hosts.iter().any(|made_for| made_for == host)
+    }
 }
 
 /// A new order as it goes to the broker: prices rounded to the tick.
@@ -292,6 +304,17 @@ pub struct BrokerFill {
     pub price: Price,
 }
 
+/// A fill in the broker's details of an order, which give it no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedFill {
+    /// Shares.
+    pub quantity: Quantity,
+    /// Yen per share.
+    pub price: Price,
+    /// When it happened, to the second, where the broker says so.
+    pub time: Option<TsNanos>,
+}
+
 /// A notice about an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokerNotice {
@@ -426,6 +449,16 @@ pub trait OrderMapping: Send {
     /// [`MappingFault`].
     fn list_orders(&mut self) -> Mapped<BrokerRequest>;
 
+    /// The request for the fills of an order, where the description has a field for their rows.
+    ///
+    /// # Errors
+    /// As [`Self::plan`].
+    fn list_fills(
+        &mut self,
+        venue_order_id: &str,
+        business_day: Option<&str>,
+    ) -> Mapped<Result<BrokerRequest, Rejection>>;
+
     /// Says what an answer means.
     ///
     /// # Errors
@@ -437,6 +470,12 @@ pub trait OrderMapping: Send {
     /// # Errors
     /// [`MappingFault`].
     fn read_orders(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<BrokerRow, String>>>;
+
+    /// Reads rows of the fills of an order, each by itself: the fill, or why it is none.
+    ///
+    /// # Errors
+    /// [`MappingFault`].
+    fn read_fills(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<ListedFill, String>>>;
 
     /// Reads a frame of the stream of events: what it means, or why it is none.
     ///

@@ -1,16 +1,19 @@
-//! The user's name and password at the web broker: from the house's key places, and for development from
-//! two variables of their own (specification 2, "Secrets"; specification 4, P1). The password of the local
+//! What a login at the web broker needs, a name and a password or an id and a private key: from the house's key places, and for development from
+//! variables of their own (specification 2, "Secrets"; specification 4, P1). The password of the local
 //! gateway: from the person at this machine, and for development from a variable (specification 1,
 //! "Authentication"; specification 4, P50).
 
 use std::env::{self, VarError};
+use std::fs::File;
+use std::io::Read as _;
 
 use ipc::{CredentialsRecord, Secret};
-use keys::Key;
 use keys::dialog::{Dialog, NoAnswer, Question};
-use orders::Credentials;
+use keys::{Key, PRIVATE_KEY_BYTES_MAX, PrivateKey};
 use secrecy::{ExposeSecret, SecretString};
 use venues::local_broker::NoPassword;
+use venues::web_broker::{Credentials, LoginKind};
+use zeroize::Zeroizing;
 
 use crate::live::WEB_BROKER;
 
@@ -19,8 +22,20 @@ pub const WEB_BROKER_USER: Key = Key::new("KUMIKI_WEB_BROKER_USER", "web-broker-
 /// The password of the login. The second password is kept nowhere.
 pub const WEB_BROKER_PASSWORD: Key = Key::new("KUMIKI_WEB_BROKER_PASSWORD", "web-broker-password");
 
+/// The authentication id of a login with a key.
+pub const WEB_BROKER_AUTH_ID: Key = Key::new("KUMIKI_WEB_BROKER_AUTH_ID", "web-broker-auth-id");
+/// The private key of such a login.
+pub const WEB_BROKER_PRIVATE_KEY: Key =
+    Key::new("KUMIKI_WEB_BROKER_PRIVATE_KEY", "web-broker-private-key").of_private_key();
+/// All of them.
+pub const WEB_BROKER_KEYS: [Key; 4] =
+    [WEB_BROKER_USER, WEB_BROKER_PASSWORD, WEB_BROKER_AUTH_ID, WEB_BROKER_PRIVATE_KEY];
+
 /// The variables of development, for the name and the password.
 pub const DEV_VARIABLES: [&str; 2] = ["DEV_WEBBROKER_USER_ID", "DEV_WEBBROKER_PASSWORD"];
+/// The variables of development, for the authentication id and the path of the private key's file.
+pub const DEV_KEY_VARIABLES: [&str; 2] =
+    ["DEV_WEBBROKER_AUTH_ID", "DEV_WEBBROKER_PRIVATE_KEY_FILE"];
 
 /// The variable of development for the password of the local gateway, which is kept nowhere.
 pub const DEV_GATEWAY_PASSWORD: &str = "DEV_LOCALBROKER_API_PASSWORD";
@@ -62,13 +77,16 @@ fn gateway_password_with(
     of_development.map_or_else(ask, Ok)
 }
 
-/// Finds both. The credentials of development come first where they are allowed and set.
+/// Finds what a login of this kind needs. The credentials of development come first where they are allowed
+/// and set.
 ///
 /// # Errors
 /// What is missing and where it can be put, in one line and without a secret.
-pub(crate) fn find(dev_login_allowed: bool) -> Result<Credentials, String> {
-    let key = |key: Key| key.find().map_err(|error| error.to_string());
-    let found = find_with(dev_login_allowed, variable, key);
+pub fn find(dev_login_allowed: bool, kind: LoginKind) -> Result<Credentials, String> {
+    let found = match kind {
+        LoginKind::Password => find_password(dev_login_allowed, variable, kept),
+        LoginKind::Key => find_key(dev_login_allowed, variable, kept, kept_private_key),
+    };
     tracing::debug!(credentials = record(found.as_ref().ok()), "looked for credentials");
     found
 }
@@ -76,41 +94,84 @@ pub(crate) fn find(dev_login_allowed: bool) -> Result<Credentials, String> {
 /// What the log says of them: whether they are there.
 fn record(found: Option<&Credentials>) -> String {
     let secret = |text: &SecretString| Secret::from(text.expose_secret().to_owned());
-    let record = CredentialsRecord {
-        venue: WEB_BROKER.to_owned(),
-        user_id: found.map(|found| secret(&found.user)),
-        password: found.map(|found| secret(&found.password)),
-        second_password: None,
+    let (user_id, password) = match found {
+        Some(Credentials::Password { user, password }) => {
+            (Some(secret(user)), Some(secret(password)))
+        }
+        Some(Credentials::Key { auth_id, .. }) => (Some(secret(auth_id)), None),
+        None => (None, None),
     };
+    let record = CredentialsRecord { venue: WEB_BROKER.to_owned(), user_id, password };
     serde_json::to_string(&record).unwrap_or_else(|error| error.to_string())
 }
 
-fn find_with(
+fn find_password(
     dev_login_allowed: bool,
     variable: impl Fn(&str) -> Result<Option<SecretString>, String>,
-    key: impl Fn(Key) -> Result<SecretString, String>,
+    kept: impl Fn(Key) -> Result<SecretString, String>,
 ) -> Result<Credentials, String> {
-    if dev_login_allowed {
-        let [user, password] = DEV_VARIABLES;
-        match (variable(user)?, variable(password)?) {
-            (Some(user), Some(password)) => return Ok(Credentials { user, password }),
-            (None, None) => {}
-            (Some(_), None) => {
-                return Err(format!("{user} is set and {password} is not; set both"));
-            }
-            (None, Some(_)) => {
-                return Err(format!("{password} is set and {user} is not; set both"));
-            }
-        }
+    if let Some([user, password]) = of_development(dev_login_allowed, DEV_VARIABLES, variable)? {
+        return Ok(Credentials::Password { user, password });
     }
-    let both = [WEB_BROKER_USER, WEB_BROKER_PASSWORD].map(|wanted| {
-        key(wanted).map_err(|why| {
-            let name = wanted.entry();
-            format!("{why}; put it into the system's key store with `kumiki key set {name}`")
-        })
-    });
-    let [user, password] = both;
-    Ok(Credentials { user: user?, password: password? })
+    let [user, password] = [WEB_BROKER_USER, WEB_BROKER_PASSWORD].map(kept);
+    Ok(Credentials::Password { user: user?, password: password? })
+}
+
+fn find_key(
+    dev_login_allowed: bool,
+    variable: impl Fn(&str) -> Result<Option<SecretString>, String>,
+    kept: impl Fn(Key) -> Result<SecretString, String>,
+    kept_private_key: impl Fn(Key) -> Result<PrivateKey, String>,
+) -> Result<Credentials, String> {
+    if let Some([auth_id, path]) = of_development(dev_login_allowed, DEV_KEY_VARIABLES, variable)? {
+        let private_key = private_key_file(path.expose_secret())?;
+        return Ok(Credentials::Key { auth_id, private_key });
+    }
+    let (auth_id, private_key) =
+        (kept(WEB_BROKER_AUTH_ID), kept_private_key(WEB_BROKER_PRIVATE_KEY));
+    Ok(Credentials::Key { auth_id: auth_id?, private_key: private_key? })
+}
+
+/// Both variables of development, or none.
+fn of_development(
+    is_allowed: bool,
+    [one, other]: [&str; 2],
+    variable: impl Fn(&str) -> Result<Option<SecretString>, String>,
+) -> Result<Option<[SecretString; 2]>, String> {
+    if !is_allowed {
+        return Ok(None);
+    }
+    match (variable(one)?, variable(other)?) {
+        (Some(first), Some(second)) => Ok(Some([first, second])),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(format!("{one} is set and {other} is not; set both")),
+        (None, Some(_)) => Err(format!("{other} is set and {one} is not; set both")),
+    }
+}
+
+fn private_key_file(path: &str) -> Result<PrivateKey, String> {
+    let [_, variable] = DEV_KEY_VARIABLES;
+    let unread = |error: std::io::Error| format!("{variable}: cannot be read ({})", error.kind());
+    let most = PRIVATE_KEY_BYTES_MAX + 1;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(most));
+    let file = File::open(path).map_err(unread)?;
+    file.take(most as u64).read_to_end(&mut bytes).map_err(unread)?;
+    PrivateKey::read(&bytes).map_err(|what| format!("{variable}: {what}"))
+}
+
+fn kept(key: Key) -> Result<SecretString, String> {
+    key.find().map_err(|error| told(key, &error.to_string()))
+}
+
+fn kept_private_key(key: Key) -> Result<PrivateKey, String> {
+    key.find_private_key().map_err(|error| told(key, &error.to_string()))
+}
+
+/// Why a key is missing, and how it is put where it is looked for.
+fn told(key: Key, why: &str) -> String {
+    let name = key.entry();
+    let file = if key.is_private_key() { " --file KEY.pem" } else { "" };
+    format!("{why}; put it into the system's key store with `kumiki key set {name}{file}`")
 }
 
 fn variable(name: &str) -> Result<Option<SecretString>, String> {
@@ -140,10 +201,15 @@ mod tests {
         };
         let key = |key: Key| {
             let index = usize::from(key == WEB_BROKER_PASSWORD);
-            kept[index].map(SecretString::from).ok_or_else(|| format!("{} is nowhere", key.entry()))
+            let nowhere = || told(key, &format!("{} is nowhere", key.entry()));
+            kept[index].map(SecretString::from).ok_or_else(nowhere)
         };
-        let found = find_with(is_allowed, variable, key)?;
-        Ok([&found.user, &found.password].map(|text| text.expose_secret().to_owned()))
+        match find_password(is_allowed, variable, key)? {
+            Credentials::Password { user, password } => {
+                Ok([&user, &password].map(|text| text.expose_secret().to_owned()))
+            }
+            other @ Credentials::Key { .. } => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -153,6 +219,39 @@ mod tests {
         assert_eq!(found(true, SET.map(Some), kept), told(SET));
         assert_eq!(found(false, SET.map(Some), kept), told(["user", "password"]));
         assert_eq!(found(true, [None, None], kept), told(["user", "password"]));
+    }
+
+    #[test]
+    fn a_login_with_a_key_takes_the_file_of_development_where_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("marker.pem");
+        let found = |is_allowed, path: Option<&str>| {
+            let variable = |name: &str| {
+                let [id, file] = DEV_KEY_VARIABLES;
+                assert!([id, file].contains(&name), "{name}");
+                Ok(if name == id { Some("dev-marker") } else { path }.map(SecretString::from))
+            };
+            let kept = |key: Key| {
+                assert_eq!(key, WEB_BROKER_AUTH_ID);
+                Ok(SecretString::from("kept-marker"))
+            };
+            let nowhere = |key: Key| Err(told(key, "it is nowhere"));
+            find_key(is_allowed, variable, kept, nowhere).map(drop).unwrap_err()
+        };
+        let path = file.to_str().unwrap();
+        let missing = found(true, Some(path));
+        assert!(missing.starts_with("DEV_WEBBROKER_PRIVATE_KEY_FILE: cannot be read"), "{missing}");
+        std::fs::write(&file, "marker").unwrap();
+        let wrong = found(true, Some(path));
+        assert!(wrong.starts_with("DEV_WEBBROKER_PRIVATE_KEY_FILE: no RSA private key"), "{wrong}");
+        let half = found(true, None);
+        assert!(half.contains("DEV_WEBBROKER_PRIVATE_KEY_FILE is not; set both"), "{half}");
+        let kept = found(false, Some(path));
+        let words = "`kumiki key set web-broker-private-key --file KEY.pem`";
+        assert!(kept.starts_with("it is nowhere; ") && kept.contains(words), "{kept}");
+        for text in [missing, wrong, half, kept] {
+            assert!(!text.contains("marker"), "{text}");
+        }
     }
 
     /// Specification 1, "Authentication", 2: the variable of development skips the dialog, where it may.

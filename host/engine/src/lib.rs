@@ -38,7 +38,9 @@ pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;
 pub use venues::local_broker::keys::{BadTicker, symbol_of};
 pub use venues::local_broker::{ForcedLogout, KeepAlive, LocalBrokerConfig};
-pub use venues::web_broker::{Environment, WebBrokerConfig};
+pub use venues::web_broker::{
+    Addresses as WebBrokerAddresses, Environment, WebBrokerConfig, usual_dialect,
+};
 
 /// A token for an engine that is started by nobody else: 32 random bytes in hexadecimal digits.
 #[must_use]

@@ -22,7 +22,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{MissedTickBehavior, timeout};
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
-use tokio_tungstenite::tungstenite::http::StatusCode;
+use tokio_tungstenite::tungstenite::http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Bytes, Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
@@ -51,6 +52,12 @@ const LOST: &str = "lost";
 const TOO_MANY_CLIENTS: &str = "too_many_clients";
 /// Characters of a client's version that the log tells.
 const CLIENT_VERSION_SHOWN: usize = 64;
+
+/// What a client is told whose `Origin` may not connect.
+const ORIGIN_REFUSED: &str =
+    "clients with this Origin may not connect; allow it with --allow-origin, or send no Origin";
+/// Characters of a client's `Origin` that the log tells.
+const ORIGIN_SHOWN: usize = 128;
 
 /// The engine listens: what its starter is told.
 #[derive(Debug, Clone, Copy)]
@@ -272,10 +279,10 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     #[expect(clippy::result_large_err, reason = "the library's own type")]
     let check = |request: &Request, response: Response| match request.headers().get("origin") {
         Some(origin) if !origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) => {
-            let text = "pages of this origin may not connect; see --allow-origin";
-            let mut refused = ErrorResponse::new(Some(text.to_owned()));
-            *refused.status_mut() = StatusCode::FORBIDDEN;
-            Err(refused)
+            let shown = String::from_utf8_lossy(origin.as_bytes());
+            let shown: String = shown.chars().take(ORIGIN_SHOWN).collect();
+            tracing::warn!(origin = %shown.escape_debug(), "{ORIGIN_REFUSED}");
+            Err(refused_origin())
         }
         _ => Ok(response),
     };
@@ -358,6 +365,17 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     }
     let hello = Hello { proof: own_proof(shared, &server_nonce, &hello), ..hello };
     Some((socket, hello))
+}
+
+/// The answer to an `Origin` that may not connect. Its length lets a client that keeps the connection see its end.
+fn refused_origin() -> ErrorResponse {
+    let mut refused = ErrorResponse::new(Some(ORIGIN_REFUSED.to_owned()));
+    *refused.status_mut() = StatusCode::FORBIDDEN;
+    let headers = refused.headers_mut();
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(ORIGIN_REFUSED.len()));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    refused
 }
 
 /// The engine's answer to a client's proof.
@@ -601,5 +619,20 @@ impl Pace {
 
     const fn is_to_rest(&self) -> bool {
         self.only_trades && self.left == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_origin_is_answered_with_its_length() {
+        let refused = refused_origin();
+        assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+        let body = refused.body().as_deref().unwrap();
+        let length = refused.headers()[CONTENT_LENGTH].to_str().unwrap();
+        assert_eq!(length, body.len().to_string());
+        assert!(body.contains("--allow-origin") && body.contains("no Origin"), "{body}");
     }
 }

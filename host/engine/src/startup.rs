@@ -109,6 +109,12 @@ pub enum StartError {
         /// Why not.
         why: String,
     },
+    /// The dialect is not made for the host that orders would go to.
+    #[error(
+        "{0}; name one that is made for it with dialect in [web_broker] or --web-broker dialect=NAME, or leave \
+         dialect out"
+    )]
+    DialectHost(String),
     /// The real market is asked for at the local broker, and not allowed.
     #[error("[local_broker] {0}")]
     Production(String),
@@ -149,6 +155,7 @@ impl StartError {
             Self::Production(_) => 19,
             Self::Gateway(_) => 20,
             Self::Recorder { .. } => 21,
+            Self::DialectHost(_) => 22,
             Self::System(_) => 1,
         }
     }
@@ -321,8 +328,9 @@ mod tests {
             StartError::Production(String::new()),
             StartError::Gateway(String::new()),
             StartError::Recorder { folder: PathBuf::from("r"), why: String::new() },
+            StartError::DialectHost(String::new()),
         ]
         .map(|error| error.exit_code());
-        assert_eq!(codes, [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21]);
+        assert_eq!(codes, [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22]);
     }
 }

@@ -172,8 +172,9 @@ impl Exchange {
         if let Some(note) = market.range.leave(low, high, ticks) {
             let id = &market.instrument.id;
             let held = self.account.held(instrument);
-            let of_today = |(at, _): &(TsNanos, Adjustment)| at.jst_date() == now.jst_date();
-            match market.split.filter(of_today) {
+            let over = market.over;
+            let since_last_trade = |(at, _): &(TsNanos, Adjustment)| *at > over;
+            match market.split.filter(since_last_trade) {
                 _ if !is_first || !opens_outside => {}
                 Some((_, adjustment)) => self.gap_warnings.add(format!(
                     "SPLIT FACTOR: {id}, {now}: {note}; the vendor's factor of that day, {adjustment} \

@@ -54,11 +54,13 @@ pub const RULES: [(&str, &str); 18] = [
     ),
     (
         "F6",
-        "Sessions are 09:00-11:30 and 12:30-15:30 JST with the closing auction at 15:30 (before \
+        "Every business day of the exchange is a day of the run, from its first to its last date, and \
+         so is every date with rows: sessions open and close, and orders end, although nothing trades. \
+         Sessions are 09:00-11:30 and 12:30-15:30 JST with the closing auction at 15:30 (before \
          2024-11-05 at 15:00; once a day's trades went on long after that, the days after it have the \
          longer hours). A DAY \
          order ends with the day's last trade, or at the close where that is later, and a GTD \
-         order likewise on its date in Japan, or at that date's midnight when nothing traded; both \
+         order likewise on its date in Japan; both \
          at that time and not at the next trade. GTD reaches at most 10 business days ahead, by the \
          exchange's calendar of the data folder, else by the rules of Japan's public holidays and the \
          exchange's closures from 31 December to 3 January. An order sent at or after the close belongs to \
@@ -97,7 +99,7 @@ pub const RULES: [(&str, &str); 18] = [
     ),
     (
         "F8",
-        "When the data ends, open orders expire with END_OF_DATA; an open position is valued at \
+        "When the data ends, with the last day, open orders expire with END_OF_DATA; an open position is valued at \
          the last price, not closed.",
     ),
     (

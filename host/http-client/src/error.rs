@@ -8,8 +8,8 @@ use crate::stream::MinimumRate;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// The server does not take the key (HTTP 401 or 403).
-    #[error("the key or its plan was refused (HTTP {status}): {message}")]
+    /// The server does not take the key, or not for this question (HTTP 401 or 403).
+    #[error("refused (HTTP {status}): {message}")]
     Key {
         /// The HTTP status.
         status: u16,

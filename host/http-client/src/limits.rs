@@ -15,9 +15,9 @@ pub const TRIES: u32 = 3;
 pub const TRIES_TOO_MANY: u32 = 5;
 /// The first pause before a request is sent again; each further one is twice as long.
 pub const BACK_OFF: Duration = Duration::from_secs(1);
-/// The first pause after too many requests where the server does not say how long; the vendor
-/// blocks for about five minutes when the rate stays too high.
-pub const BACK_OFF_TOO_MANY: Duration = Duration::from_secs(20);
+/// The first pause after too many requests where the server does not say how long: the vendor never does, asks for
+/// one to two minutes, and blocks for about five when the rate stays too high.
+pub const BACK_OFF_TOO_MANY: Duration = Duration::from_secs(60);
 /// The longest time between two requests after too many; the rate that the user set may be slower.
 pub const INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// Answers after which requests may follow each other a little faster again.

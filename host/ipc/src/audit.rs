@@ -1,5 +1,5 @@
-//! Lines of the audit log (specification 2, "Audit log"; pins P19, P22, P23, P79): what was submitted,
-//! accepted and rejected. A log outlives the program that wrote it, so readers pass over fields that
+//! Lines of the audit log (specification 2, "Audit log"; pins P19, P22, P23, P79, P130): what was submitted,
+//! accepted, rejected and filled. A log outlives the program that wrote it, so readers pass over fields that
 //! they do not know.
 
 use domain::{OrderSide, OrderType, ReasonCode, TimeInForce};
@@ -18,6 +18,8 @@ pub enum AuditLine<'a> {
     Accepted(AuditAccepted<'a>),
     /// An order that had been sent was rejected.
     Rejected(AuditRejected<'a>),
+    /// A fill is about to be told; after a restart it is not told again.
+    Filled(AuditFilled<'a>),
     /// The session at the broker has expired.
     SessionExpired(AuditSessionExpired),
 }
@@ -90,6 +92,9 @@ pub struct AuditAccepted<'a> {
     pub warning_code: Option<Text<'a>>,
     /// The warning in words, for people.
     pub warning_text: Option<Text<'a>>,
+    /// Version of the key of the order's submit line; 1 when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_key_version: Option<u32>,
     /// What only a replay session tells.
     #[serde(flatten)]
     pub context: AuditContext,
@@ -107,9 +112,42 @@ pub struct AuditRejected<'a> {
     pub reason_code: ReasonCode,
     /// Why, in one line of at most 512 characters (specification 2, "Errors").
     pub reason_text: Text<'a>,
+    /// Version of the key of the order's submit line; 1 when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_key_version: Option<u32>,
     /// What only a replay session tells.
     #[serde(flatten)]
     pub context: AuditContext,
+}
+
+/// A fill is about to be told. The order is known by its number and the time at which it was placed, because
+/// numbers begin again on another day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditFilled<'a> {
+    /// Time of the fill in milliseconds since 1970 UTC.
+    pub ts: u64,
+    /// The caller's id of the order; null for an order placed elsewhere.
+    pub client_order_id: Option<Text<'a>>,
+    /// The venue's number of the order.
+    pub venue_order_id: Text<'a>,
+    /// When the order was placed, in milliseconds since 1970 UTC.
+    pub order_ts: u64,
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
+    pub instrument_id: Text<'a>,
+    /// Business day of the notice that told the fill, where it said one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub business_day: Option<Text<'a>>,
+    /// True where the broker's details of the order told the fill and no notice had; absent otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_details: bool,
+    /// The venue's number of the fill, unique together with that of the order and the business day; where
+    /// details told it, a number of our own.
+    pub trade_id: Text<'a>,
+    /// Shares of this fill, a whole number.
+    pub last_qty: ShareCount,
+    /// Price of this fill in yen per share.
+    pub last_price: Decimal,
 }
 
 /// The session at the broker has expired; written once, before the orders that it rejects.

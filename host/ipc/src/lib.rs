@@ -33,7 +33,8 @@ pub use account::{
     PositionsUpdated, ReplayBuyingPower,
 };
 pub use audit::{
-    AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSessionExpired, AuditSubmit,
+    AuditAccepted, AuditContext, AuditFilled, AuditLine, AuditRejected, AuditSessionExpired,
+    AuditSubmit,
 };
 pub use command::{Command, CommandHead, Ping, Shutdown};
 pub use command_line::{CommandLine, CommandPosition, LoggedCommand};
@@ -87,7 +88,7 @@ pub type Text<'a> = std::borrow::Cow<'a, str>;
 /// higher minor version only adds.
 pub const SCHEMA_MAJOR: u32 = 1;
 /// See [`SCHEMA_MAJOR`].
-pub const SCHEMA_MINOR: u32 = 3;
+pub const SCHEMA_MINOR: u32 = 4;
 
 #[cfg(test)]
 mod tests;

@@ -148,6 +148,8 @@ pub enum SideRule {
     OneSided,
     /// The stream had a gap before it.
     AfterGap,
+    /// The opening auction, which has no aggressor.
+    Auction,
 }
 
 /// One trade.

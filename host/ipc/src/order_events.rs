@@ -265,11 +265,11 @@ pub struct StrategySignal<'a> {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Discrepancy {
-    /// The list has more shares filled than notices have told.
+    /// The list has more shares filled than notices and the broker's details of the order have told.
     FillsMissing,
-    /// Notices have told more shares filled than the list has.
+    /// More shares were told as filled than the list has.
     FillsUnlisted,
-    /// Notices have told more shares filled than the order has.
+    /// More shares were told as filled than the order has.
     Overfilled,
     /// Two notices tell the same fill with different shares or prices.
     FillConflict,

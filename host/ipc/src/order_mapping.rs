@@ -146,6 +146,8 @@ impl<'a> OrderRecordWire<'a> {
             expire_time_ns: request.expire_time.map(TsNanos::nanos),
             status: listed(record.status),
             ts_event_ms: record.ts_submitted.millis(),
+            trigger_type: None,
+            tags: Vec::new(),
             extra: None,
             origin: Some(record.origin),
         })

@@ -1,7 +1,7 @@
 //! One order in a list of orders (specification 2, `OrderRecordWire`).
 
 use domain::Origin;
-use domain::{OrderSide, OrderStatus, OrderType, TimeInForce};
+use domain::{OrderSide, OrderStatus, OrderType, TimeInForce, TriggerType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,6 +70,13 @@ pub struct OrderRecordWire<'a> {
     pub status: OrderStatus,
     /// The venue's time of the order in milliseconds UTC.
     pub ts_event_ms: u64,
+    /// `LAST` where the order has a stop; rows of `web_broker` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_type: Option<TriggerType>,
+    /// Tags that say what the broker's row says (specification 2, "Venue tag registry"), where there are any;
+    /// rows of `web_broker` only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Text<'a>>,
     /// Official fields that have no field of their own; rows of `local_broker` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,

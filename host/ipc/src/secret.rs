@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use domain::ReasonCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::ser::{self, SerializeStruct};
+use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What is shown in place of a secret.
@@ -111,8 +110,8 @@ impl JsonSchema for Secret {
     }
 }
 
-/// The credentials of a venue as a record. The second password is never one of them: it is asked for and held in
-/// memory only, and its field is always null (specification 2, "Credentials and secrets").
+/// The credentials of a venue as a record. The second password is none of them: it is asked for and held in
+/// memory only (specification 2, "Authentication").
 #[derive(Debug, Clone)]
 pub struct CredentialsRecord {
     /// The venue, like `web_broker`.
@@ -121,24 +120,16 @@ pub struct CredentialsRecord {
     pub user_id: Option<Secret>,
     /// The password of the login; none where it is not known.
     pub password: Option<Secret>,
-    /// Always none.
-    pub second_password: Option<Secret>,
 }
 
-/// Writes which of them are known, and no secret. A record with a second password is not written at all.
+/// Writes which of them are known, and no secret.
 impl Serialize for CredentialsRecord {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if self.second_password.is_some() {
-            let code = ReasonCode::InternalError;
-            let text = "SECOND_PASSWORD: a record of credentials never holds the second password";
-            return Err(ser::Error::custom(format!("{code}: {text}")));
-        }
         let known = |secret: &Option<Secret>| secret.as_ref().map(|_| REDACTED);
-        let mut record = to.serialize_struct("CredentialsRecord", 4)?;
+        let mut record = to.serialize_struct("CredentialsRecord", 3)?;
         record.serialize_field("venue", &self.venue)?;
         record.serialize_field("user_id", &known(&self.user_id))?;
         record.serialize_field("password", &known(&self.password))?;
-        record.serialize_field("second_password", &None::<()>)?;
         record.end()
     }
 }
@@ -147,26 +138,16 @@ impl Serialize for CredentialsRecord {
 mod tests {
     use super::*;
 
-    fn secret(text: &str) -> Option<Secret> {
-        Some(Secret::from(text.to_owned()))
-    }
-
+    /// Specification 2, "Versioning", 2: the field of the second password left with minor version 4.
     #[test]
     fn a_record_of_credentials_has_no_second_password_and_no_secret() {
         let record = CredentialsRecord {
             venue: "web_broker".to_owned(),
-            user_id: secret("marker-1"),
+            user_id: Some(Secret::from("marker-1".to_owned())),
             password: None,
-            second_password: None,
         };
-        let expected = r#"{"venue":"web_broker","user_id":"[REDACTED]","password":null,"second_password":null}"#;
+        let expected = r#"{"venue":"web_broker","user_id":"[REDACTED]","password":null}"#;
         assert_eq!(serde_json::to_string(&record).unwrap(), expected);
-        let wrong = CredentialsRecord { second_password: secret("marker-2"), ..record };
-        let told = serde_json::to_string(&wrong).unwrap_err().to_string();
-        assert!(
-            told.starts_with("INTERNAL_ERROR: SECOND_PASSWORD: ") && !told.contains("marker"),
-            "{told}"
-        );
-        assert!(!format!("{wrong:?}").contains("marker"));
+        assert!(!format!("{record:?}").contains("marker"));
     }
 }

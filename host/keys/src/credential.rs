@@ -6,9 +6,10 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::{env, fs};
 
-use secrecy::SecretString;
+use secrecy::SecretSlice;
+use zeroize::Zeroizing;
 
-use crate::{KEY_BYTES_MAX, KeyError, value};
+use crate::{KEY_BYTES_MAX, Key, KeyError, value};
 
 /// Names the folder; systemd sets it.
 pub const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
@@ -16,14 +17,15 @@ pub const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 pub const CREDENTIAL_BYTES_MAX: usize = KEY_BYTES_MAX + 64;
 
 /// The credential of this name; none without a folder, or without such a file in it.
-pub(crate) fn find(name: &str) -> Result<Option<SecretString>, KeyError> {
+pub(crate) fn find(key: Key) -> Result<Option<SecretSlice<u8>>, KeyError> {
     match env::var_os(CREDENTIALS_VARIABLE).filter(|folder| !folder.is_empty()) {
-        Some(folder) => read(Path::new(&folder), name),
+        Some(folder) => read(Path::new(&folder), key),
         None => Ok(None),
     }
 }
 
-fn read(folder: &Path, name: &str) -> Result<Option<SecretString>, KeyError> {
+fn read(folder: &Path, key: Key) -> Result<Option<SecretSlice<u8>>, KeyError> {
+    let (name, most) = (key.entry(), key.file_bytes_max());
     // By the variable: where the folder is on this machine tells a reader less.
     let place = format!("${CREDENTIALS_VARIABLE}/{name}");
     let unusable = |what: String| KeyError::unusable(&place, what);
@@ -32,28 +34,27 @@ fn read(folder: &Path, name: &str) -> Result<Option<SecretString>, KeyError> {
     // Looked at before it is opened: opening a pipe would wait for somebody who writes.
     match fs::metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        found => check(&found.map_err(unread)?).map_err(unusable)?,
+        found => check(&found.map_err(unread)?, most).map_err(unusable)?,
     }
     let file = File::open(&path).map_err(unread)?;
-    let mut bytes = Vec::new();
-    file.take(CREDENTIAL_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unread)?;
-    if bytes.len() > CREDENTIAL_BYTES_MAX {
-        return Err(unusable(too_long()));
+    let mut bytes = Zeroizing::new(Vec::with_capacity(most + 1));
+    file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(unread)?;
+    if bytes.len() > most {
+        return Err(unusable(too_long(most)));
     }
-    let text = String::from_utf8(bytes).map_err(|_| unusable("not text".to_owned()))?;
-    value::checked(&place, &text).map(Some)
+    value::of(key, &place, &bytes).map(Some)
 }
 
-fn too_long() -> String {
-    format!("longer than {CREDENTIAL_BYTES_MAX} bytes")
+fn too_long(most: usize) -> String {
+    format!("longer than {most} bytes")
 }
 
-fn check(found: &Metadata) -> Result<(), String> {
+fn check(found: &Metadata, most: usize) -> Result<(), String> {
     if !found.is_file() {
         return Err("not a file".to_owned());
     }
-    if found.len() > CREDENTIAL_BYTES_MAX as u64 {
-        return Err(too_long());
+    if found.len() > most as u64 {
+        return Err(too_long(most));
     }
     check_mode(found)
 }

@@ -9,16 +9,18 @@ mod deadline;
 pub mod dialog;
 mod error;
 mod pinentry;
+mod private_key;
 mod store;
 mod value;
 
 use std::env::{self, VarError};
 use std::fmt::{self, Display, Formatter};
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretSlice, SecretString};
 
 pub use credential::{CREDENTIAL_BYTES_MAX, CREDENTIALS_VARIABLE};
 pub use error::KeyError;
+pub use private_key::{PRIVATE_KEY_BYTES_MAX, PrivateKey};
 pub use store::{KeyStore, SERVICE_VARIABLE, STORE_ANSWER_MAX, STORE_VARIABLE};
 pub use value::KEY_BYTES_MAX;
 
@@ -35,6 +37,7 @@ pub struct Key {
     variable: &'static str,
     other: Option<&'static str>,
     entry: &'static str,
+    is_private_key: bool,
 }
 
 /// Where a secret came from.
@@ -51,8 +54,8 @@ pub enum Origin {
 /// A secret and where it came from.
 #[derive(Debug)]
 pub struct Found {
-    /// The secret.
-    pub secret: SecretString,
+    /// The secret: the ASCII of a word, or a private key as DER.
+    pub secret: SecretSlice<u8>,
     /// Where it came from.
     pub origin: Origin,
 }
@@ -84,13 +87,31 @@ impl Key {
             assert!(fine, "only a-z, 0-9 and -");
             at += 1;
         }
-        Self { variable, other: None, entry }
+        Self { variable, other: None, entry, is_private_key: false }
     }
 
     /// The same, with a variable of somebody else that is read where our own is not set.
     #[must_use]
     pub const fn or_variable(self, other: &'static str) -> Self {
         Self { other: Some(other), ..self }
+    }
+
+    /// The same, whose value is a private key and no word: a file of it is read, and stores keep its bytes.
+    #[must_use]
+    pub const fn of_private_key(self) -> Self {
+        Self { is_private_key: true, ..self }
+    }
+
+    /// Whether its value is a private key.
+    #[must_use]
+    pub const fn is_private_key(self) -> bool {
+        self.is_private_key
+    }
+
+    /// Bytes that a file with the value may have.
+    #[must_use]
+    pub const fn file_bytes_max(self) -> usize {
+        if self.is_private_key { PRIVATE_KEY_BYTES_MAX } else { CREDENTIAL_BYTES_MAX }
     }
 
     /// Our environment variable.
@@ -116,7 +137,20 @@ impl Key {
     /// # Errors
     /// [`KeyError`], which says why there is none and where it can be put.
     pub fn find(self) -> Result<SecretString, KeyError> {
-        self.locate().map(|found| found.secret)
+        let found = self.locate()?;
+        let text = std::str::from_utf8(found.secret.expose_secret());
+        let text = text.map_err(|_| KeyError::unusable(self.entry, "not text"))?;
+        Ok(SecretString::from(text))
+    }
+
+    /// Looks a private key up, as [`Key::locate`] does.
+    ///
+    /// # Errors
+    /// [`KeyError`], which says why there is none and where it can be put.
+    pub fn find_private_key(self) -> Result<PrivateKey, KeyError> {
+        let found = self.locate()?;
+        PrivateKey::read(found.secret.expose_secret())
+            .map_err(|what| KeyError::unusable(self.entry, what))
     }
 
     /// Looks the secret up and tells where it was. The first row that has one counts; what is there and
@@ -131,7 +165,8 @@ impl Key {
     ///
     /// K4 is the system's own store (Secret Service, Keychain, Credential Manager) without that
     /// variable or with `system`, the kernel's keyring with `kernel` only, none with `off`. A store that
-    /// cannot be asked has no key; the error tells why.
+    /// cannot be asked has no key; the error tells why. A private key is no word of ASCII but what
+    /// [`PrivateKey::read`] takes, in every row.
     ///
     /// # Errors
     /// [`KeyError`], which says why there is none and where it can be put.
@@ -141,10 +176,10 @@ impl Key {
         }
         let store = KeyStore::from_environment()?;
         let missing = |why: String| KeyError::Missing { key: self, store, why };
-        match store.get(Service::from_environment()?, self.entry) {
-            Ok(Some(text)) => {
+        match store.get(Service::from_environment()?, self) {
+            Ok(Some(bytes)) => {
                 let place = format!("{} in {}", self.entry, store.title());
-                Ok(Found { secret: value::checked(&place, &text)?, origin: Origin::Store(store) })
+                Ok(Found { secret: value::of(self, &place, &bytes)?, origin: Origin::Store(store) })
             }
             Ok(None) => Err(missing(String::new())),
             Err(why) => Err(missing(why)),
@@ -157,11 +192,11 @@ impl Key {
     /// [`KeyError`] where one of them cannot be used.
     pub fn before_stores(self) -> Result<Option<Found>, KeyError> {
         for variable in [Some(self.variable), self.other].into_iter().flatten() {
-            if let Some(secret) = in_variable(variable)? {
+            if let Some(secret) = in_variable(self, variable)? {
                 return Ok(Some(Found { secret, origin: Origin::Environment(variable) }));
             }
         }
-        let credential = credential::find(self.entry)?;
+        let credential = credential::find(self)?;
         Ok(credential.map(|secret| Found { secret, origin: Origin::Credential }))
     }
 
@@ -169,9 +204,9 @@ impl Key {
     ///
     /// # Errors
     /// [`KeyError`] where the value cannot be a key, or the store cannot be used.
-    pub fn put(self, store: KeyStore, value: &str) -> Result<(), KeyError> {
-        let value = value::checked("the value", value)?;
-        let ended = store.put(Service::from_environment()?, self.entry, value);
+    pub fn put(self, store: KeyStore, value: &[u8]) -> Result<(), KeyError> {
+        let value = value::of(self, "the value", value)?;
+        let ended = store.put(Service::from_environment()?, self, value);
         ended.map_err(|why| KeyError::Store { key: self, store, why })
     }
 
@@ -185,10 +220,10 @@ impl Key {
     }
 }
 
-fn in_variable(variable: &str) -> Result<Option<SecretString>, KeyError> {
+fn in_variable(key: Key, variable: &str) -> Result<Option<SecretSlice<u8>>, KeyError> {
     match env::var(variable) {
         Ok(text) if text.trim().is_empty() => Ok(None),
-        Ok(text) => value::checked(variable, &text).map(Some),
+        Ok(text) => value::of(key, variable, text.as_bytes()).map(Some),
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => Err(KeyError::unusable(variable, "not text")),
     }
@@ -217,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_is_found_has_no_text() {
-        let secret = SecretString::from("marker-4711".to_owned());
+        let secret = SecretSlice::from(b"marker-4711".to_vec());
         let found = Found { secret, origin: Origin::Credential };
         assert!(!format!("{found:?}").contains("marker"), "{found:?}");
     }

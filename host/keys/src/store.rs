@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use keyring::{Entry, Error};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::{ExposeSecret, SecretSlice};
+use zeroize::Zeroizing;
 
 use crate::deadline::within;
-use crate::{KEY_SERVICE, KeyError, NAME_BYTES_MAX};
+use crate::{KEY_SERVICE, Key, KeyError, NAME_BYTES_MAX};
 
 /// Says which store is asked: `system`, `kernel` or `off`.
 pub const STORE_VARIABLE: &str = "KUMIKI_KEY_STORE";
@@ -87,21 +88,36 @@ impl KeyStore {
     pub(crate) fn get(
         self,
         service: Service,
-        name: &'static str,
-    ) -> Result<Option<String>, String> {
+        key: Key,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>, String> {
         if self == Self::Off {
             return Ok(None);
         }
-        absent_is_none(asked(move || self.entry(&service, name)?.get_password()))
+        absent_is_none(asked(move || {
+            let entry = self.entry(&service, key.entry())?;
+            // As bytes: as a text it would be too long for the Credential Manager.
+            let bytes = match key.is_private_key() {
+                true => entry.get_secret()?,
+                false => entry.get_password()?.into_bytes(),
+            };
+            Ok(Zeroizing::new(bytes))
+        }))
     }
 
     pub(crate) fn put(
         self,
         service: Service,
-        name: &'static str,
-        value: SecretString,
+        key: Key,
+        value: SecretSlice<u8>,
     ) -> Result<(), String> {
-        let work = move || self.entry(&service, name)?.set_password(value.expose_secret());
+        let work = move || {
+            let (entry, value) = (self.entry(&service, key.entry())?, value.expose_secret());
+            if key.is_private_key() {
+                return entry.set_secret(value);
+            }
+            let text = std::str::from_utf8(value).map_err(|_| unsupported("no text"))?;
+            entry.set_password(text)
+        };
         match absent_is_none(asked(work)) {
             Ok(Some(())) => Ok(()),
             Ok(None) => Err("it did not keep the value".to_owned()),

@@ -1,15 +1,28 @@
 //! What a key can be.
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretSlice, SecretString};
 
-use crate::KeyError;
+use crate::private_key::{BYTE_ORDER_MARK, PrivateKey};
+use crate::{Key, KeyError};
 
 /// Bytes of a key or a secret address.
 pub const KEY_BYTES_MAX: usize = 2_048;
 
+/// The value of a key, from the bytes of a variable, a file or a store. A byte order mark is no part of it.
+pub(crate) fn of(key: Key, place: &str, bytes: &[u8]) -> Result<SecretSlice<u8>, KeyError> {
+    let unusable = |what: String| KeyError::unusable(place, what);
+    if key.is_private_key() {
+        return PrivateKey::read(bytes).and_then(|key| key.der()).map_err(unusable);
+    }
+    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+    let text = std::str::from_utf8(bytes).map_err(|_| unusable("not text".to_owned()))?;
+    let word = checked(place, text)?;
+    Ok(SecretSlice::from(word.expose_secret().as_bytes().to_vec()))
+}
+
 /// A key is one word of visible ASCII, so that it can stand in a header or an address. Blanks around
 /// it, like the line end of a file, do not belong to it.
-pub(crate) fn checked(place: &str, text: &str) -> Result<SecretString, KeyError> {
+fn checked(place: &str, text: &str) -> Result<SecretString, KeyError> {
     let text = text.trim();
     if text.len() > KEY_BYTES_MAX {
         return Err(KeyError::unusable(place, format!("longer than {KEY_BYTES_MAX} bytes")));
@@ -25,9 +38,14 @@ pub(crate) fn checked(place: &str, text: &str) -> Result<SecretString, KeyError>
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret;
-
     use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_word() {
+        let key = Key::new("KUMIKI_TEST_KEY", "test-key");
+        let found = of(key, "X", "\u{feff}word\r\n".as_bytes()).unwrap();
+        assert_eq!(found.expose_secret(), b"word");
+    }
 
     #[test]
     fn keys_are_one_word_and_never_shown() {

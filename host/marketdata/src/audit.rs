@@ -169,6 +169,8 @@ pub struct FileAudit {
     pub examples: Vec<String>,
     /// The codes in rising order.
     pub codes: Vec<CodeAudit>,
+    /// Days with a row of any code.
+    pub days: Vec<JstDate>,
     /// Business days between the first and the last row on which no code has a row.
     pub empty_days: Vec<JstDate>,
     /// Days with rows on which the exchange is closed.
@@ -367,8 +369,9 @@ impl Auditor {
         };
         let calendar = &self.options.calendar;
         let is_open = |date: &JstDate| calendar.is_business_day(*date);
+        let days = dates(market);
         let empty_days = dates(!market).into_iter().filter(is_open).collect();
-        let closed_days = dates(market).into_iter().filter(|date| !is_open(date)).collect();
+        let closed_days = days.iter().copied().filter(|date| !is_open(date)).collect();
         let mut codes: Vec<CodeAudit> = codes
             .iter()
             .map(|code| CodeAudit {
@@ -388,6 +391,17 @@ impl Auditor {
             .collect();
         codes.sort_by_key(|code| code.code);
         let rows = codes.iter().map(|code| code.rows).sum();
-        FileAudit { rows, defects, examples, codes, empty_days, closed_days, first, last, stopped }
+        FileAudit {
+            rows,
+            defects,
+            examples,
+            codes,
+            days,
+            empty_days,
+            closed_days,
+            first,
+            last,
+            stopped,
+        }
     }
 }

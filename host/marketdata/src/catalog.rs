@@ -1,6 +1,5 @@
 //! Which trades files a folder holds and which dates each covers.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -73,15 +72,6 @@ impl Period {
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.first() <= other.last() && other.first() <= self.last()
-    }
-
-    /// Whether it is a day of one of these months, which [`whole_months`] gives: a file of that day is not
-    /// read, or its rows would count twice.
-    pub(crate) fn is_day_of(self, months: &BTreeSet<JstDate>) -> bool {
-        match self {
-            Self::Month { .. } => false,
-            Self::Day(date) => date.with_day(1).is_some_and(|first| months.contains(&first)),
-        }
     }
 
     /// Whether `date` belongs to the period.
@@ -181,8 +171,8 @@ impl BarFile {
         Err(DataError::NotABarFile { path })
     }
 
-    /// The bar files of one span in `folder`, in time order; none where there are none. Where a
-    /// month has a monthly file its daily files are left out.
+    /// The bar files of one span in `folder`, in time order, a month before its days; none where there are none.
+    /// Of days that stand in two of them [`crate::TradeStore::is_in_month_file`] tells which counts.
     ///
     /// # Errors
     /// [`DataError::FolderUnreadable`] when the folder is missing or may not be listed.
@@ -190,63 +180,16 @@ impl BarFile {
         folder: impl AsRef<Path>,
         granularity: BarGranularity,
     ) -> Result<Vec<Self>, DataError> {
-        Ok(Self::list_all(folder.as_ref(), granularity)?.0)
-    }
-
-    /// As [`Self::list`], and beside them the files of days whose month has a file, in time order.
-    ///
-    /// # Errors
-    /// As [`Self::list`].
-    pub fn list_all(
-        folder: impl AsRef<Path>,
-        granularity: BarGranularity,
-    ) -> Result<(Vec<Self>, Vec<Self>), DataError> {
-        let (files, days) = all_vendor_files(folder.as_ref(), bar_name_start(granularity))?;
-        let bar_files = |files: VendorFiles| -> Vec<Self> {
-            let files = files.into_iter();
-            files.map(|(path, period)| Self { path, period, granularity }).collect()
-        };
-        Ok((bar_files(files), bar_files(days)))
+        let files = vendor_files(folder.as_ref(), bar_name_start(granularity))?.into_iter();
+        Ok(files.map(|(path, period)| Self { path, period, granularity }).collect())
     }
 }
 
-/// Files of single days in `folder` that are not read, because a file of their whole month is there, with
-/// dates from `first` to `last`: trades, minutes and days, by their names.
-///
-/// # Errors
-/// [`DataError::FolderUnreadable`] when the folder is missing or may not be listed.
-pub fn left_out(
-    folder: impl AsRef<Path>,
-    (first, last): (JstDate, JstDate),
-) -> Result<Vec<String>, DataError> {
-    let bars = [BarGranularity::Minute, BarGranularity::Day].map(bar_name_start);
-    let mut names = Vec::new();
-    for name_start in [TRADES_START].into_iter().chain(bars) {
-        let (_, left_out) = all_vendor_files(folder.as_ref(), name_start)?;
-        let inside = left_out
-            .into_iter()
-            .filter(|(_, period)| period.first() <= last && first <= period.last());
-        names.extend(inside.filter_map(|(path, _)| Some(path.file_name()?.display().to_string())));
-    }
-    Ok(names)
-}
-
-/// The files in `folder` whose names start so, in time order, no date twice.
+/// The files in `folder` whose names start so, in time order, a month before its days.
 pub(crate) fn vendor_files(
     folder: &Path,
     name_start: &str,
 ) -> Result<Vec<(PathBuf, Period)>, DataError> {
-    all_vendor_files(folder, name_start).map(|(files, _)| files)
-}
-
-/// Files in time order.
-type VendorFiles = Vec<(PathBuf, Period)>;
-
-/// The files that are read, and those of days whose month has a file.
-fn all_vendor_files(
-    folder: &Path,
-    name_start: &str,
-) -> Result<(VendorFiles, VendorFiles), DataError> {
     let unreadable = |source| DataError::FolderUnreadable { path: folder.to_path_buf(), source };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -258,26 +201,29 @@ fn all_vendor_files(
         }
         files.push((path, period));
     }
-    let months = whole_months(files.iter().map(|(_, period)| *period));
-    files.sort_by_key(|(_, period)| period.first());
-    Ok(files.into_iter().partition(|(_, period)| !period.is_day_of(&months)))
+    files.sort_by_key(|(_, period)| (period.first(), matches!(period, Period::Day(_))));
+    Ok(files)
 }
 
-/// The first days of the months that have a file of their own.
-pub(crate) fn whole_months(periods: impl Iterator<Item = Period>) -> BTreeSet<JstDate> {
-    let months = periods.filter(|period| matches!(period, Period::Month { .. }));
-    months.map(Period::first).collect()
+/// The file of the whole month beside a file of one of its days, where it is there.
+pub(crate) fn month_path(path: &Path, period: Period) -> Option<(PathBuf, Period)> {
+    let Period::Day(date) = period else { return None };
+    let digits = date.format("%Y%m%d").to_string();
+    let start = path.file_name()?.to_str()?.strip_suffix(NAME_END)?.strip_suffix(&digits)?;
+    let month = Period::Month { year: date.year(), month: date.month() };
+    let path = path.with_file_name(format!("{start}{}{NAME_END}", &digits[..6]));
+    path.is_file().then_some((path, month))
 }
 
-/// The trades files of one folder, in time order, no date twice.
+/// The trades files of one folder, in time order, a month before its days.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Catalog {
     files: Vec<TradeFile>,
 }
 
 impl Catalog {
-    /// Lists the trades files in `folder`, not in folders below it; other files are ignored. Where
-    /// a month has a monthly file its daily files are left out, or their rows would count twice.
+    /// Lists the trades files in `folder`, not in folders below it; other files are ignored. Of
+    /// days that stand in two of them [`crate::TradeStore::is_in_month_file`] tells which counts.
     ///
     /// # Errors
     /// [`DataError::FolderUnreadable`] when the folder is missing or may not be listed,
@@ -328,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_months_and_days_in_time_order_without_counting_twice() {
+    fn lists_months_and_days_in_time_order() {
         let folder = folder_with(&[
             "equities_trades_20250203.csv.gz",
             "equities_trades_202501.csv.gz",
@@ -344,10 +290,11 @@ mod tests {
             "README.md",
         ]);
         let catalog = Catalog::open(folder.path()).unwrap();
-        assert_eq!(periods(catalog.files()), ["2024-12", "2025-01", "2025-02-01", "2025-02-03"]);
+        let all = ["2024-12", "2025-01", "2025-01-06", "2025-01-31", "2025-02-01", "2025-02-03"];
+        assert_eq!(periods(catalog.files()), all);
         let between = |first, last| periods(catalog.overlapping(date(first), date(last)));
         assert_eq!(between("2024-12-31", "2025-01-01"), ["2024-12", "2025-01"]);
-        assert_eq!(between("2025-01-31", "2025-02-02"), ["2025-01", "2025-02-01"]);
+        assert_eq!(between("2025-01-31", "2025-02-02"), ["2025-01", "2025-01-31", "2025-02-01"]);
         assert_eq!(between("2025-02-02", "2025-02-02"), Vec::<String>::new());
     }
 
@@ -373,11 +320,8 @@ mod tests {
             let files = BarFile::list(folder.path(), granularity).unwrap();
             files.iter().map(|file| file.period.to_string()).collect()
         };
-        assert_eq!(list(BarGranularity::Minute), ["2025-01", "2025-02-04"]);
+        assert_eq!(list(BarGranularity::Minute), ["2025-01", "2025-01-06", "2025-02-04"]);
         assert_eq!(list(BarGranularity::Day), ["2025-01"]);
-        let (_, beside) = BarFile::list_all(folder.path(), BarGranularity::Minute).unwrap();
-        let beside: Vec<String> = beside.iter().map(|file| file.period.to_string()).collect();
-        assert_eq!(beside, ["2025-01-06"]);
         let file = BarFile::from_path("x/equities_bars_daily_20250106.csv.gz").unwrap();
         assert_eq!(
             (file.granularity, file.period),

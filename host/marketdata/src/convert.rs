@@ -22,7 +22,7 @@ use crate::error::{DataError, shown};
 use crate::limits::{CONVERT_GROUP_ROWS, LINE_BYTES_MAX};
 use crate::parquet::{Field, Kind, ParquetError, TableReader, TableWriter, Values};
 use crate::reader::{
-    LoadProgress, ProgressFn, ReadOptions, Selection, TradeRow, TradeSink, read_trades,
+    LoadProgress, ProgressFn, ReadOptions, ReadSummary, Selection, TradeRow, TradeSink, read_trades,
 };
 use crate::sample::compressed;
 
@@ -47,8 +47,6 @@ pub struct ConvertReport {
     pub rows: u64,
     /// Rows that are not in the vendor's standard spelling and keep their text.
     pub rows_with_text: u64,
-    /// Whether a line feed was missing at the end of the text; the way back adds it.
-    pub line_feed_added: bool,
 }
 
 /// Why a file cannot be converted. Nothing is written then.
@@ -68,9 +66,30 @@ pub enum ConvertError {
     /// There is a file already.
     #[error("{0} exists; choose another name, or replace it with --force")]
     Exists(PathBuf),
+    /// The last line has no line feed, which no table can tell.
+    #[error(
+        "{path}, line {line}: the last line does not end with a line feed, so the way back would give another text; \
+         download the file again if it was cut, or add the line feed"
+    )]
+    NoLineFeed {
+        /// Path of the file, as it was asked for.
+        path: PathBuf,
+        /// The line.
+        line: u64,
+    },
+    /// A row that a table of texts cannot hold.
+    #[error(
+        "{path}, {place}: the row is no UTF-8 text, so a table cannot keep it; download the file again"
+    )]
+    NoText {
+        /// Path of the file, as it was asked for.
+        path: PathBuf,
+        /// The line, or the number of the row among those of one code.
+        place: String,
+    },
     /// A header that the way back would not give.
     #[error(
-        "{path} does not start with the vendor's header line but with `{found}`; only files in the vendor's own column order can be converted"
+        "{path}, line 1: the file does not start with the vendor's header line but with `{found}`; only files in the vendor's own column order can be converted"
     )]
     Header {
         /// Path of the file, as it was asked for.
@@ -86,7 +105,7 @@ pub enum ConvertError {
     },
     /// A header that cannot name the columns of a table.
     #[error(
-        "{path} starts with `{found}`; its names have to be letters, digits and underscores, each once, and none of {}",
+        "{path}, line 1: the file starts with `{found}`; its names have to be letters, digits and underscores, each once, and none of {}",
         typed_names()
     )]
     ColumnNames {
@@ -226,7 +245,7 @@ impl<W: Write + Send> Group<W> {
             text: Vec::new(),
             standard: String::new(),
             text_bytes: HEADER.len() as u64,
-            report: ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false },
+            report: ConvertReport { rows: 0, rows_with_text: 0 },
             failed: None,
         })
     }
@@ -316,11 +335,24 @@ fn to_table(
     }
     let summary = summary?;
     group.flush()?;
-    let mut report = group.report;
-    report.line_feed_added = code.is_none() && group.text_bytes == summary.text_bytes + 1;
+    let report = group.report;
+    refuse_lost_bytes(from, code, group.text_bytes, &summary)?;
     let mut out = group.writer.finish()?;
     out.flush().map_err(unwritable)?;
     Ok((sink, report))
+}
+
+/// Refuses a file of whose text the way back would not give every byte: only of the last line feed that can be.
+fn refuse_lost_bytes(
+    from: &Path,
+    code: Option<VendorCode>,
+    text_bytes: u64,
+    summary: &ReadSummary,
+) -> Result<(), ConvertError> {
+    match code.is_none() && text_bytes != summary.text_bytes {
+        true => Err(ConvertError::NoLineFeed { path: from.into(), line: summary.rows_scanned + 1 }),
+        false => Ok(()),
+    }
 }
 
 /// Looks at the first line: the way back writes the vendor's own.
@@ -377,7 +409,7 @@ fn to_text(
     let unwritable = |source| DataError::Unwritable { path: to.path.clone(), source };
     let mut out = compressed(sink);
     out.write_all(HEADER.as_bytes()).map_err(unwritable)?;
-    let mut report = ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false };
+    let mut report = ConvertReport { rows: 0, rows_with_text: 0 };
     let (mut passed, mut lines) = (0, String::new());
     for index in 0..table.groups() {
         lines.clear();

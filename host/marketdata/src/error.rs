@@ -100,7 +100,7 @@ pub enum DataError {
     },
     /// The text is larger than the caller allows.
     #[error(
-        "{path}: more than {limit} bytes of text; raise the limit if the file is really this large"
+        "{path}: more than {limit} bytes of text, which no file of the vendor has; download the file again"
     )]
     TooMuchText {
         /// The large file.

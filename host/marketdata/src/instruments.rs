@@ -20,15 +20,26 @@ use crate::master::Master;
 pub const INSTRUMENTS_FILE: &str = "instruments.csv";
 
 const COLUMNS: [&str; 8] = ["code", "name", "market", "lot", "ticks", "from", "to", "made"];
-/// From this day on TOPIX500 decides the fine tick table; before, TOPIX100 did, with other steps.
-const TOPIX500_FROM: (i32, u32, u32) = (2023, 6, 5);
-
-/// The first day on which the list of TOPIX500 decides the tick table.
-#[must_use]
-pub fn topix500_from() -> JstDate {
-    let (year, month, day) = TOPIX500_FROM;
-    JstDate::from_ymd_opt(year, month, day).unwrap_or_default()
+/// A day from which on the exchange's rule gives some issues other price steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepChange {
+    year: i32,
+    month: u32,
+    day: u32,
 }
+
+impl StepChange {
+    /// The first day of the new rule.
+    #[must_use]
+    pub fn date(self) -> JstDate {
+        JstDate::from_ymd_opt(self.year, self.month, self.day).unwrap_or_default()
+    }
+}
+
+/// TOPIX100 has the steps of today's table `topix500` since the first of these days, all of TOPIX500 since the
+/// second.
+pub const STEP_CHANGES: [StepChange; 2] =
+    [StepChange { year: 2015, month: 9, day: 24 }, StepChange { year: 2023, month: 6, day: 5 }];
 
 /// An issue from one date to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -299,13 +310,13 @@ fn rows_of(masters: &[Master]) -> Vec<InstrumentRow> {
     let mut rows: Vec<InstrumentRow> = Vec::new();
     let mut open: std::collections::BTreeMap<VendorCode, InstrumentRow> =
         std::collections::BTreeMap::new();
-    // The day of the rule's change counts as a master of its own.
-    let change = topix500_from();
     for (index, master) in masters.iter().enumerate() {
         let next = masters.get(index + 1).map(|next| next.date);
-        let falls_inside = master.date < change && next.is_none_or(|next| next > change);
-        let dates = [Some(master.date), falls_inside.then_some(change)];
-        for date in dates.into_iter().flatten() {
+        // A day of the rule's change counts as a master of its own.
+        let changes = STEP_CHANGES.map(StepChange::date).into_iter();
+        let inside = changes
+            .filter(|change| master.date < *change && next.is_none_or(|next| next > *change));
+        for date in [master.date].into_iter().chain(inside) {
             let mut still: std::collections::BTreeMap<_, _> = std::collections::BTreeMap::new();
             for issue in &master.issues {
                 let row = InstrumentRow {
@@ -399,6 +410,7 @@ mod tests {
             name: format!("Company, {of}"),
             scale: (*scale).to_owned(),
             market: (*market).to_owned(),
+            product: String::new(),
         };
         Master { date: date(day), issues: issues.iter().map(issue).collect() }
     }
@@ -425,7 +437,19 @@ mod tests {
         let table = InstrumentTable::default().refreshed(&masters());
         assert_eq!(
             texts(&table, "72030"),
+            ["0111,100,topix500,2023-05-01,"],
+            "TOPIX100 had the fine steps before"
+        );
+        let mid = master("2023-05-01", &[("13010", "TOPIX Mid400", "0111")]);
+        let old = master("2015-09-01", &[("72030", "TOPIX Large70", "0111")]);
+        let since = InstrumentTable::default().refreshed(&[old, mid]);
+        assert_eq!(
+            texts(&since, "13010"),
             ["0111,100,normal,2023-05-01,2023-06-04", "0111,100,topix500,2023-06-05,"]
+        );
+        assert_eq!(
+            texts(&since, "72030"),
+            ["0111,100,,2015-09-01,2015-09-23", "0111,100,topix500,2015-09-24,2023-04-30"]
         );
         assert_eq!(texts(&table, "13060"), ["0109,,,2023-05-01,2024-10-31"]);
         assert_eq!(
@@ -450,7 +474,7 @@ mod tests {
         assert!(edited != text);
         std::fs::write(&path, edited + "9999,Mine,,1,0.5,,2024-01-31,\n").unwrap();
         let read = InstrumentTable::read(folder.path()).unwrap().unwrap();
-        assert_eq!(read.counts(), (5, 2));
+        assert_eq!(read.counts(), (4, 2));
         read.refreshed(&masters()).write(folder.path()).unwrap();
         let again = InstrumentTable::read(folder.path()).unwrap().unwrap();
         assert_eq!(again.counts().1, 2, "still known as edited");

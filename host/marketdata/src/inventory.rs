@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use chrono::{Datelike, Months};
 use domain::JstDate;
 
-use crate::catalog::{Period, whole_months};
+use crate::catalog::Period;
 use crate::error::DataError;
 use crate::limits::INVENTORY_FILES_MAX;
 use crate::parquet::TableReader;
@@ -117,16 +117,6 @@ impl Inventory {
     pub fn of_kind(&self, kind: FileKind) -> impl Iterator<Item = &StoredFile> {
         self.files.iter().filter(move |file| file.kind == kind)
     }
-
-    /// The files of a kind that are read, and those of days that are not, because a file of their whole
-    /// month is there.
-    #[must_use]
-    pub fn read_and_left_out(&self, kind: FileKind) -> (Vec<&StoredFile>, Vec<&StoredFile>) {
-        let months = whole_months(self.of_kind(kind).filter_map(|file| file.period));
-        let is_read =
-            |file: &&StoredFile| file.period.is_none_or(|period| !period.is_day_of(&months));
-        self.of_kind(kind).partition(is_read)
-    }
 }
 
 impl StoredFile {
@@ -183,7 +173,7 @@ fn twice(files: &[&StoredFile], problems: &mut Vec<String>) {
             && let Some(monthly) = months.get(&month_of(date))
         {
             problems.push(format!(
-                "{} and {monthly} overlap; the monthly file counts, the daily one is left out",
+                "{} and {monthly} overlap; a day that both have counts once, as the monthly file has it",
                 file.name
             ));
         }
@@ -269,38 +259,12 @@ mod tests {
         assert_eq!(
             problems,
             [
-                "equities_trades_20250106.csv.gz and equities_trades_202501.csv.gz overlap; the \
-             monthly file counts, the daily one is left out",
+                "equities_trades_20250106.csv.gz and equities_trades_202501.csv.gz overlap; a day \
+                 that both have counts once, as the monthly file has it",
                 "there is no file of trades for 2024-12",
                 "there is no file of trades from 2025-03 to 2025-05",
             ]
         );
-    }
-
-    #[test]
-    fn days_of_whole_months_are_left_out() {
-        let folder = folder_with(&[
-            "equities_trades_202501.csv.gz",
-            "equities_trades_20250106.csv.gz",
-            "equities_trades_20250203.csv.gz",
-            "equities_bars_daily_20250106.csv.gz",
-            "table.parquet",
-        ]);
-        let inventory = Inventory::of(folder.path()).unwrap();
-        let (read, left_out) = inventory.read_and_left_out(FileKind::Trades);
-        let names = |files: Vec<&StoredFile>| -> Vec<String> {
-            files.iter().map(|file| file.name.clone()).collect()
-        };
-        assert_eq!(
-            names(read),
-            ["equities_trades_202501.csv.gz", "equities_trades_20250203.csv.gz"]
-        );
-        assert_eq!(names(left_out), ["equities_trades_20250106.csv.gz"]);
-        // A month of another kind says nothing of these, and a table has no period.
-        for kind in [FileKind::DailyBars, FileKind::Parquet] {
-            let (read, left_out) = inventory.read_and_left_out(kind);
-            assert_eq!((read.len(), left_out.len()), (1, 0), "{kind}");
-        }
     }
 
     #[test]

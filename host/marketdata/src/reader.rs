@@ -5,6 +5,7 @@
 
 mod bars;
 mod cells;
+mod days;
 mod factors;
 mod fast;
 mod fault;
@@ -30,6 +31,7 @@ use header::Column;
 use rows::RowReader;
 
 pub use bars::{BarRow, BarSink, NoTradeRow, read_bars, read_bars_past_bad_rows};
+pub(crate) use days::read_days;
 pub use factors::{FactorRow, read_factors};
 
 /// One row of a trades file: what was traded at one instant and one price.

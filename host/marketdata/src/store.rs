@@ -5,21 +5,24 @@
 //! it is opened, and a damaged one is made again, so the cache can be deleted, copied or shared
 //! between processes at any time.
 
+mod days;
 mod format;
 mod grid;
 mod memo;
 mod segment;
 mod spill;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use domain::VendorCode;
+use domain::{JstDate, VendorCode};
 
-use crate::catalog::{BarFile, Period, TradeFile};
+use crate::catalog::{BarFile, Period, TradeFile, month_path};
 use crate::error::DataError;
 use crate::limits::SELECTED_CODES_MAX;
 use crate::reader::{
-    ProgressFn, ReadOptions, ReadSummary, Selection, read_bars, read_factors, read_trades,
+    ProgressFn, ReadOptions, ReadSummary, Selection, read_bars, read_days, read_factors,
+    read_trades,
 };
 
 use format::{Key, Kind};
@@ -120,6 +123,44 @@ impl TradeStore {
         self.load_kind(kind, from, codes, progress, &mut |selection, progress, columns| {
             read_factors(file, selection, &options, progress, &mut |row| columns.factor(row))
         })
+    }
+
+    /// Whether a day's file is not read, because the file of its whole month beside it has rows of the day: the one
+    /// rule by which a day that stands in both counts once, and one that only its own file has is not lost.
+    ///
+    /// # Errors
+    /// [`DataError`] when the month's file cannot be read, or when `progress` asks to stop.
+    pub fn is_in_month_file(
+        &self,
+        path: &Path,
+        period: Period,
+        progress: &mut ProgressFn<'_>,
+    ) -> Result<bool, DataError> {
+        let Some((month_file, month)) = month_path(path, period) else { return Ok(false) };
+        Ok(self.days_of(&month_file, month, progress)?.contains(&period.first()))
+    }
+
+    /// The days of which a month's file has rows.
+    fn days_of(
+        &self,
+        path: &Path,
+        month: Period,
+        progress: &mut ProgressFn<'_>,
+    ) -> Result<BTreeSet<JstDate>, DataError> {
+        let unreadable = |source| DataError::Unreadable { path: path.to_path_buf(), source };
+        let source = memo::content_hash(&self.folder, path).map_err(unreadable)?;
+        if let Some(days) = days::known(&self.folder, source, month) {
+            return Ok(days);
+        }
+        let (found, read) = read_days(path, month, progress)?;
+        if read != source {
+            memo::forget(&self.folder, path);
+        }
+        // Without them the file is read again the next time.
+        if let Err(error) = days::keep(&self.folder, read, month, &found) {
+            tracing::debug!("the days of {} are not kept: {error}", path.display());
+        }
+        Ok(found)
     }
 
     fn load_kind<const N: usize>(

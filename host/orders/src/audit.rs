@@ -1,10 +1,11 @@
 //! The audit log `web_broker_orders.jsonl` (specification 2, "Audit log"; specification 4, P22): what
-//! was submitted, accepted and rejected, one line each, written ahead of what it tells.
+//! was submitted, accepted, rejected and filled, one line each, written ahead of what it tells.
 //!
 //! | what is written | when | to the disk at once |
 //! |---|---|---|
 //! | submit | before the request leaves | yes; where that fails nothing is sent |
 //! | accepted, rejected | after the broker's answer | no |
+//! | filled | before a fill is told | no |
 //! | session_expired | when the session freezes, before the rejections | no |
 //!
 //! A log is of one host by a lock on `web_broker_orders.lock`, also while that host is suspended.

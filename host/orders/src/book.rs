@@ -11,7 +11,9 @@ use domain::ShortText;
 
 use crate::limits::ORDERS_HELD_MAX;
 
-pub(crate) use order::{DeskOrder, Illegal, Pending, Seen, close_action, last_moment};
+pub(crate) use order::{
+    DeskOrder, Illegal, Pending, Seen, close_action, detail_id, fill_id, last_moment,
+};
 
 /// An order's place in the book: in the order in which the desk came to know of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,12 +8,14 @@
 //! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
 //! - `change`: changes and cancels; `cancel_all`: cancels of many;
 //! - `lists` and `notices`: what the broker tells by itself; what both mean for an order: `crate::reconcile`;
+//!   `details`: the fills that a list has and no notice told;
 //! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events;
 //!   `discrepancies`: events of what does not fit; `given_up`: orders that a late list has.
 
 mod answers;
 mod cancel_all;
 mod change;
+mod details;
 mod discrepancies;
 mod given_up;
 mod guards;
@@ -27,7 +29,7 @@ mod submit;
 mod tell;
 mod wall;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +44,7 @@ use crate::heard::Heard;
 use crate::limits::ORDERS_RESTORED_MAX;
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
-use crate::restore::Restored;
+use crate::restore::{Restored, RestoredFill};
 
 pub(crate) use queue::{Job, JobKind};
 pub use session::{LoginDone, LoginFailed};
@@ -142,6 +144,8 @@ pub struct Desk {
     /// Notices of orders that are not known yet, with the time of their coming.
     held: Vec<(Duration, BrokerNotice)>,
     heard: Heard,
+    /// Fills that were told before this process, by the numbers of orders that no list has had yet.
+    told_before: HashMap<ShortText, Vec<RestoredFill>>,
     /// Orders that were told as not at the broker.
     given_up: VecDeque<DeskOrder>,
     pace: discrepancies::Pace,
@@ -173,7 +177,11 @@ impl Desk {
         for entry in restored.entries.into_iter().skip(too_many) {
             book.add(DeskOrder::restored(entry, now.mono));
         }
-        Self {
+        let mut told_before: HashMap<ShortText, Vec<RestoredFill>> = HashMap::new();
+        for fill in restored.fills {
+            told_before.entry(fill.venue_order_id.clone()).or_default().push(fill);
+        }
+        let mut desk = Self {
             rules,
             mapping,
             log,
@@ -196,13 +204,18 @@ impl Desk {
             unowned: Vec::new(),
             held: Vec::new(),
             heard: Heard::default(),
+            told_before,
             given_up: VecDeque::new(),
             pace: discrepancies::Pace::default(),
             resync: lists::Resync::default(),
             ready: session::Readiness::default(),
             wall: wall::WallWatch::default(),
             out: Vec::new(),
+        };
+        for key in desk.book.keys() {
+            desk.take_told_fills(key);
         }
+        desk
     }
 
     /// What is to be done, in its order.
@@ -248,6 +261,7 @@ impl Desk {
             JobKind::List(_) => self.begin_list(job, now),
             JobKind::BuyingPower(_) => self.begin_buying_power(job),
             JobKind::Positions(_) => self.begin_positions(job),
+            JobKind::Details(key) => self.begin_details(job, key, now),
             JobKind::Login => {}
         }
     }
@@ -279,6 +293,7 @@ impl Desk {
             JobKind::List(_) => self.list_answered(job, called, now),
             JobKind::BuyingPower(_) => self.buying_power_answered(job, called, now),
             JobKind::Positions(_) => self.positions_answered(job, called, now),
+            JobKind::Details(key) => self.details_answered(key, called, now),
             JobKind::Login => {}
         }
         self.work(now);
@@ -328,6 +343,8 @@ impl Desk {
                     self.tell_error(&asked, code, text, None);
                 }
             }
+            // The next list asks for them again.
+            JobKind::Details(key) => self.details_done(key),
             JobKind::Login => {}
         }
     }

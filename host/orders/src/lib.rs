@@ -27,4 +27,4 @@ pub use desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipie
 pub use password::PasswordRules;
 pub use phase::OrderPhase;
 pub use restore::Restored;
-pub use service::{Busy, Credentials, Service, ServiceError, Setup};
+pub use service::{Busy, FindCredentials, Service, ServiceError, Setup};

@@ -26,8 +26,18 @@ pub const NOTICES_HELD_MAX: usize = 10_000;
 /// tenth. Past it, a list of orders tells what further ones would.
 pub const NOTICES_KNOWN_MAX: usize = 200_000;
 
+/// Fills of the log that are known again after a restart, the newest: of a large account those of some days.
+pub const FILLS_RESTORED_MAX: usize = 200_000;
+
 /// Fills of one order that are told apart; an order of the largest size has fewer.
 pub const FILLS_PER_ORDER_MAX: usize = 100_000;
+
+/// Orders whose details wait for the broker at once: details are asked for beside what people ask, and those of
+/// further orders with the next list.
+pub const DETAILS_WAITING_MAX: usize = 50;
+
+/// How often the details of an order are asked for before its missing fills are told as missing.
+pub const DETAILS_TRIES_MAX: u32 = 3;
 
 /// Rows of one list of orders; more are an error of the broker.
 pub const LIST_ROWS_MAX: usize = 50_000;

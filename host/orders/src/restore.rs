@@ -7,14 +7,15 @@
 //! | accepted with a number | the broker has it |
 //! | accepted without one | sent, its number unknown |
 //! | rejected | its id is free |
+//! | filled | the fill counts, and is not told again |
 //! | session_expired, another version of the key, what is no line | nothing |
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use domain::{OrderSide, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos};
-use ipc::{AuditLine, AuditSubmit};
+use ipc::{AuditFilled, AuditLine, AuditSubmit};
 
-use crate::limits::AUDIT_LINE_BYTES_MAX;
+use crate::limits::{AUDIT_LINE_BYTES_MAX, FILLS_RESTORED_MAX};
 
 /// Version of the key of requests that lines are written with; one without it is version 1.
 pub const REQUEST_KEY_VERSION: u32 = 1;
@@ -50,11 +51,34 @@ pub struct RestoredOrder {
     pub ts_ms: u64,
 }
 
+/// A fill that a process before has told, or was about to tell (specification 4, P130).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredFill {
+    /// The broker's number of the order.
+    pub venue_order_id: ShortText,
+    /// When the order was placed, in milliseconds UTC.
+    pub order_ts_ms: u64,
+    /// `7203.TSE`.
+    pub instrument_id: ShortText,
+    /// The broker's business day of the notice, where it said one.
+    pub business_day: Option<ShortText>,
+    /// Whether the broker's details of the order told it; its number is the desk's own then.
+    pub from_details: bool,
+    /// The broker's number of the fill.
+    pub trade_id: ShortText,
+    /// Shares.
+    pub quantity: Quantity,
+    /// Yen per share.
+    pub price: Price,
+}
+
 /// What a log says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Orders in the order of their submit lines.
     pub entries: Vec<RestoredOrder>,
+    /// Fills that were told, the newest [`FILLS_RESTORED_MAX`].
+    pub fills: VecDeque<RestoredFill>,
     /// Bytes up to the end of the last whole line.
     pub whole_bytes: u64,
     /// Whole lines that are none of the log's.
@@ -68,13 +92,15 @@ impl Restored {
         let whole = log.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let mut entries: Vec<Option<RestoredOrder>> = Vec::new();
         let mut places: HashMap<ShortText, usize> = HashMap::new();
+        let mut fills = VecDeque::new();
         let mut unreadable = 0_u64;
+        let is_other = |version: Option<u32>| version.unwrap_or(1) != REQUEST_KEY_VERSION;
         for line in log[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let read = (line.len() <= AUDIT_LINE_BYTES_MAX)
                 .then(|| serde_json::from_slice::<AuditLine<'_>>(line).ok());
             match read.flatten() {
                 Some(AuditLine::Submit(submit)) => {
-                    if submit.request_key_version.unwrap_or(1) != REQUEST_KEY_VERSION {
+                    if is_other(submit.request_key_version) {
                         continue;
                     }
                     let order = RestoredOrder::new(&submit);
@@ -85,6 +111,9 @@ impl Restored {
                     entries.push(Some(order));
                 }
                 Some(AuditLine::Accepted(accepted)) => {
+                    if is_other(accepted.request_key_version) {
+                        continue;
+                    }
                     let place = places.get(&*accepted.client_order_id);
                     let number = accepted.venue_order_id.as_deref().map(ShortText::from);
                     if let Some(Some(order)) = place.map(|place| &mut entries[*place])
@@ -95,9 +124,18 @@ impl Restored {
                     }
                 }
                 Some(AuditLine::Rejected(rejected)) => {
+                    if is_other(rejected.request_key_version) {
+                        continue;
+                    }
                     if let Some(place) = places.remove(&*rejected.client_order_id) {
                         entries[place] = None;
                     }
+                }
+                Some(AuditLine::Filled(filled)) => {
+                    if fills.len() >= FILLS_RESTORED_MAX {
+                        fills.pop_front();
+                    }
+                    fills.push_back(RestoredFill::new(&filled));
                 }
                 Some(AuditLine::SessionExpired(_)) => {}
                 None => unreadable += 1,
@@ -108,6 +146,7 @@ impl Restored {
         }
         Self {
             entries: entries.into_iter().flatten().collect(),
+            fills,
             whole_bytes: whole as u64,
             unreadable,
         }
@@ -130,6 +169,21 @@ impl RestoredOrder {
             venue_order_id: None,
             business_day: None,
             ts_ms: submit.ts,
+        }
+    }
+}
+
+impl RestoredFill {
+    fn new(filled: &AuditFilled<'_>) -> Self {
+        Self {
+            venue_order_id: ShortText::from(&*filled.venue_order_id),
+            order_ts_ms: filled.order_ts,
+            instrument_id: ShortText::from(&*filled.instrument_id),
+            business_day: filled.business_day.as_deref().map(ShortText::from),
+            from_details: filled.from_details,
+            trade_id: ShortText::from(&*filled.trade_id),
+            quantity: filled.last_qty.into(),
+            price: filled.last_price.into(),
         }
     }
 }
@@ -190,6 +244,50 @@ mod tests {
         let restored = Restored::read(&log);
         assert_eq!(restored.entries.len(), 1);
         assert_eq!((&*restored.entries[0].client_order_id, restored.unreadable), ("a", 0));
+    }
+
+    /// What another version of the key has accepted or rejected is none of ours.
+    #[test]
+    fn what_became_of_another_version_s_order_is_passed_over() {
+        let other = |line: AuditLine<'_>| {
+            let line = String::from_utf8(text(&[line])).unwrap();
+            line.replace("\"ts\":", "\"request_key_version\":2,\"ts\":").into_bytes()
+        };
+        let mut log = text(&[submit_line("a", 1), accepted_line("a", Some("11"))]);
+        log.extend(text(&[submit_line("b", 2)]));
+        log.extend(other(submit_line("a", 3)));
+        log.extend(other(accepted_line("a", Some("12"))));
+        log.extend(other(accepted_line("b", Some("13"))));
+        log.extend(other(rejected_line("a")));
+        log.extend(other(rejected_line("b")));
+        let restored = Restored::read(&log);
+        let told = restored.entries.iter().map(|one| one.venue_order_id.as_deref());
+        assert_eq!(told.collect::<Vec<_>>(), [Some("11"), None]);
+        assert_eq!(restored.unreadable, 0);
+    }
+
+    /// The newest fills are those that a broker tells again.
+    #[test]
+    fn fills_are_restored_up_to_a_number() {
+        let line = |number: usize| {
+            AuditLine::Filled(AuditFilled {
+                ts: 1,
+                client_order_id: None,
+                venue_order_id: "11".into(),
+                order_ts: 7,
+                instrument_id: "7203.TSE".into(),
+                business_day: Some("20261120".into()),
+                from_details: false,
+                trade_id: number.to_string().into(),
+                last_qty: Quantity::new(100).into(),
+                last_price: Price::from_yen(2_500).into(),
+            })
+        };
+        let lines: Vec<_> = (0..=FILLS_RESTORED_MAX).map(line).collect();
+        let restored = Restored::read(&text(&lines));
+        assert_eq!((restored.fills.len(), restored.unreadable), (FILLS_RESTORED_MAX, 0));
+        assert_eq!(&*restored.fills[0].trade_id, "1");
+        assert_eq!(restored.fills[0].price, Price::from_yen(2_500));
     }
 
     #[test]

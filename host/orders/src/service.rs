@@ -2,7 +2,6 @@
 //! go out by a function; between the two everything happens on one thread, in the order in which it came.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,8 +18,8 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use venues::web_broker::{
-    AddressError, Addresses, Called, Hidden, Login, Masters, StreamEvent, Transport,
-    TransportError, WebBrokerConfig, follow,
+    AddressError, Addresses, Called, Credentials, Hidden, Login, LoginKind, Masters, StreamEvent,
+    Transport, TransportError, WebBrokerConfig, follow,
 };
 
 use crate::audit::{AuditError, AuditLog};
@@ -30,24 +29,14 @@ use crate::desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Reci
 pub const COMMANDS_WAITING_MAX: usize = 4_096;
 /// Frames of the stream that wait for the thread; the stream waits when there are more.
 const FRAMES_WAITING_MAX: usize = 1_024;
-/// The dialect that keeps to the specification's tables, which are not those of the vendor.
-const SPEC_DIALECT: &str = "web-broker-spec";
 /// How long the end of the program waits for the answer that is on its way, whose line belongs in the log.
 const LAST_ANSWER_TIME: Duration = Duration::from_secs(3);
 /// How long a request is on its way before the program is killed at a test's wish.
 const KILL_AFTER: Duration = Duration::from_millis(20);
 
-/// A user's name and password at the broker.
-pub struct Credentials {
-    /// The name.
-    pub user: SecretString,
-    /// The password.
-    pub password: SecretString,
-}
-
-/// Finds the credentials when a login needs them; the error says in one line what is missing and what to
+/// Finds the credentials when a login of a kind needs them; the error says in one line what is missing and what to
 /// do, without a secret.
-pub type FindCredentials = Box<dyn Fn() -> Result<Credentials, String> + Send>;
+pub type FindCredentials = Box<dyn Fn(LoginKind) -> Result<Credentials, String> + Send>;
 
 /// What a desk is made of.
 pub struct Setup {
@@ -72,6 +61,19 @@ pub enum ServiceError {
     /// The broker's address is none that may be used.
     #[error("[web_broker] {0}")]
     Address(#[from] AddressError),
+    /// The dialect is made for other hosts: what it writes may mean something else there.
+    #[error(
+        "the dialect {dialect} is not made for {host}, only for this machine{}",
+        made_for.iter().map(|host| format!(", {host}")).collect::<String>()
+    )]
+    OtherHost {
+        /// What the dialect calls itself.
+        dialect: String,
+        /// Where orders would go.
+        host: String,
+        /// The hosts that it is made for, beside this machine.
+        made_for: Vec<String>,
+    },
     /// The connection cannot be prepared.
     #[error("the web broker's connection cannot be prepared: {0}")]
     Transport(#[from] TransportError),
@@ -105,12 +107,22 @@ impl Service {
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
-        setup: Setup,
+        mut setup: Setup,
         tell: impl Fn(Recipient, &Event<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
+        let description = setup.mapping.description();
+        // Its own word: a file may have any name.
+        setup.broker.dialect.clone_from(&description.name);
+        let (host, is_this_machine) = Addresses::host_of(&setup.broker)?;
+        if !description.is_made_for(&host, is_this_machine) {
+            return Err(ServiceError::OtherHost {
+                dialect: description.name.clone(),
+                host,
+                made_for: description.hosts.clone(),
+            });
+        }
         let addresses = Addresses::new(&setup.broker)?;
         let (log, restored) = AuditLog::open(&setup.config_dir)?;
-        let description = setup.mapping.description();
         let identity = setup.mapping.identity();
         tracing::info!(
             dialect = description.name,
@@ -119,19 +131,6 @@ impl Service {
             orders = restored.entries.len(),
             "the order desk of the web broker starts"
         );
-        let is_local = addresses.host() == "localhost"
-            || addresses
-                .host()
-                .trim_matches(['[', ']'])
-                .parse::<IpAddr>()
-                .is_ok_and(|ip| ip.is_loopback());
-        if !is_local && description.name == SPEC_DIALECT {
-            tracing::warn!(
-                dialect = SPEC_DIALECT,
-                "the vendor's own service speaks another dialect: there a STOP_LIMIT of this one works at once; \
-                 set dialect=web-broker-v4r8"
-            );
-        }
         let transport = Transport::new(&setup.broker, description.decodes_answers)?;
         let watch = Stopwatch::start();
         let now = Now { mono: Duration::ZERO, wall: wall_now() };
@@ -386,7 +385,7 @@ impl Worker {
                 Out::Login { ticket } => {
                     let Some(transport) = self.transport.take() else { continue };
                     let held = held(&self.desk);
-                    let credentials = (self.credentials)();
+                    let credentials = (self.credentials)(transport.addresses().login_kind());
                     self.call = Some(Box::pin(login(transport, ticket, credentials, held)));
                 }
             }
@@ -430,7 +429,7 @@ async fn login(
         }
     };
     transport.also_hide(second_password);
-    let ended = match transport.login(&credentials.user, &credentials.password).await {
+    let ended = match transport.login(&credentials).await {
         Err(failure) => Err(LoginFailed::Failed {
             why: failure.to_string(),
             has_session: transport.event_address().is_some(),

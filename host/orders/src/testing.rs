@@ -51,6 +51,7 @@ pub(crate) fn accepted_line<'a>(id: &'a str, number: Option<&'a str>) -> AuditLi
         business_day: None,
         warning_code: None,
         warning_text: None,
+        request_key_version: None,
         context: AuditContext::default(),
     })
 }
@@ -62,6 +63,7 @@ pub(crate) fn rejected_line(id: &str) -> AuditLine<'_> {
         client_order_id: id.into(),
         reason_code: ReasonCode::VenueRejected,
         reason_text: "11104: no".into(),
+        request_key_version: None,
         context: AuditContext::default(),
     })
 }

@@ -50,8 +50,6 @@ pub struct IncompleteDay {
     pub rows: u64,
     /// Rows that it should have; none where that is not known.
     pub expected: Option<u64>,
-    /// Whether it is published all the same, because the user said so.
-    pub published: bool,
 }
 
 /// What needs a look.
@@ -153,8 +151,7 @@ mod tests {
         status.other_days.insert("2025-12-30".into(), false);
         status.other_days.insert("2026-01-02".into(), true);
         assert_eq!(behind(&status, "2026-01-05"), 2);
-        let (rows, expected, published) = (1, None, false);
-        let day = IncompleteDay { date: "2025-12-29".into(), rows, expected, published };
+        let day = IncompleteDay { date: "2025-12-29".into(), rows: 1, expected: None };
         status.incomplete.push(day);
         assert_eq!(behind(&status, "2026-01-05"), 1);
     }
@@ -165,12 +162,7 @@ mod tests {
         let data = DataDir::new(folder.path());
         assert_eq!(DatasetStatus::load(&data).unwrap(), None);
         std::fs::create_dir_all(data.update_folder()).unwrap();
-        let day = IncompleteDay {
-            date: "2026-01-09".into(),
-            rows: 3,
-            expected: Some(9),
-            published: true,
-        };
+        let day = IncompleteDay { date: "2026-01-09".into(), rows: 3, expected: Some(9) };
         let status = DatasetStatus { incomplete: vec![day], ..DatasetStatus::default() };
         status.clone().store(&data).unwrap();
         let found = DatasetStatus::load(&data).unwrap().unwrap();

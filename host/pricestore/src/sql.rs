@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+use domain::adjustment::Adjustment;
 use duckdb::arrow::array::{ArrayRef, RecordBatch};
 use duckdb::types::FromSql;
 use duckdb::{Config, Connection, Error, Result, Statement};
@@ -57,6 +58,38 @@ pub fn open(config: Config) -> Result<Connection> {
         connection.execute_batch("SET TimeZone = 'UTC'")?;
     }
     Ok(connection)
+}
+
+/// A query for the fraction that each number of a relation's column is read as, where it is not 1: columns `factor`,
+/// `shares_new` and `shares_old`. It is `Adjustment::of_factor` as a statement: of the fractions with terms of at
+/// most 1,000 the nearest, of two the one with the smaller terms. All of it is exact.
+#[must_use]
+pub fn fractions(relation: &str, column: &str) -> String {
+    let (most, scale) = (Adjustment::TERM_MAX, 1_000_000_000_000_u64);
+    format!(
+        "SELECT factor, shares_new, shares_old
+         FROM (SELECT *, abs(value * shares_new - shares_old * {scale}) / shares_new AS away
+           FROM (SELECT factor, value, shares_new, greatest(1, least({most},
+                 (value * shares_new * 2 + {scale}) // (2 * {scale}))) AS shares_old
+             FROM (SELECT factor, round(factor * 1e12)::BIGINT AS value
+                 FROM (SELECT DISTINCT {column} AS factor FROM {relation}
+                   WHERE {column} BETWEEN 0.001 AND {most} AND {column} <> 1)),
+               (SELECT unnest(range(1, {most} + 1)) AS shares_new)))
+         QUALIFY row_number() OVER (PARTITION BY factor ORDER BY away, shares_new) = 1"
+    )
+}
+
+/// A price of an earlier day as it compares with later ones, where `shares_old` became `shares_new`: in whole 1/10,000
+/// yen until it is divided, so that a price that did not move is the same number.
+#[must_use]
+pub fn adjusted_price(price: &str, shares_new: &str, shares_old: &str) -> String {
+    format!("round({price} * 1e4) * {shares_old} / {shares_new} / 1e4")
+}
+
+/// A volume of an earlier day likewise, in whole shares.
+#[must_use]
+pub fn adjusted_volume(volume: &str, shares_new: &str, shares_old: &str) -> String {
+    format!("round({volume} * {shares_new} / {shares_old})")
 }
 
 /// Quotes a text as an SQL string.

@@ -139,9 +139,12 @@ pub struct RankQuery {
     /// | splits with an ex-date after the value's day and up to D | the value |
     /// |---|---|
     /// | none, as always with lag 0 | as stored |
-    /// | some, all with a factor above 0 | a price times the product of the factors, a volume divided by it |
+    /// | some, all with a factor that is one | a price times the product of the factors, a volume divided by it |
     /// | some, one of an unknown factor | null |
     /// | it is not known whether there are some | null |
+    ///
+    /// A factor is the nearest fraction, as replay reads it: 1/3 of 0.33333 (`domain::adjustment`). So a price that
+    /// did not move is exactly the same number, and volumes are whole shares.
     ///
     /// Nobody knows that across a business day that is not published, across a row that was left out or
     /// lost, where a row was adjusted by its source, and where one does not tell its factor; each case is a

@@ -396,6 +396,7 @@ pub(crate) fn quoted(text: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use domain::adjustment::Adjustment;
     use pricestore::grid::{Split, Splits};
     use pricestore::listed::{IssueField, IssueInfo, ListedHistory};
     use proptest::prelude::*;
@@ -436,7 +437,7 @@ mod tests {
         };
         let codes: Arc<[Box<str>]> = ["13,01", "7203"].map(Box::from).into();
         let days = vec![JstDate::from_ymd_opt(2024, 1, 4).unwrap()];
-        let split = Split { day: 7, code: 1, factor: Some(0.5) };
+        let split = Split { day: 7, code: 1, adjustment: Adjustment::of_factor(0.5) };
         let splits = Splits::new(vec![split], Vec::new(), Vec::new()).unwrap();
         let splits = Some(SplitReach::new(Arc::new(splits), 7, 1));
         Ranking { days, codes, rows: (1..=count).map(row).collect(), snapshot: 1, splits }

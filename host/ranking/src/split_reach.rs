@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_lag_spans_the_splits_after_its_day() {
-        let splits = vec![Split { day: 10, code: 1, factor: None }];
+        let splits = vec![Split { day: 10, code: 1, adjustment: None }];
         let unknown = [1, 2].map(|code| UnknownDays { code, first_day: 9, last_day: 9 }).to_vec();
         let splits = Arc::new(Splits::new(splits, unknown, vec![19]).unwrap());
         let spans = |code: u32, lag: u32, day: u32| {

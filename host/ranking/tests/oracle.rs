@@ -31,7 +31,7 @@ type Row = (String, String, [Option<f64>; 5], Option<f64>, &'static str);
 fn factor(stream: &mut Random) -> Option<f64> {
     match stream.place(60) {
         0 if one_in(stream, 4) => None,
-        10..12 => Some([0.5, 0.2, 0.1, 1.0 / 3.0, 0.9][stream.place(5)]),
+        10..12 => Some([0.5, 0.2, 0.1, 1.0 / 3.0, 0.9, 0.33333, 0.9999][stream.place(7)]),
         12 => Some([2.0, 5.0, 10.0, 1.1][stream.place(4)]),
         13 if one_in(stream, 4) => Some([1e-300, 1e300, 1e-320][stream.place(3)]),
         14 if one_in(stream, 4) => Some([0.0, -0.5, f64::NAN, f64::INFINITY][stream.place(4)]),
@@ -162,10 +162,26 @@ fn reach(tree: &Tree) -> usize {
 struct Oracle {
     dates: Vec<String>,
     table: BTreeMap<(String, String), [Option<f64>; 5]>,
-    /// Of each issue, the days of splits with their factors, ascending; none that is no factor.
-    splits: BTreeMap<String, Vec<(usize, Option<f64>)>>,
+    /// Of each issue, the days of splits with their new and old shares, ascending; none of what is no factor.
+    splits: BTreeMap<String, Vec<(usize, Option<Shares>)>>,
     /// Of each issue, the days on which nobody knows whether it was split.
     unknown: BTreeMap<String, BTreeSet<usize>>,
+}
+
+/// New and old shares.
+type Shares = (f64, f64);
+
+/// The fraction that a factor is nearest to, by trying all.
+fn shares(factor: f64) -> Option<Shares> {
+    if !(0.001..=1_000.0).contains(&factor) {
+        return None;
+    }
+    let fractions = (1..=1_000).map(|new| {
+        let new = f64::from(new);
+        (new, (factor * new).round().clamp(1.0, 1_000.0))
+    });
+    let away = |(new, old): Shares| (factor - old / new).abs();
+    fractions.reduce(|best, other| if away(other) < away(best) { other } else { best })
 }
 
 /// Day, source, and whether the row tells a factor.
@@ -187,14 +203,16 @@ impl Oracle {
         let dates: BTreeSet<&String> = seen.iter().copied().chain(gaps).collect();
         let dates: Vec<String> = dates.into_iter().cloned().collect();
         let keyed = rows.iter().map(|(date, code, row, ..)| ((date.clone(), code.clone()), *row));
-        let mut splits: BTreeMap<String, Vec<(usize, Option<f64>)>> = BTreeMap::new();
+        let mut splits: BTreeMap<String, Vec<(usize, Option<Shares>)>> = BTreeMap::new();
         let mut sources: BTreeMap<String, BTreeMap<usize, (&str, bool)>> = BTreeMap::new();
         for (date, code, _, factor, source) in rows {
             let day = dates.iter().position(|one| one == date).unwrap();
             sources.entry(code.clone()).or_default().insert(day, (source, factor.is_some()));
             if let Some(factor) = factor.filter(|factor| *factor != 1.0 && *source != "public") {
-                let factor = Some(factor).filter(|factor| factor.is_finite() && *factor > 0.0);
-                splits.entry(code.clone()).or_default().push((day, factor));
+                let shares = shares(factor);
+                if shares.is_none_or(|(new, old)| new != old) {
+                    splits.entry(code.clone()).or_default().push((day, shares));
+                }
             }
         }
         splits.values_mut().for_each(|splits| splits.sort_by_key(|(day, _)| *day));
@@ -216,10 +234,10 @@ impl Oracle {
     }
 
     /// The splits of an issue after one day and up to another.
-    fn between(&self, code: &str, after: Option<usize>, to: usize) -> Vec<Option<f64>> {
+    fn between(&self, code: &str, after: Option<usize>, to: usize) -> Vec<Option<Shares>> {
         let all = self.splits.get(code).into_iter().flatten();
         let found = all.filter(|(day, _)| after.is_none_or(|after| *day > after) && *day <= to);
-        found.map(|(_, factor)| *factor).collect()
+        found.map(|(_, shares)| *shares).collect()
     }
 
     /// Whether nobody knows of one of these days whether it has a split.
@@ -239,15 +257,18 @@ impl Oracle {
         if self.is_unknown(code, row_day + 1, day) {
             return None;
         }
-        let factors = self.between(code, Some(row_day), day);
-        if factors.is_empty() {
+        let (mut new, mut old) = (1.0, 1.0);
+        for shares in self.between(code, Some(row_day), day) {
+            let (of_new, of_old) = shares?;
+            (new, old) = (new * of_new, old * of_old);
+        }
+        if new == old {
             return Some(value);
         }
-        let mut product = 1.0;
-        for factor in factors {
-            product *= factor?;
-        }
-        let scaled = if NAMES[column] == "Volume" { value / product } else { value * product };
+        let scaled = match NAMES[column] {
+            "Volume" => (value * new / old).round(),
+            _ => (value * 10_000.0).round() * old / new / 10_000.0,
+        };
         Some(scaled).filter(|scaled| scaled.is_finite() && *scaled != 0.0)
     }
 

@@ -21,6 +21,7 @@ use marketdata::{
 };
 use results::output::{InputFile, SettingsFile};
 
+use crate::days::RunDays;
 use crate::error::{NoData, RequestError};
 use crate::instruments::{Finder, InstrumentChoices};
 use crate::observer::RunObserver;
@@ -108,7 +109,9 @@ pub struct DataSet {
     pub names: BTreeMap<String, String>,
     /// Where lots, price steps and base prices came from, in words.
     pub notes: Vec<String>,
-    /// First and last date with rows.
+    /// The days of the run, in order: business days, with and without rows, and dates with rows.
+    pub days: Vec<JstDate>,
+    /// The first and the last of them.
     pub range: (JstDate, JstDate),
     /// Trades, or days where bars are replayed: what progress counts.
     pub total: u64,
@@ -176,6 +179,7 @@ impl DataRequest {
             inputs: Vec::new(),
             factor_inputs: Vec::new(),
             split_dates_known: vec![Vec::new(); codes.len()],
+            not_read: Vec::new(),
         };
         observer.load_begins(sources.iter().map(|source| size_of(source.path())).sum());
         for source in &sources {
@@ -193,19 +197,11 @@ impl DataRequest {
             Series::Trades(series) => MarketSeries::of_trades(series),
             Series::Bars(series) => MarketSeries::of_bars(series),
         };
-        let calendar = series.calendar();
-        let days = calendar.days();
+        let calendar = read_calendar(&self.folder)?;
+        let days = self.days(series.calendar().days(), &calendar);
         let range = (days.first().copied(), days.last().copied());
         let range = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
-        let total = if bars_from.is_some() { series.day_count() as u64 } else { rows };
-        let calendar = read_calendar(&self.folder)?;
-        let closed = calendar.listed_range().and_then(|(first, last)| {
-            let inside = days.iter().filter(|day| (first..=last).contains(*day));
-            inside.copied().find(|day| !calendar.is_business_day(*day))
-        });
-        if let Some(date) = closed {
-            return Err(RequestError::ClosedDay { folder: self.folder.clone(), date });
-        }
+        let total = if bars_from.is_some() { days.len() as u64 } else { rows };
         // Without a first date every row of a file that was read is inside the run.
         let read: Vec<&Path> = match self.start {
             None => sources.iter().map(Source::path).collect(),
@@ -236,12 +232,24 @@ impl DataRequest {
             calendar,
             names: BTreeMap::new(),
             notes: Vec::new(),
+            days,
             range,
             total,
             bars_from,
         };
-        self.find_instruments(&codes, &before, &mut data)?;
+        self.find_instruments(&codes, &before, &loader.not_read, &mut data)?;
         Ok(data)
+    }
+
+    /// The days of a run over rows of these dates, from the first to the last date asked for, else of the rows.
+    fn days(&self, with_rows: &[JstDate], calendar: &ExchangeCalendar) -> Vec<JstDate> {
+        // Other dates have no time.
+        let (earliest, latest) = (TsNanos::default().jst_date(), TsNanos::MAX.jst_date());
+        let asked = |date: Option<JstDate>| date.map(|date| date.clamp(earliest, latest));
+        let first = asked(self.start).or(with_rows.first().copied());
+        let last = asked(self.end).or(with_rows.last().copied());
+        let rows = with_rows.iter().map(|date| (*date, ()));
+        RunDays::new(rows, first.zip(last), calendar).map(|(date, _)| date).collect()
     }
 
     /// Lots, price steps and base prices, with what is to be said of them.
@@ -249,6 +257,7 @@ impl DataRequest {
         &self,
         codes: &[VendorCode],
         before: &[Before],
+        not_read: &[String],
         data: &mut DataSet,
     ) -> Result<(), RequestError> {
         let table = InstrumentTable::read(&self.folder)?;
@@ -278,7 +287,7 @@ impl DataRequest {
                 .push(format!("{id}: {}", before.words(data.range.0, data.base_prices[index])));
         }
         data.notes.push(calendar_words(&data.calendar, data.range));
-        data.notes.extend(self.doubts(data)?);
+        data.notes.extend(doubts(data, not_read));
         data.unit_changes.sort_by_key(|change| (change.date, change.instrument));
         Ok(())
     }
@@ -328,13 +337,13 @@ impl DataRequest {
 }
 
 /// What notes say of files that no run reads.
-const NOT_READ: &str = "not read, because a file of its whole month is there: ";
+const NOT_READ: &str = "not read, because the file of its month has the day: ";
 /// What stands between the first of several and their number.
 const AND: &str = " and ";
 /// What stands after that number.
 const MORE: &str = " more";
 
-/// Whether a note is what [`DataRequest::doubts`] says of the vendor's files that no run reads: names of theirs,
+/// Whether a note is what [`doubts`] says of the vendor's files that no run reads: names of theirs,
 /// and nothing else.
 pub(crate) fn is_of_files_not_read(note: &str) -> bool {
     let Some(told) = note.strip_prefix(NOT_READ) else { return false };
@@ -360,32 +369,25 @@ fn not_read_words(name: &str, more: usize) -> String {
     format!("{NOT_READ}{name}{}", more_words(more))
 }
 
-impl DataRequest {
-    /// What of the folder was not read, and what of it should not exist.
-    fn doubts(&self, data: &DataSet) -> Result<Vec<String>, RequestError> {
-        let left_out = marketdata::left_out(&self.folder, data.range)?;
-        let days = data.series.calendar();
-        let closed = days.days().iter().filter(|day| !data.calendar.is_business_day(**day));
-        let closed: Vec<String> = closed.map(ToString::to_string).collect();
-        let mut notes = Vec::new();
-        if let [one, ..] = &left_out[..] {
-            notes.push(not_read_words(one, left_out.len() - 1));
-        }
-        if let [one, ..] = &closed[..] {
-            let more = more_words(closed.len() - 1);
-            notes.push(format!("rows of days on which the exchange is closed by law: {one}{more}"));
-        }
-        let (first, last) = data.range;
-        let inside = first.iter_days().take_while(|day| *day <= last);
-        let mut missing = inside.filter(|day| {
-            data.calendar.is_business_day(*day) && days.days().binary_search(day).is_err()
-        });
-        if let Some(one) = missing.next() {
-            let more = more_words(missing.count());
-            notes.push(format!("business days without any row: {one}{more}"));
-        }
-        Ok(notes)
+/// What of the folder was not read, and what of it should not exist.
+fn doubts(data: &DataSet, not_read: &[String]) -> Vec<String> {
+    let with_rows = data.series.calendar();
+    let closed = data.days.iter().filter(|day| !data.calendar.is_business_day(**day));
+    let closed: Vec<String> = closed.map(ToString::to_string).collect();
+    let mut notes = Vec::new();
+    if let [one, ..] = not_read {
+        notes.push(not_read_words(one, not_read.len() - 1));
     }
+    if let [one, ..] = &closed[..] {
+        let more = more_words(closed.len() - 1);
+        notes.push(format!("rows of days on which the exchange is closed: {one}{more}"));
+    }
+    let mut missing = data.days.iter().filter(|day| !with_rows.is_business_day(**day));
+    if let Some(one) = missing.next() {
+        let more = more_words(missing.count());
+        notes.push(format!("business days without any row: {one}{more}"));
+    }
+    notes
 }
 
 fn more_words(count: usize) -> String {
@@ -458,15 +460,35 @@ struct Loader<'a> {
     factor_inputs: Vec<InputFile>,
     /// By instrument the dates whose factor daily files tell, changes or not.
     split_dates_known: Vec<Vec<JstDate>>,
+    /// Names of files of days that the file of their month has.
+    not_read: Vec<String>,
 }
 
 impl Loader<'_> {
+    /// Whether a file is not read, because it is of a day that the file of its month has; told once.
+    fn is_twice(
+        &mut self,
+        path: &Path,
+        period: Period,
+        observer: &dyn RunObserver,
+    ) -> Result<bool, RequestError> {
+        let is_twice = is_in_month_file(&self.store, (path, period), observer)?;
+        let name = name_of(path);
+        if is_twice && !self.not_read.contains(&name) {
+            self.not_read.push(name);
+        }
+        Ok(is_twice)
+    }
+
     /// Takes the rows of one file.
     fn take(
         &mut self,
         source: &Source,
         observer: &mut dyn RunObserver,
     ) -> Result<(), RequestError> {
+        if self.is_twice(source.path(), source.period(), observer)? {
+            return Ok(());
+        }
         let name = name_of(source.path());
         observer.file_begins(&name, size_of(source.path()));
         let taken = self.take_rows(source, &mut |progress| {
@@ -537,7 +559,8 @@ impl Loader<'_> {
     ) -> Result<Vec<ExRights>, RequestError> {
         let mut found = Vec::new();
         for file in BarFile::list(folder, BarGranularity::Day)? {
-            if file.period.first() > last || first > file.period.last() {
+            let is_outside = file.period.first() > last || first > file.period.last();
+            if is_outside || self.is_twice(&file.path, file.period, observer)? {
                 continue;
             }
             let name = name_of(&file.path);
@@ -604,6 +627,23 @@ impl Taken {
 
 fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// [`TradeStore::is_in_month_file`], unless the observer wants an end.
+fn is_in_month_file(
+    store: &TradeStore,
+    (path, period): (&Path, Period),
+    observer: &dyn RunObserver,
+) -> Result<bool, RequestError> {
+    let found = store.is_in_month_file(path, period, &mut |_| {
+        if observer.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    match found {
+        Err(DataError::Cancelled { path, .. }) => {
+            Err(RequestError::Cancelled { file: name_of(&path) })
+        }
+        other => Ok(other?),
+    }
 }
 
 fn day_start(date: JstDate) -> TsNanos {

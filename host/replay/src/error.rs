@@ -53,17 +53,6 @@ pub enum RequestError {
     /// The folder's instrument table or calendar cannot be used.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The folder's calendar and its data contradict each other.
-    #[error(
-        "the calendar in {folder} has the exchange closed on {date}, but there are rows of that day; \
-         fetch it again with `kumiki data calendar`, or delete it"
-    )]
-    ClosedDay {
-        /// The data folder.
-        folder: PathBuf,
-        /// The day.
-        date: JstDate,
-    },
     /// The data cannot be read.
     #[error(transparent)]
     Data(#[from] DataError),

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use domain::instrument::InstrumentError;
 use domain::{Instrument, InstrumentId, InstrumentIx, JstDate, Quantity, TickTable, VendorCode};
-use marketdata::instruments::{INSTRUMENTS_FILE, parse_ticks, topix500_from};
+use marketdata::instruments::{INSTRUMENTS_FILE, parse_ticks};
 use marketdata::{InstrumentRow, InstrumentTable};
 use thiserror::Error;
 
@@ -201,8 +201,8 @@ pub struct InstrumentChoices {
 pub enum InstrumentsError {
     /// Lot or tick table of an issue is empty in the table.
     #[error(
-        "{instrument} has no {what} in {file} on {date} (market {market}); say it with {flags}, or fill \
-         in its row"
+        "{instrument} has no {what} in {file} on {date} (market {market}); fill in its row, or say what it is: \
+         {flags}"
     )]
     Incomplete {
         /// The issue.
@@ -283,6 +283,69 @@ pub(crate) struct Found {
     pub(crate) note: String,
 }
 
+/// What is known of an issue beside its rows.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    said_lot: Option<Quantity>,
+    said_ticks: Option<TickTable>,
+    /// The table that prices before the run fit, and whether it was asked for.
+    guess: Option<TickTable>,
+    wants_guess: bool,
+}
+
+/// The exchange's kinds of issues with other lots or steps than the usual share: one for each pair that exists.
+const FUNDS: [(u64, TickTable, &str); 3] = [
+    (1, TickTable::Etf, "an ETF with lots of 1"),
+    (10, TickTable::Topix500, "an ETF with larger lots"),
+    (1, TickTable::Normal, "a REIT"),
+];
+const SHARES: [(u64, TickTable, &str); 2] =
+    [(100, TickTable::Normal, "a share"), (100, TickTable::Topix500, "a share of TOPIX500")];
+/// The market of funds, and of whatever is in no other one.
+const FUNDS_MARKET: &str = "0109";
+
+/// What to say on the command line of an issue whose lot or ticks are open: each choice fits what is known, and the
+/// exchange's rules.
+fn flags(
+    id: &InstrumentId,
+    market: &str,
+    lot: Option<Quantity>,
+    ticks: Option<TickTable>,
+) -> String {
+    let kinds = || FUNDS.into_iter().chain(SHARES.into_iter().filter(|_| market != FUNDS_MARKET));
+    let has_lot = |shares: u64, table: TickTable| match lot.map(Quantity::shares) {
+        None => true,
+        // Lots of ETFs are larger than 1 where they are not 1.
+        Some(lot) if table == TickTable::Topix500 && shares == 10 => lot > 1,
+        Some(lot) => lot == shares,
+    };
+    let fits = |(shares, table, _): &(u64, TickTable, &str)| {
+        has_lot(*shares, *table) && ticks.is_none_or(|ticks| ticks == *table)
+    };
+    let mut fitting: Vec<_> = kinds().filter(fits).collect();
+    if fitting.is_empty() {
+        // Somebody knows better than these rules.
+        fitting = kinds().collect();
+    }
+    let mut texts: Vec<(String, Vec<&str>)> = Vec::new();
+    for (shares, table, kind) in fitting {
+        let mut said = Vec::new();
+        if lot.is_none() {
+            said.push(format!("--lot {id}={shares}"));
+        }
+        if ticks.is_none() {
+            said.push(format!("--ticks {id}={table}"));
+        }
+        let said = said.join(" ");
+        match texts.iter_mut().find(|(known, _)| *known == said) {
+            Some((_, kinds)) => kinds.push(kind),
+            None => texts.push((said, vec![kind])),
+        }
+    }
+    let texts = texts.into_iter().map(|(said, kinds)| format!("{said} ({})", kinds.join(", ")));
+    texts.collect::<Vec<_>>().join(", or ")
+}
+
 /// What finds the instruments of a run from `first` to `last`.
 pub(crate) struct Finder<'a> {
     pub(crate) choices: &'a InstrumentChoices,
@@ -317,12 +380,15 @@ impl Finder<'_> {
             Some(TickChoice::Table(table)) => Some(table),
             Some(TickChoice::Auto) | None => None,
         };
+        let guess = before.map(|prices| prices.grid.tick_table());
+        let wants_guess = self.choices.ticks.of(id) == Some(TickChoice::Auto);
+        let open = Open { said_lot, said_ticks, guess, wants_guess };
         // What another date's row leaves open is no usual issue's on this day either.
         if let Some(row) = row.or_else(|| self.nearest_row(code)) {
-            self.check_complete(id, row, said_lot, said_ticks)?;
+            self.check_complete(id, row, open)?;
         }
         for later in self.later_rows(code) {
-            self.check_complete(id, later, said_lot, said_ticks)?;
+            self.check_complete(id, later, open)?;
         }
         let (lot, lot_from) = match (said_lot, row.and_then(|row| row.lot)) {
             (Some(lot), _) => (lot, "as asked for"),
@@ -333,25 +399,19 @@ impl Finder<'_> {
             (Some(table), ..) => (table, "as asked for".to_owned()),
             (None, Some(table), _) => (table, "from instruments.csv".to_owned()),
             (None, None, Some(prices)) => {
-                let (why, first) = (self.why_no_row(), self.first);
+                let (why, first) = (self.why_no_ticks(row), self.first);
                 let text = format!("which fit {} before {first}; {why}", prices.words());
                 (prices.grid.tick_table(), text)
             }
             (None, None, None) => {
-                let why = self.why_no_row();
+                let why = self.why_no_ticks(row);
                 let text = format!("because no price before {} is known; {why}", self.first);
                 (TickTable::Normal, text)
             }
         };
-        let is_of_table = said_ticks.is_none() && row.is_some();
         let instrument = Instrument { id: id.clone(), lot, ticks };
         let changes = self.changes(index, code, &instrument, (said_lot, said_ticks));
         let mut note = format!("{id}: lot {lot}, {lot_from}; ticks {ticks}, {ticks_from}");
-        if is_of_table && self.first < topix500_from() {
-            note.push_str(" (before ");
-            note.push_str(&topix500_from().to_string());
-            note.push_str(" the finer steps of TOPIX100 are not known)");
-        }
         for UnitChange { date, lot, ticks, .. } in &changes {
             note.push_str(&format!("; lot {lot} and ticks {ticks} from {date} on"));
         }
@@ -394,10 +454,11 @@ impl Finder<'_> {
         later.min_by_key(|row| row.from).or_else(|| rows().max_by_key(|row| row.from))
     }
 
-    fn why_no_row(&self) -> String {
-        match self.table {
-            None => format!("there is no {INSTRUMENTS_FILE}"),
-            Some(_) => format!("{INSTRUMENTS_FILE} has no row of it on that day"),
+    fn why_no_ticks(&self, row: Option<&InstrumentRow>) -> String {
+        match (self.table, row) {
+            (None, _) => format!("there is no {INSTRUMENTS_FILE}"),
+            (Some(_), None) => format!("{INSTRUMENTS_FILE} has no row of it on that day"),
+            (Some(_), Some(_)) => format!("its row in {INSTRUMENTS_FILE} has no ticks"),
         }
     }
 
@@ -405,17 +466,24 @@ impl Finder<'_> {
         &self,
         id: &InstrumentId,
         row: &InstrumentRow,
-        lot: Option<Quantity>,
-        ticks: Option<TickTable>,
+        open: Open,
     ) -> Result<(), InstrumentsError> {
-        let no_lot = lot.is_none() && row.lot.is_none();
-        let no_ticks = ticks.is_none() && row.ticks.is_none();
-        let (what, flags) = match (no_lot, no_ticks) {
-            (false, false) => return Ok(()),
-            (true, false) => ("lot", format!("--lot {id}=10")),
-            (false, true) => ("tick table", format!("--ticks {id}=etf")),
-            (true, true) => ("lot and tick table", format!("--lot {id}=10 --ticks {id}=etf")),
+        let lot = open.said_lot.or(row.lot);
+        let ticks = open.said_ticks.or(row.ticks);
+        let is_guessed = open.wants_guess && open.guess.is_some();
+        let what = match (lot, ticks) {
+            (Some(_), Some(_)) => return Ok(()),
+            (Some(_), None) if is_guessed => return Ok(()),
+            (None, Some(_)) => "lot",
+            (None, None) if is_guessed => "lot",
+            (Some(_), None) => "tick table",
+            (None, None) => "lot and tick table",
         };
+        let ticks = ticks.or(open.guess.filter(|_| is_guessed));
+        let mut flags = flags(id, &row.market, lot, ticks);
+        if ticks.is_none() && lot.is_some() && open.guess.is_some() {
+            flags.push_str(&format!(", or --ticks {id}=auto (by its prices before the run)"));
+        }
         Err(InstrumentsError::Incomplete {
             instrument: id.clone(),
             what,
@@ -583,7 +651,9 @@ mod tests {
         assert_eq!(
             message("1306,Fund,0109,,,,\n", &none),
             "1306.TSE has no lot and tick table in data/instruments.csv on 2025-01-06 (market 0109); \
-             say it with --lot 1306.TSE=10 --ticks 1306.TSE=etf, or fill in its row"
+             fill in its row, or say what it is: --lot 1306.TSE=1 --ticks 1306.TSE=etf (an ETF with lots of 1), or \
+             --lot 1306.TSE=10 --ticks 1306.TSE=topix500 (an ETF with larger lots), or \
+             --lot 1306.TSE=1 --ticks 1306.TSE=normal (a REIT)"
         );
         let lot = InstrumentChoices { lots: Choices::all(Quantity::new(10)), ..none.clone() };
         assert!(message("1306,Fund,0109,,,,\n", &lot).contains("has no tick table in"));
@@ -593,5 +663,81 @@ mod tests {
         assert!(message("1306,Fund,0109,,,,2024-12-31\n", &none).contains("on 2025-01-06 (market"));
         assert!(message("1306,Fund,0109,,,2025-06-01,\n", &none).contains("on 2025-06-01 (market"));
         assert!(find(Some("1306,,0111,100,normal,2025-06-01,\n"), &none, None).is_ok());
+    }
+
+    /// The choices of an error: each is followed, and none fits a lot that the exchange has with other steps.
+    #[test]
+    fn every_choice_that_an_error_names_is_a_pair_of_the_exchange_and_is_taken() {
+        let (one, larger) = (Quantity::new(1), Quantity::new(10));
+        let fixed = TickTable::Fixed("0.5".parse().unwrap());
+        let lots =
+            [None, Some(one), Some(larger), Some(Quantity::new(100)), Some(Quantity::new(7))];
+        let tables = [None, Some(TickTable::Etf), Some(TickTable::Topix500), Some(fixed)];
+        let mut followed = 0;
+        for market in ["0109", "", "0111"] {
+            for (lot, ticks) in lots.into_iter().flat_map(|lot| tables.map(|ticks| (lot, ticks))) {
+                let lot_text = lot.map_or(String::new(), |lot| lot.to_string());
+                let ticks_text = match ticks {
+                    Some(TickTable::Fixed(step)) => step.to_string(),
+                    table => table.map_or(String::new(), |table| table.to_string()),
+                };
+                let row = format!("1306,T,{market},{lot_text},{ticks_text},,\n");
+                let found = find(Some(&row), &InstrumentChoices::default(), Some(&[27_405_000]));
+                if lot.is_some() && ticks.is_some() {
+                    assert!(found.is_ok(), "{row}");
+                    continue;
+                }
+                let Err(InstrumentsError::Incomplete { flags, .. }) = found else {
+                    panic!("{row} is complete");
+                };
+                for choice in flags.split(", or ") {
+                    let said = choice.split(" (").next().unwrap();
+                    let mut choices = InstrumentChoices::default();
+                    for pair in said.split("--").skip(1) {
+                        let (flag, value) = pair.trim().split_once(' ').unwrap();
+                        match flag {
+                            "lot" => choices.lots = value.parse().unwrap(),
+                            "ticks" => choices.ticks = value.parse().unwrap(),
+                            other => panic!("{other} in {flags}"),
+                        }
+                    }
+                    let found = find(Some(&row), &choices, Some(&[27_405_000])).unwrap();
+                    let Instrument { lot: shares, ticks: table, .. } = found.instrument;
+                    if lot.is_none() && ticks.is_none() {
+                        assert!(table != TickTable::Etf || shares == one, "{choice} of {flags}");
+                        assert!(shares == one || market != "0109" || table == TickTable::Topix500);
+                    }
+                    if lot == Some(larger) {
+                        assert_ne!(table, TickTable::Etf, "{choice} of {flags}");
+                    }
+                    followed += 1;
+                }
+            }
+        }
+        assert!(followed > 40, "{followed}");
+    }
+
+    #[test]
+    fn prices_before_the_run_tell_the_ticks_of_an_incomplete_row_where_that_is_asked_for() {
+        let mut auto = InstrumentChoices::default();
+        assert_eq!(auto.ticks.add(None, TickChoice::Auto), None);
+        let row = "1306,Fund,0109,10,,,\n";
+        let half_yen = [27_405_000, 27_410_000];
+        assert_eq!(
+            note(Some(row), &auto, Some(&half_yen)),
+            "1306.TSE: lot 10, from instruments.csv; ticks topix500, which fit the only 2 prices known before \
+             2025-01-06; its row in instruments.csv has no ticks"
+        );
+        // Without a price nothing is guessed, and without the word for it neither.
+        for (choices, prices) in
+            [(&auto, None), (&InstrumentChoices::default(), Some(&half_yen[..]))]
+        {
+            let error = find(Some(row), choices, prices).unwrap_err().to_string();
+            assert!(error.contains("has no tick table in"), "{error}");
+            assert_eq!(error.contains("--ticks 1306.TSE=auto"), prices.is_some(), "{error}");
+        }
+        // The lot is not told by prices.
+        let error = find(Some("1306,Fund,0109,,,,\n"), &auto, Some(&half_yen)).unwrap_err();
+        assert!(error.to_string().contains("has no lot in"), "{error}");
     }
 }

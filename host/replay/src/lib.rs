@@ -5,6 +5,7 @@
 //! same bytes, whatever the size of the windows handed to the strategy.
 //!
 //! - [`series`]: what is replayed: trades or bars of up to four instruments, day by day.
+//! - [`RunDays`]: which days a run has.
 //! - [`run`]: the loop that hands market events to the strategy and its commands to the exchange.
 //! - [`request`]: the use case "run a replay", from data and strategy to the folder of results, with
 //!   [`data_set`] and [`strategies`]; the only modules that name the sandbox or files of data.
@@ -12,6 +13,7 @@
 //! - [`driver`]: what paces a run, commands it and ends it; [`driver::Paced`] has the one clock.
 
 pub mod data_set;
+mod days;
 pub mod driver;
 pub mod error;
 pub mod instruments;
@@ -26,6 +28,7 @@ pub mod series;
 pub mod strategies;
 pub mod verify;
 
+pub use days::RunDays;
 pub use driver::{Multiplier, RunCommand, RunDriver, RunPosition, Unpaced};
 pub use error::RequestError;
 pub use manifest::{json_values, limit_values, manifest};

@@ -56,8 +56,10 @@ pub struct ReplayOptions {
     /// Of each instrument the dates, in order, of which it is known whether shares were split; where
     /// they are missing none is.
     pub split_dates_known: Vec<Vec<JstDate>>,
-    /// The exchange's business days.
+    /// The exchange's business days, which make the days of the run.
     pub calendar: ExchangeCalendar,
+    /// First and last date of the run; without them those of its rows.
+    pub dates: Option<(JstDate, JstDate)>,
 }
 
 /// Checks the number of instruments and that none comes twice, by the vendor's code: `7203.TSE` and

@@ -251,6 +251,7 @@ impl RunRequest {
             unit_changes: data.unit_changes.clone(),
             split_dates_known: data.split_dates_known.clone(),
             calendar: data.calendar.clone(),
+            dates: Some(data.range),
         }
     }
 

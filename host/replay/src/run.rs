@@ -26,6 +26,7 @@ use domain::{
 };
 use thiserror::Error;
 
+use crate::days::RunDays;
 use crate::driver::{
     COMMANDS_PER_POSITION_MAX, PositionKey, ROWS_BETWEEN_POLLS_MAX, RunCommand, RunDriver,
     RunPosition,
@@ -33,7 +34,7 @@ use crate::driver::{
 use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions, UnitChange};
 use crate::rows::LastPrices;
-use crate::series::{MarketDay, TradingDay};
+use crate::series::{MarketDay, TradingDay, hours_of};
 use exchange::{Exchange, Warning};
 use results::recorder::{DaySlice, Recorder, RowTimes};
 use results::rows::{BuyingPowerRow, ClientCommand};
@@ -73,8 +74,9 @@ enum Control {
 }
 
 /// Replays days of the market through a strategy: trades ([`crate::TradingDay`]) of one instrument, or
-/// trades or bars of all instruments of the options ([`MarketDay`]). Every record goes to
-/// `sink` in order; `driver` paces the run, gives the commands of clients and may end it.
+/// trades or bars of all instruments of the options ([`MarketDay`]). Business days without rows are
+/// days of the run too ([`RunDays`]). Every record goes to `sink` in order; `driver` paces the run,
+/// gives the commands of clients and may end it.
 ///
 /// A fault of the strategy ends the run but not this function: what came before it was told. A stop
 /// at the end of the last day ends nothing: such a run is complete.
@@ -228,15 +230,25 @@ impl Run<'_> {
         // The end of the day before, which is due once it is known that another day follows.
         let mut end_before = None;
         let mut control = Control::Continue;
-        let mut days = days.into_iter().map(Into::<MarketDay<'a>>::into);
-        while let Some(day) = days.next() {
-            let Some(hours) = day.hours(self.had_longer_hours) else { continue };
-            let Some(end) = day.end(hours) else { continue };
-            let end = (!day.is_of_daily_bars()).then_some(end);
-            if let Some(end_before) = std::mem::replace(&mut end_before, end) {
+        let with_rows = days.into_iter().map(Into::<MarketDay<'a>>::into);
+        let with_rows = with_rows.filter_map(|day| Some((day.date()?, day)));
+        let mut days = RunDays::new(with_rows, options.dates, &options.calendar);
+        // Rows of a run are all of one kind.
+        let is_daily = days.next_rows().is_some_and(MarketDay::is_of_daily_bars);
+        while let Some((date, rows)) = days.next() {
+            let has_rows = rows.is_some();
+            let day = rows.unwrap_or_else(|| MarketDay::bars(Vec::new()));
+            let hours = hours_of(date, self.had_longer_hours, is_daily);
+            let end = day.end(hours).unwrap_or(hours.close);
+            let to_end = (!is_daily).then_some(end);
+            if let Some(end_before) = std::mem::replace(&mut end_before, to_end) {
                 self.end_day(end_before)?;
             }
             self.begin_day(&day, hours, options)?;
+            if is_daily && !has_rows {
+                // Daily bars end their day, here there are none.
+                self.end_day(end)?;
+            }
             let (seen, ended) = self.day(&day);
             if self.worth.is_beyond() {
                 // What the day would be valued at cannot be counted.
@@ -244,14 +256,18 @@ impl Run<'_> {
             }
             // Noted also when the strategy failed in the middle of the day.
             self.note_day(&day, seen);
+            if !has_rows {
+                self.recorder.end_day_without_rows(hours.close);
+            }
             self.had_longer_hours |=
                 day.last_timestamp().is_some_and(|last| hours.are_exceeded_by(last));
             control = ended?;
             // The day's log was noted just now.
             self.check_folder()?;
-            if control == Control::Continue {
+            // Without rows it has no position of its own, where a command could be given again.
+            if control == Control::Continue && has_rows {
                 control = self.poll(None)?;
-                if control == Control::Stop && days.all(|day| day.is_empty()) {
+                if control == Control::Stop && days.next().is_none() {
                     // Nothing was left to do.
                     control = Control::Continue;
                 }
@@ -263,6 +279,8 @@ impl Run<'_> {
         if control == Control::Stop {
             self.exchange.cancel_open(self.now);
             self.deliver()?;
+        } else if let Some(end) = end_before {
+            self.go_to_end(end)?;
         }
         self.exchange.end_of_data(self.now);
         self.deliver()?;
@@ -327,10 +345,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn end_day(&mut self, end: TsNanos) -> Result<(), Box<Fault>> {
+    /// The time becomes that of a day's end; what was due before it keeps its own time.
+    fn go_to_end(&mut self, end: TsNanos) -> Result<(), Box<Fault>> {
         self.last_prices.tell(&mut self.exchange);
         self.run_due(end)?;
         self.now = end;
+        Ok(())
+    }
+
+    fn end_day(&mut self, end: TsNanos) -> Result<(), Box<Fault>> {
+        self.go_to_end(end)?;
         self.exchange.end_day(end);
         self.deliver()
     }

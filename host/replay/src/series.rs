@@ -12,6 +12,7 @@ use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
 use domain::{InstrumentIx, TradingCalendar, TsNanos};
 use marketdata::{BarSegment, TradeSegment, make_bars};
 
+pub(crate) use day::hours_of;
 pub use day::{MarketDay, TradingDay};
 
 /// The rows of one date inside a piece.
@@ -50,8 +51,7 @@ pub struct TradeSeries {
 }
 
 impl TradeSeries {
-    /// Adds the rows `range` of a segment. Segments come in time order, and no day spans two of
-    /// them: vendor files are cut at the end of a day or month.
+    /// Adds the rows `range` of a segment. Segments may come in any order; no day spans two of them.
     pub fn push(&mut self, segment: TradeSegment, range: Range<usize>) {
         if !range.is_empty() {
             self.days.extend(day_rows(segment.ts_event(), range.clone(), self.pieces.len()));
@@ -174,7 +174,11 @@ fn all_days<'a>(series: impl Iterator<Item = &'a Vec<DayRows>>) -> Vec<u64> {
 impl MarketSeries {
     /// Trades of instruments, in the order of the run's list of instruments.
     #[must_use]
-    pub fn of_trades(series: Vec<TradeSeries>) -> Self {
+    pub fn of_trades(mut series: Vec<TradeSeries>) -> Self {
+        for series in &mut series {
+            // A day with a file of its own may lie between days of its month's file.
+            series.days.sort_by_key(|day| day.jst_day);
+        }
         let days = all_days(series.iter().map(|series| &series.days));
         Self { rows: SeriesOf::Trades(series), days }
     }

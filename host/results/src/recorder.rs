@@ -182,6 +182,11 @@ impl<'s> Recorder<'s> {
         self.minutes.end_day(day, times, &mut self.performance, &mut self.sink);
     }
 
+    /// Values the account at `ts_event`, the end of a day on which nothing traded.
+    pub fn end_day_without_rows(&mut self, ts_event: TsNanos) {
+        self.minutes.end_day_without_rows(ts_event, &mut self.performance, &mut self.sink);
+    }
+
     /// What is known at the end.
     pub fn finish(mut self) -> RecorderTotals {
         // Fills after the last day's end would be a fault of the loop; they are not lost even then.

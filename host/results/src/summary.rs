@@ -91,7 +91,7 @@ summary! {
         status: String, Text, "Status", "`completed`, `interrupted` or `failed`.";
         first_trade: String, Timestamp, "First trade", "The first trade that the strategy has seen, in Japan time.";
         last_trade: String, Timestamp, "Last trade", "The last trade that the strategy has seen, in Japan time.";
-        days: u64, Count, "Trading days", "Days with trades that the strategy has seen.";
+        days: u64, Count, "Trading days", "Days of the run that the strategy has come to, those without trades too.";
         trades_seen: u64, Count, "Trades seen", "Trades of the market that the strategy has seen.";
         event_log_digest: String, Text, "Event-log digest", "xxh3-128 of the event log: equal for runs in which the same happened.";
     }

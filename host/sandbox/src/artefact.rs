@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use domain::fault::FaultKind;
+use domain::text::on_one_line;
 use sha2::{Digest, Sha256};
 use wasmparser::{Parser, Payload};
 
@@ -16,6 +17,8 @@ use crate::version::full_name;
 
 /// What every WebAssembly file begins with.
 const MAGIC: &[u8] = b"\0asm";
+/// Characters of an export's name that an error tells.
+const EXPORT_SHOWN: usize = 128;
 
 /// A component's bytes and identity.
 #[derive(Debug, Clone)]
@@ -98,6 +101,9 @@ impl Artefact {
             check_extent(&component)?;
             component
         };
+        if contract.refuses_quotes {
+            refuse_quotes(name, &component)?;
+        }
         let names = top_level_names(name, &component)?;
         let version = contract_version(contract, name, &names)?;
         Ok(Self { name: name.to_owned(), sha256, component, imports: names.imports, version })
@@ -227,6 +233,43 @@ fn top_level_names(name: &str, component: &[u8]) -> Result<Names, SandboxError> 
     Ok(names)
 }
 
+/// Refuses what is named like a callback for order books or quotes (specification 2, "Strategy compatibility"): nothing
+/// would ever call it. Components inside are looked into, and the program's own exports.
+fn refuse_quotes(name: &str, component: &[u8]) -> Result<(), SandboxError> {
+    let refuse = |export: &str| match is_of_quotes(export) {
+        true => Err(SandboxError::QuoteCallback {
+            name: name.to_owned(),
+            export: on_one_line(export).chars().take(EXPORT_SHOWN).collect(),
+        }),
+        false => Ok(()),
+    };
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.map_err(|error| not_wasm(name, &error))? {
+            Payload::ComponentExportSection(exports) => {
+                for export in exports {
+                    let export = export.map_err(|error| not_wasm(name, &error))?;
+                    refuse(&full_name(&export.name))?;
+                }
+            }
+            Payload::ExportSection(exports) => {
+                for export in exports {
+                    refuse(export.map_err(|error| not_wasm(name, &error))?.name)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether an export is named so, in any language's manner: `on-quote-tick`, `on_order_book_deltas`, `onQuoteTick`.
+fn is_of_quotes(export: &str) -> bool {
+    let own = export.rsplit(['#', '/', '.', ':']).next().unwrap_or_default();
+    let letters = own.chars().filter(|letter| !matches!(letter, '-' | '_'));
+    let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    letters.starts_with("onorderbook") || letters.starts_with("onquote")
+}
+
 /// The one version that all interfaces of the contract have, if there is one.
 fn contract_version(
     contract: &Contract,
@@ -251,7 +294,7 @@ fn contract_version(
         match contract.judge_export(export) {
             Belonging::Fits(interface) => drop(versions.insert(interface.version)),
             Belonging::OtherVersion => return Err(other(export)),
-            // What else it exports is its own affair: nothing calls it.
+            // What else it exports is its own affair: nothing calls it. Callbacks of quotes are refused before.
             Belonging::Foreign => {}
         }
     }
@@ -264,6 +307,7 @@ fn contract_version(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::FORMULA;
 
     fn message(text: &str) -> String {
         let bytes = wat::parse_str(text).unwrap();
@@ -286,12 +330,41 @@ mod tests {
     }
 
     #[test]
+    fn callbacks_of_order_books_and_quotes_are_refused_by_name() {
+        let module = |name: &str| format!(r#"(component (core module (func (export "{name}"))))"#);
+        for name in [
+            "on-quote-tick",
+            "on_order_book_deltas",
+            "onOrderBook",
+            "kumiki:strategy/guest@1.0.0#on-quote",
+        ] {
+            let told = message(&module(name));
+            let begin =
+                format!("guest exports `{name}`; strategies get no order books and no quotes");
+            assert!(told.starts_with(&begin), "{told}");
+        }
+        let instance = r#"(component (instance $i) (export "on-quote-tick" (instance $i)))"#;
+        assert!(message(instance).starts_with("guest exports `on-quote-tick`; "));
+        let inside = format!("(component {})", module("on-order-book"));
+        assert!(message(&inside).starts_with("guest exports `on-order-book`; "));
+        for name in
+            ["on-trade", "kumiki:strategy/guest@1.0.0#on-order-events", "non-quote", "quote"]
+        {
+            let bytes = wat::parse_str(module(name)).unwrap();
+            assert!(Artefact::from_bytes("guest", bytes).is_ok(), "{name}");
+        }
+        // Formulas and dialects have no events.
+        let bytes = wat::parse_str(module("on-quote")).unwrap();
+        assert!(Artefact::from_bytes_as(&FORMULA, "guest", bytes).is_ok());
+    }
+
+    #[test]
     fn another_major_version_is_refused_by_name() {
         let import = r#"(component (import "kumiki:strategy/log@2.0.0" (instance)))"#;
         assert_eq!(
             message(import),
-            "guest is built for `kumiki:strategy/log@2.0.0`; this Kumiki runs strategies of version \
-             1.0.0 and of every later 1.x. Build it for that, or take a newer Kumiki"
+            "guest is built for `kumiki:strategy/log@2.0.0`; this Kumiki runs strategies of every version \
+             1.x. Build it for that, or take a newer Kumiki"
         );
         let export =
             r#"(component (instance $i) (export "kumiki:strategy/guest@0.9.0" (instance $i)))"#;

@@ -32,6 +32,8 @@ pub(crate) struct Contract {
     pub(crate) imports: &'static [&'static str],
     /// What may be imported, in words for messages.
     pub(crate) imports_shown: &'static str,
+    /// Whether exports named like callbacks of order books and quotes are refused.
+    pub(crate) refuses_quotes: bool,
     /// Whether there is a direct path for it.
     pub(crate) is_called_directly: bool,
     /// The fault of a component that failed in a call before it ran.
@@ -100,6 +102,7 @@ pub(crate) static STRATEGY: Contract = Contract {
     guest_name: "kumiki:strategy/guest@1.0.0",
     imports: &["types", "actions", "log", "parameters", "portfolio", "aggressor"],
     imports_shown: "only kumiki:strategy/{actions, log, parameters, portfolio, aggressor}@1.0.0",
+    refuses_quotes: true,
     is_called_directly: true,
     fault_of: |Identity { component, sha256 }, export, kind| {
         let (ts_event, backtrace) = (None, Vec::new());
@@ -125,6 +128,7 @@ pub(crate) static FORMULA: Contract = Contract {
     guest_name: "kumiki:formula/guest@1.0.0",
     imports: &[],
     imports_shown: "nothing",
+    refuses_quotes: false,
     is_called_directly: true,
     fault_of: |Identity { component, sha256 }, export, kind| {
         let backtrace = Vec::new();
@@ -137,12 +141,13 @@ pub(crate) static ORDER_MAPPING: Contract = Contract {
     kind: "dialect",
     files: &[("order-mapping.wit", include_str!("../../../wit/order-mapping/order-mapping.wit"))],
     package: "kumiki:order-mapping",
-    version: "1.0.0",
+    version: "1.1.0",
     world: "order-mapping",
     guest: "guest",
-    guest_name: "kumiki:order-mapping/guest@1.0.0",
+    guest_name: "kumiki:order-mapping/guest@1.1.0",
     imports: &[],
     imports_shown: "nothing",
+    refuses_quotes: false,
     is_called_directly: false,
     fault_of: |Identity { component, sha256 }, export, kind| {
         let backtrace = Vec::new();
@@ -164,6 +169,7 @@ pub(crate) static GATEWAY_MAPPING: Contract = Contract {
     guest_name: "kumiki:gateway-mapping/guest@1.0.0",
     imports: &[],
     imports_shown: "nothing",
+    refuses_quotes: false,
     is_called_directly: false,
     fault_of: ORDER_MAPPING.fault_of,
 };

@@ -4,6 +4,8 @@ mod check;
 mod gateway;
 mod instance;
 mod renewed;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

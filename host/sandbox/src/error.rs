@@ -76,10 +76,21 @@ pub enum SandboxError {
         /// What to do about it, where that is known.
         hint: &'static str,
     },
+    /// A strategy has a callback for what it never gets.
+    #[error(
+        "{name} exports `{export}`; strategies get no order books and no quotes, neither in a replay nor live. \
+         Take it out, and decide by trades and bars"
+    )]
+    QuoteCallback {
+        /// Name of the component.
+        name: String,
+        /// What it exports.
+        export: String,
+    },
     /// It is made for another version of the contract.
     #[error(
-        "{name} is built for `{interface}`; this Kumiki runs {} of version {version} and of every \
-         later {}.x. Build it for that, or take a newer Kumiki",
+        "{name} is built for `{interface}`; this Kumiki runs {} of every version {}.x. Build it for that, or \
+         take a newer Kumiki",
         plural(.kind),
         .version.split('.').next().unwrap_or_default()
     )]

@@ -49,7 +49,7 @@ mod formula_bindings {
 mod order_mapping_bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/order-mapping",
-        world: "order-mapping",
+        world: "order-mapping-at-venue",
     });
 }
 

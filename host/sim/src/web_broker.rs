@@ -20,6 +20,7 @@ mod faults;
 mod inquiries;
 mod ledger;
 pub mod limits;
+mod login_key;
 mod market;
 mod masters;
 mod notices;
@@ -49,6 +50,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use config::{Config, Form, Issue, MarketData, MarketStart};
 pub use faults::{FaultKind, FaultSetting};
+pub use login_key::new_private_key;
 pub use secrecy::SecretString;
 
 use broker::Broker;
@@ -80,6 +82,8 @@ pub enum ServerError {
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
+    /// The private key of a login with one, PEM in PKCS#8.
+    pub private_key: Option<SecretString>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -99,6 +103,10 @@ impl Server {
     pub fn start(mut config: Config) -> Result<Self, ServerError> {
         let data = config.data.clone();
         let loaded = data.as_ref().map(|data| market::load(&mut config, data)).transpose()?;
+        if config.form == Form::V4r10 && config.private_key.is_none() {
+            config.private_key = Some(new_private_key()?);
+        }
+        let private_key = config.private_key.clone();
         let port = config.port;
         let bound = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listener = bound.map_err(|source| ServerError::Port { port, source })?;
@@ -128,13 +136,13 @@ impl Server {
             let playing = std::thread::Builder::new().name("sim-market".to_owned());
             threads.push(playing.spawn(move || market::play(&shared, &loaded, data.speed))?);
         }
-        Ok(Self { address, shared, threads })
+        Ok(Self { address, private_key, shared, threads })
     }
 
     /// What clients take for the broker's address; the login lies below it.
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}{}/", self.address, answers::ROOT)
+        format!("http://{}{}/", self.address, self.shared.form.root())
     }
 
     /// Does commands of the control endpoint, without the network.

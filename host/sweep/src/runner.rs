@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use domain::adjustment::ExRights;
 use domain::strategy::StrategyRuntime;
 use domain::threads::panic_text;
-use domain::{Instrument, InstrumentIx, Price};
+use domain::{Instrument, InstrumentIx, JstDate, Price};
 
 use crate::score::{Score, cut, score};
 use replay::driver::{RunCommand, Unpaced, Watched};
-use replay::{MarketDay, ReplayError, ReplayOptions, replay};
+use replay::{MarketDay, ReplayError, ReplayOptions, RunDays, replay};
 use results::RunStatus;
 use results::sink::TotalsOnly;
 
@@ -82,19 +82,22 @@ pub trait Runner: Sync {
 
 /// The runner of replays.
 pub struct ReplayRunner<'a> {
-    days: Vec<MarketDay<'a>>,
+    days: Vec<(JstDate, Option<MarketDay<'a>>)>,
     options: &'a ReplayOptions,
     instantiate: &'a Instantiate<'a>,
 }
 
 impl<'a> ReplayRunner<'a> {
-    /// A runner over these days. The options' own configuration is not used.
+    /// A runner over the days that a run with these rows has. The options' own configuration is not used.
     pub fn new(
-        days: impl IntoIterator<Item: Into<MarketDay<'a>>>,
+        rows: impl IntoIterator<Item: Into<MarketDay<'a>>>,
         options: &'a ReplayOptions,
         instantiate: &'a Instantiate<'a>,
     ) -> Self {
-        Self { days: days.into_iter().map(Into::into).collect(), options, instantiate }
+        let rows = rows.into_iter().map(Into::<MarketDay<'a>>::into);
+        let rows = rows.filter_map(|day| Some((day.date()?, day)));
+        let days = RunDays::new(rows, options.dates, &options.calendar).collect();
+        Self { days, options, instantiate }
     }
 }
 
@@ -102,15 +105,16 @@ impl ReplayRunner<'_> {
     /// The last close of each instrument before a day, as shares are counted on that day; `instruments`
     /// are as on that day.
     fn base_prices(&self, day: usize, instruments: &[Instrument]) -> Vec<Option<Price>> {
-        let first = |index: usize| self.days.get(index).and_then(MarketDay::date);
+        let first = |index: usize| self.days.get(index).map(|(date, _)| *date);
         let close_of = |index: usize| {
             // A run has at most 4 instruments.
             let instrument = InstrumentIx(index as u16);
             let before = || self.options.base_prices.get(index).copied().flatten();
             let closes = self.days[..day].iter().rev();
-            let close = closes.map(|day| day.date().zip(day.last_price(instrument)));
+            let mut close = closes
+                .filter_map(|(date, rows)| Some((*date, rows.as_ref()?.last_price(instrument)?)));
             // Those before all days are as shares are counted on the first of them.
-            let close = close.flatten().next().or_else(|| first(0).zip(before()));
+            let close = close.next().or_else(|| first(0).zip(before()));
             let Some((date, price)) = close else { return before() };
             let until = first(day).unwrap_or(date);
             let splits = &self.options.ex_rights;
@@ -177,16 +181,19 @@ impl ReplayRunner<'_> {
         stop: &AtomicBool,
     ) -> Result<Outcome, String> {
         let mut strategy = (self.instantiate)(attempt)?;
-        let first = self.days.get(days.start).and_then(MarketDay::date).unwrap_or_default();
-        let instruments = self.options.instruments_on(first);
+        let first_day = days.start;
+        let days = &self.days[days];
+        let first = days.first().map(|(date, _)| *date);
+        let instruments = self.options.instruments_on(first.unwrap_or_default());
         let options = ReplayOptions {
             window,
             config_json: config_json.to_owned(),
-            base_prices: self.base_prices(days.start, &instruments),
+            base_prices: self.base_prices(first_day, &instruments),
             instruments,
+            dates: first.zip(days.last().map(|(date, _)| *date)),
             ..self.options.clone()
         };
-        let days = self.days[days].iter().cloned();
+        let days = days.iter().filter_map(|(_, rows)| rows.clone());
         let work = || {
             let stop = |_| stop.load(Ordering::Relaxed).then_some(RunCommand::Stop);
             let driver = &mut Watched::new(Unpaced, stop);

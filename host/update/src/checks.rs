@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::adjustment::Adjustment;
 use domain::instrument::DailyLimits;
 use domain::{JstDate, Price};
 use schemars::JsonSchema;
@@ -254,6 +255,13 @@ fn repeated(rows: &[DailyRow], day: &Day) -> Tally {
     tally
 }
 
+/// The factor of a row's day, read as everywhere: 1/3 of 0.33333. One that is no such fraction stays as it is: the row
+/// is judged with it.
+fn split_factor(row: &DailyRow) -> Option<f64> {
+    let told = row.adjustment_factor?;
+    Some(Adjustment::of_factor(told).map_or(told, Adjustment::factor))
+}
+
 /// The close of an earlier day as it compares with a row; none where nobody knows what compares.
 fn base(row: &DailyRow, day: &Day) -> Option<Price> {
     let before = day.rows.get(&row.code)?;
@@ -261,7 +269,7 @@ fn base(row: &DailyRow, day: &Day) -> Option<Price> {
         return None;
     }
     // Prices are at most millions of yen: a float holds them well enough for this.
-    let units = before.close?.units() as f64 * row.adjustment_factor?;
+    let units = before.close?.units() as f64 * split_factor(row)?;
     Some(Price::from_units(units.round() as i64))
 }
 
@@ -306,7 +314,9 @@ fn factors(rows: &[DailyRow]) -> Tally {
     let mut tally = Tally::default();
     for row in rows {
         let factor = row.adjustment_factor.unwrap_or(1.0);
-        tally.count(factor != 1.0, || format!("{}: factor {factor}", row.code));
+        tally.count(split_factor(row).unwrap_or(1.0) != 1.0, || {
+            format!("{}: factor {factor}", row.code)
+        });
     }
     tally
 }
@@ -330,13 +340,13 @@ pub(crate) fn far<'a>(row: &DailyRow, before: impl Iterator<Item = &'a Day>) -> 
     if row.source.is_adjusted() {
         return None;
     }
-    let mut factor = row.adjustment_factor?;
+    let mut factor = split_factor(row)?;
     for known in before.filter_map(|day| day.rows.get(&row.code)) {
         if known.source.is_adjusted() {
             return None;
         }
         let Some(close) = known.close else {
-            factor *= known.adjustment_factor?;
+            factor *= split_factor(known)?;
             continue;
         };
         let base = close.units() as f64 * factor;

@@ -49,8 +49,8 @@ pub const RULES: [Rule; 22] = [
     ),
     rule(
         "accept",
-        "`--accept DATE` takes what the vendor says of the day as it is, complete or not; a day without rows is \
-         closed from then on.",
+        "`--accept DATE` takes what the vendor says of the day, complete or not; without rows a published day stays, \
+         and any other is closed from then on.",
     ),
     rule(
         "codes",

@@ -7,6 +7,7 @@
 
 mod as_bytes;
 mod list_filter;
+mod listed;
 pub mod local_broker;
 pub mod web_broker;
 mod websocket;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use domain::TsNanos;
 
 pub use list_filter::ListFilter;
+pub use listed::{LEFT_OUT_TOLD_MAX, LeftOut, Listed, told};
 
 /// Whom an event is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

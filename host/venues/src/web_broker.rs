@@ -14,6 +14,7 @@ pub mod master_records;
 pub mod masters;
 mod masters_cache;
 pub mod numbers;
+mod release;
 pub mod request;
 pub mod ticks;
 mod transport;
@@ -27,9 +28,10 @@ use serde::{Deserialize, Serialize};
 pub use addresses::{AddressError, Addresses};
 pub use events::{EventAddress, FollowTimes, StreamEvent, follow, follow_with};
 pub use hiding::{Hidden, UNREADABLE_CODE};
-pub use login::{Login, LoginFailure};
+pub use login::{Credentials, Login, LoginFailure};
 pub use masters::{BusinessDays, Issue, Masters, MastersError};
 pub use numbers::{NumbersError, RequestNumbers};
+pub use release::{LoginKind, usual_dialect};
 pub use ticks::Ticks;
 pub use transport::{
     Answered, CallFailure, Called, NUMBERS_FILE, Transport, TransportError, read_answer,
@@ -51,8 +53,11 @@ pub enum Environment {
 pub struct WebBrokerConfig {
     /// `environment`
     pub environment: Environment,
-    /// `base_url`: the address below which the login is; `None`: the built-in one of the environment.
+    /// `base_url`: the address below which the login is; `None`: the built-in one of the environment. The path
+    /// is that of the dialect's release where there is none.
     pub base_url: Option<String>,
+    /// The name of the dialect. Its end, like `v4r10`, is the vendor's release: see [`LoginKind`].
+    pub dialect: String,
     /// Whether the production address may be asked at all: `WEBBROKER_ALLOW_PROD` is `1`.
     pub production_allowed: bool,
     /// `connect_timeout_ms`
@@ -70,6 +75,7 @@ impl fmt::Debug for WebBrokerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WebBrokerConfig")
             .field("environment", &self.environment)
+            .field("dialect", &self.dialect)
             .field("production_allowed", &self.production_allowed)
             .field("connect_timeout", &self.connect_timeout)
             .field("answer_timeout", &self.answer_timeout)

@@ -260,17 +260,17 @@ const SENTENCES: [&str; 25] = [
      has no row of it on that day",
     "7203.TSE: lot 100, the usual one; ticks normal, which fit the only 3 prices known before 2025-01-06; there \
      is no instruments.csv",
-    "7203.TSE: lot 10, from instruments.csv; ticks normal, from instruments.csv (before 2023-06-05 the finer \
-     steps of TOPIX100 are not known); from 2023-01-05 on instruments.csv has no row of it: they stay",
+    "7203.TSE: lot 10, from instruments.csv; ticks topix500, which fit the prices before 2025-01-06; its row in \
+     instruments.csv has no ticks; from 2023-01-05 on instruments.csv has no row of it: they stay",
     "7203.TSE: base price of 2025-01-06: 2890.5, of 2024-12-30 in equities_trades_202412.csv.gz",
     "7203.TSE: base price of 2025-01-06: 1445, which is 2890 of 2024-12-30 in a.csv.gz after splits",
     "business days: markets_calendar.csv, and after 2025-12-31 Japan's public holidays by law",
     "business days: markets_calendar.csv from 2025-01-01 to 2025-01-10 only, on other days Japan's public \
      holidays by law",
-    "not read, because a file of its whole month is there: equities_trades_20250106.csv.gz",
-    "not read, because a file of its whole month is there: equities_trades_20250106.csv.gz and 2 more",
-    "rows of days on which the exchange is closed by law: 2025-01-01",
-    "rows of days on which the exchange is closed by law: 2025-01-01 and 1 more",
+    "not read, because the file of its month has the day: equities_trades_20250106.csv.gz",
+    "not read, because the file of its month has the day: equities_trades_20250106.csv.gz and 2 more",
+    "rows of days on which the exchange is closed: 2025-01-01",
+    "rows of days on which the exchange is closed: 2025-01-01 and 1 more",
     "business days without any row: 2025-01-07",
     "business days without any row: 2025-01-07 and 3 more",
     "same-day round trips (F11): 1 order was rejected",

@@ -113,7 +113,7 @@ fn a_folder_is_described() {
     fs::write(user.path("data/notes.txt"), b"x").unwrap();
     let (code, table, _) = bad(&user, "data info data");
     assert_eq!(code, 1);
-    assert!(table.contains("overlap; the monthly file counts"), "{table}");
+    assert!(table.contains("overlap; a day that both have counts once"), "{table}");
     assert!(table.contains("equities_trades_2025.csv.gz is named like a vendor's file"), "{table}");
     let (_, _, errors) = bad(&user, "data info nowhere");
     assert!(errors.contains("cannot list the data folder nowhere"), "{errors}");

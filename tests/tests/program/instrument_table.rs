@@ -81,7 +81,7 @@ fn lots_that_differ_stand_in_the_summary_with_their_instruments() {
 
 /// Lists of issues of two dates, and a calendar in which 0 means open.
 fn listings(path: &str) -> Option<(u16, String)> {
-    let issue = |date: &str, code: &str, scale: &str, market: &str| json!({ "Date": date, "Code": code, "CoName": "Name", "ScaleCat": scale, "Mkt": market });
+    let issue = |date: &str, code: &str, scale: &str, market: &str, product: &str| json!({ "Date": date, "Code": code, "CoName": "Name", "ScaleCat": scale, "Mkt": market, "ProdCat": product });
     if path.starts_with("/v2/markets/calendar") {
         let day = |day: u32| {
             // On the 9th it stays closed, which no law of holidays tells.
@@ -94,10 +94,16 @@ fn listings(path: &str) -> Option<(u16, String)> {
     }
     let scale = match query(path, "date") {
         Some("20250106") => ("2025-01-06", "TOPIX Mid400"),
+        Some("20250107") => ("2025-01-07", "TOPIX Mid400"),
         Some("20250108") => ("2025-01-08", "TOPIX Small 1"),
+        Some("20250131") => ("2025-01-31", "TOPIX Small 1"),
         _ => return Some((210, String::new())),
     };
-    let rows = [issue(scale.0, "72030", scale.1, "0111"), issue(scale.0, "13060", "-", "0109")];
+    let rows = [
+        issue(scale.0, "72030", scale.1, "0111", "011"),
+        issue(scale.0, "13060", "-", "0109", "014"),
+        issue(scale.0, "89510", "-", "0109", "013"),
+    ];
     Some((200, json!({ "data": rows }).to_string()))
 }
 
@@ -117,17 +123,25 @@ fn lists_of_issues_say_lots_and_price_steps_to_runs() {
         (output.status.code().unwrap(), texts(&output))
     };
     let vendor = format!("--vendor-url http://{}/v2 --vendor-rate 60000", server.address);
+    let (code, (_, errors)) = said("data instruments data --offline");
+    assert!(code == 1 && errors.contains("leave out --offline to fetch some"), "{errors}");
     let (code, (text, errors)) = said(&format!(
         "data instruments data --date 2025-01-06 --date 2025-01-08 --date 2025-01-09 {vendor}"
     ));
     assert_eq!(code, 0, "{errors}");
-    assert!(text.starts_with("3 rows from 2 lists in data/instruments.csv; 0 edited"), "{text}");
+    assert!(text.starts_with("4 rows from 2 lists in data/instruments.csv; 0 edited"), "{text}");
     assert!(errors.contains("the vendor has no list of 2025-01-09"), "{errors}");
     assert_eq!(server.take_asked().len(), 3);
-    // January's first business day is there already, so nothing is asked for.
-    let (code, (text, _)) = said(&format!("data instruments data {vendor}"));
-    assert!(code == 0 && text.starts_with("3 rows"), "{text}");
-    assert_eq!(server.take_asked(), Vec::<String>::new());
+    // The month's end is asked for, and the day between two lists that differ; then nothing is open.
+    for wanted in [&["20250131", "20250107"][..], &[]] {
+        let (code, (text, _)) = said(&format!("data instruments data {vendor}"));
+        assert!(code == 0 && text.starts_with("4 rows from 4 lists"), "{text}");
+        let asked = server.take_asked();
+        let asked: Vec<&str> = asked.iter().map(|path| query(path, "date").unwrap()).collect();
+        assert_eq!(asked, wanted);
+    }
+    let table = fs::read_to_string(user.path("data/instruments.csv")).unwrap();
+    assert!(table.contains("\n89510,Name,0109,1,normal,2025-01-06,"), "a REIT is known: {table}");
 
     let run = "replay run buy-and-hold --data data --quiet --instrument";
     let (code, (text, errors)) = said(&format!("{run} 7203.TSE"));
@@ -141,16 +155,32 @@ fn lists_of_issues_say_lots_and_price_steps_to_runs() {
         errors.contains("1306.TSE has no lot and tick table in data/instruments.csv"),
         "{errors}"
     );
+    // Each choice that it names is taken.
+    let choices = errors.split("say what it is: ").nth(1).unwrap().lines().next().unwrap();
+    let choices = choices.split(", or ").map(|choice| choice.split(" (").next().unwrap());
+    let choices: Vec<&str> = choices.collect();
+    assert_eq!(choices.len(), 3, "{errors}");
+    for choice in choices {
+        let (code, (text, errors)) = said(&format!("{run} 1306.TSE {choice}"));
+        assert!(code == 0 && text.contains("as asked for; ticks"), "{choice}: {errors}");
+    }
     let (code, (text, errors)) =
-        said(&format!("{run} 1306.TSE --lot 1306.TSE=10 --ticks 1306.TSE=etf"));
+        said(&format!("{run} 1306.TSE --lot 1306.TSE=10 --ticks 1306.TSE=topix500"));
     assert_eq!(code, 0, "{errors}");
-    assert!(text.contains("1306.TSE: lot 10, as asked for; ticks etf, as asked for"), "{text}");
+    assert!(
+        text.contains("1306.TSE: lot 10, as asked for; ticks topix500, as asked for"),
+        "{text}"
+    );
     let (code, (_, errors)) = said(&format!("{run} 7203.TSE --lot 1306.TSE=10"));
     assert_eq!(code, 2);
     assert!(errors.contains("--lot names 1306.TSE, which is not among"), "{errors}");
-    let (code, (text, errors)) = said(&format!("{run} 1306.TSE --lot 1306=10 --ticks 13060=etf"));
+    let (code, (text, errors)) =
+        said(&format!("{run} 1306.TSE --lot 1306=10 --ticks 13060=topix500"));
     assert_eq!(code, 0, "{errors}");
-    assert!(text.contains("1306.TSE: lot 10, as asked for; ticks etf, as asked for"), "{text}");
+    assert!(
+        text.contains("1306.TSE: lot 10, as asked for; ticks topix500, as asked for"),
+        "{text}"
+    );
     let (code, (_, errors)) = said(&format!("{run} 7203.TSE --ticks 1306=etf"));
     assert_eq!(code, 2);
     let unknown = "--ticks names 1306, which is not among the instruments of this run (7203.TSE)";
@@ -159,11 +189,11 @@ fn lists_of_issues_say_lots_and_price_steps_to_runs() {
     assert!(code == 2 && errors.contains("130"), "{errors}");
     let path = user.path("data/instruments.csv");
     let table = fs::read_to_string(&path).unwrap();
-    fs::write(&path, table.replace("0109,,,", "0109,10,etf,")).unwrap();
+    fs::write(&path, table.replace("0109,,,", "0109,10,topix500,")).unwrap();
     let (code, (text, errors)) = said("data instruments data --offline");
     assert!(code == 0 && text.contains("1 edited by hand"), "{text}{errors}");
     let (code, (text, _)) = said(&format!("{run} 1306.TSE"));
-    assert!(code == 0 && text.contains("lot 10, from instruments.csv; ticks etf"), "{text}");
+    assert!(code == 0 && text.contains("lot 10, from instruments.csv; ticks topix500"), "{text}");
 }
 
 #[test]
@@ -180,14 +210,18 @@ fn the_exchange_s_calendar_is_kept_and_held_against_the_data() {
     assert!(output.status.success(), "{errors}");
     assert!(text.starts_with("18 business days from 2025-01-01 to 2025-01-31"), "{text}");
     let run = "replay run buy-and-hold --data data --instrument 7203.TSE --quiet";
-    let (code, errors) = user.bad(run);
-    assert_eq!(code, 1);
-    assert!(errors.contains("closed on 2025-01-09, but there are rows of that day"), "{errors}");
+    // Its rows make it a day, and that is told once.
+    let note = "rows of days on which the exchange is closed: 2025-01-09";
+    let told = user.good(&format!("{run} --out run"));
+    assert_eq!(told.matches(note).count(), 1, "{told}");
+    let days = std::fs::read_to_string(user.path("run/days.csv")).unwrap();
+    assert!(days.contains("2025-01-09"), "{days}");
     let table = user.good("data check data");
     assert!(
         table.contains("1 days with rows on which the exchange is closed (2025-01-09)"),
         "{table}"
     );
     assert!(table.lines().any(|line| line.starts_with("odd ")), "{table}");
-    user.good(&format!("{run} --end 2025-01-08"));
+    let told = user.good(&format!("{run} --end 2025-01-08"));
+    assert!(!told.contains(note), "{told}");
 }

@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod advice;
 mod command_line;
 mod csv_cells;
 mod daily_market;
 mod data_tools;
+mod day_files;
 mod determinism;
 mod empty_days;
 mod golden_runs;

@@ -31,7 +31,7 @@ static DATA: LazyLock<TempDir> = LazyLock::new(|| {
         let merged = split(&[(4, 10.0), (8, 0.5)]);
         rows.push(daily_rows::row("130A", date, level([40, 400, 200]), merged));
         rows.push(daily_rows::row("7203", date, 500 + day as i64, split(&[])));
-        let other = daily_rows::row("9984", date, level([300, 300, 100]), split(&[(8, 1.0 / 3.0)]));
+        let other = daily_rows::row("9984", date, level([300, 300, 100]), split(&[(8, 0.33333)]));
         let source = if day == 1 { SourceKind::Public } else { SourceKind::Vendor };
         rows.push(DailyRow { source, ..other });
     }
@@ -124,7 +124,8 @@ fn every_form_has_the_mark() {
 #[test]
 fn explaining_holds_the_adjusted_kernel_against_the_statement() {
     let text = rank(&["--adjusted", "--explain", "--from", "2025-01-01"]);
-    for word in ["earlier values adjusted for splits", "f_10.factor", "rows  48", "bit for bit"] {
+    for word in ["earlier values adjusted for splits", "f_10.shares_new", "rows  48", "bit for bit"]
+    {
         assert!(text.contains(word), "{word} is missing in\n{text}");
     }
     assert!(!rank(&["--explain"]).contains("f_10"));

@@ -273,3 +273,91 @@ fn the_statements_on_what_other_commands_wrote_give_rows() {
         assert_eq!(out.lines().count() > 1, !is_empty, "{statement}\n{out}");
     }
 }
+
+/// Every sentence of README's sections on data, by its first words, and the tests that walk through it.
+const SENTENCES: [(&str, &[&str]); 14] = [
+    (
+        "`kumiki data check data` counts",
+        &[
+            "a_check_counts_and_goes_on",
+            "a_conversion_comes_back_byte_for_byte",
+            "a_folder_is_described",
+        ],
+    ),
+    (
+        "A day that the file of its month has",
+        &["a_replay_reads_a_day_that_only_its_own_file_has_and_one_in_both_once"],
+    ),
+    ("fetch the exchange's calendar", &["the_commands_that_fetch_lists_do_what_they_say"]),
+    (
+        "Lists are fetched of the first",
+        &[
+            "lists_are_asked_for_around_each_day_of_change",
+            "lists_of_issues_say_lots_and_price_steps_to_runs",
+        ],
+    ),
+    (
+        "No list tells the lots of ETFs",
+        &["every_choice_that_an_error_names_is_a_pair_of_the_exchange_and_is_taken"],
+    ),
+    (
+        "Without them Japan's holidays",
+        &["the_user_goes_before_the_table_and_the_table_before_prices"],
+    ),
+    (
+        "`kumiki update` fetches the daily prices",
+        &["the_commands_that_keep_data_fresh_and_hand_it_out_do_what_they_say"],
+    ),
+    (
+        "Readers see the old state",
+        &["a_killed_update_leaves_whole_states_and_the_next_one_ends_it"],
+    ),
+    (
+        "The first run loads four years",
+        &["the_commands_that_keep_data_fresh_and_hand_it_out_do_what_they_say"],
+    ),
+    ("Without network, history comes", &["files"]),
+    ("A day is published when", &["complete", "wait"]),
+    ("A better source corrects", &["better"]),
+    ("A strange day waits", &["accept", "files_are_accepted_as_answers_are"]),
+    ("[All about it]", &["the_page_has_these_rules"]),
+];
+
+/// Where these tests are.
+const SOURCES: [&str; 9] = [
+    include_str!("readme_data.rs"),
+    include_str!("data_tools.rs"),
+    include_str!("day_files.rs"),
+    include_str!("instrument_table.rs"),
+    include_str!("update_kills.rs"),
+    include_str!("../update_rules.rs"),
+    include_str!("../../../host/marketdata/src/master.rs"),
+    include_str!("../../../host/replay/src/instruments.rs"),
+    include_str!("../../../host/update/src/rules.rs"),
+];
+
+#[test]
+fn every_sentence_on_data_has_a_test() {
+    let section = |title: &str, end: &str| {
+        let text = README.split(&format!("\n{title}\n")).nth(1).unwrap().split(end).next().unwrap();
+        // Without the commands, which have a test of their own.
+        text.split("\n```\n").step_by(2).collect::<Vec<_>>().join("\n\n")
+    };
+    let text =
+        [section("### Data", "\n## "), section("## Keep the data fresh", "\n## ")].join("\n\n");
+    let paragraphs =
+        text.split("\n\n").map(|one| one.split_whitespace().collect::<Vec<_>>().join(" "));
+    let sentences: Vec<String> = paragraphs
+        .flat_map(|one| one.split(". ").map(str::to_owned).collect::<Vec<_>>())
+        .filter(|one| !one.is_empty())
+        .collect();
+    let begins: Vec<&str> = SENTENCES.iter().map(|(begin, _)| *begin).collect();
+    assert_eq!(sentences.len(), begins.len(), "{sentences:#?}");
+    for (sentence, (begin, tests)) in sentences.iter().zip(SENTENCES) {
+        assert!(sentence.starts_with(begin), "{sentence:?} has no test; {begin:?} was next");
+        for test in tests {
+            let name = format!("fn {test}()");
+            assert!(SOURCES.iter().any(|source| source.contains(&name)), "{test}");
+        }
+    }
+}

@@ -377,4 +377,24 @@ fn business_days_without_rows_are_told() {
     assert_eq!(user.said("replay verify run --quiet").code, 0);
     let text = user.good(&format!("{run} --start 2025-02-05"));
     assert!(!text.contains("without any row"), "{text}");
+    // Dates asked for make days too, and a run over them is made again.
+    let asked = format!("{run} --start 2025-01-25 --end 2025-02-12 --out asked");
+    let text = user.good(&asked);
+    assert!(text.contains("business days without any row: 2025-01-27 and 7 more"), "{text}");
+    let days = std::fs::read_to_string(user.path("asked/days.csv")).unwrap();
+    assert_eq!(days.lines().count(), 1 + 12, "{days}");
+    assert_eq!(user.said("replay verify asked --quiet").code, 0);
+    // Windows of a sweep count the same days.
+    user.good(
+        "replay sweep sma-cross --data data --instrument 7203.TSE --quiet --grid fast=2,3 --grid slow=10 \
+         --start 2025-01-27 --end 2025-02-07 --walk-forward 5d/5d --rank-by return --out sweep",
+    );
+    let csv = std::fs::read_to_string(user.path("sweep/sweep.csv")).unwrap();
+    let tests: Vec<Vec<&str>> = csv
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|cells| cells[1] == "test")
+        .collect();
+    let windows: Vec<_> = tests.iter().map(|cells| (cells[3], cells[4])).collect();
+    assert_eq!(windows, [("2025-02-03", "2025-02-07")], "{csv}");
 }

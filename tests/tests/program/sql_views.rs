@@ -192,7 +192,7 @@ fn a_day_whose_month_has_a_file_counts_once() {
         let name = format!("equities_{kind}_20250106.csv.gz");
         assert!(said.errors.contains(&name), "{}", said.errors);
     }
-    assert!(said.errors.contains("a file of its whole month is there"), "{}", said.errors);
+    assert!(said.errors.contains("the file of its month has the day"), "{}", said.errors);
     // Alone it is read.
     for kind in ["trades", "bars_minute", "bars_daily"] {
         fs::remove_file(user.path(&format!("data/equities_{kind}_202501.csv.gz"))).unwrap();

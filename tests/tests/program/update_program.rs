@@ -149,8 +149,12 @@ fn without_a_good_key_a_run_fails_and_says_which() {
     let output = command.output().unwrap();
     let told = texts(&output).0 + &texts(&output).1;
     assert_eq!(output.status.code(), Some(1), "{told}");
-    let refused = "error: the vendor does not take the key";
-    for words in [refused, "(HTTP 401)", "KUMIKI_PUBLIC_API_KEY: not one word"] {
+    let refused = "error: the vendor refuses to answer";
+    for words in [
+        refused,
+        "(HTTP 401): the key is not taken, `kumiki key list`",
+        "KUMIKI_PUBLIC_API_KEY: not one word",
+    ] {
         assert!(told.contains(words), "{words}: {told}");
     }
     assert!(!told.contains("two words"), "{told}");

@@ -147,7 +147,7 @@ fn data_files_that_no_run_reads_are_left_out() {
         let manifest: Value = serde_json::from_slice(&manifest).unwrap();
         manifest["notes"].to_string()
     };
-    let note = format!("not read, because a file of its whole month is there: {day}");
+    let note = format!("not read, because the file of its month has the day: {day}");
     let day = user.path("data").join(day);
     user.good(&format!("{QUIET_RUN} --out without"));
     for text in ["no archive", "none either"] {
@@ -192,7 +192,7 @@ fn a_note_that_the_program_does_not_write_is_a_difference() {
     user.good(&format!("{QUIET_RUN} --out run"));
     let path = user.path("run/manifest.json");
     let text = fs::read_to_string(&path).unwrap();
-    let start = "not read, because a file of its whole month is there";
+    let start = "not read, because the file of its month has the day";
     let (trades, bars) = ("equities_trades_20250106.csv.gz", "equities_bars_daily_20250106.csv.gz");
     let with = |notes: &[String]| {
         let mut manifest: Value = serde_json::from_str(&text).unwrap();

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use domain::JstDate;
+use domain::adjustment::Adjustment;
 use pricestore::grid::{Split, Splits};
 use ranking::service::{Backend, Service, ServiceLimits, ServiceOptions, ServiceStop};
 use ranking::{CancelToken, RankError, RankQuery, RankRow, Ranking, SnapshotInfo, SplitReach};
@@ -104,7 +105,7 @@ pub(crate) fn known() -> SnapshotInfo {
 
 /// A split of the second issue on the second day.
 fn splits() -> SplitReach {
-    let split = Split { day: 1, code: 1, factor: Some(0.5) };
+    let split = Split { day: 1, code: 1, adjustment: Adjustment::of_factor(0.5) };
     let splits = Splits::new(vec![split], Vec::new(), Vec::new()).unwrap();
     SplitReach::new(Arc::new(splits), 0, 1)
 }

@@ -6,7 +6,7 @@ Sample data of twenty days, in the folder `data`, and a first replay of them:
     subprocess.run([kumiki.program(), "data", "sample", "--out", "data", "--days", "20"], check=True)
     with kumiki.ReplaySession(data="data") as session:
         session.load("7203.TSE", "2025-01-06", "2025-01-31")
-        print(session.run(strategy_file="sma-cross", multiplier="max"))
+        print(session.run(strategy_file="sma-cross"))
 
 What it prints is a `RunResult`: `fills()`, `equity()` and `summary()` say more. `kumiki data sample --help` is about
 the data, `kumiki strategy list` about the strategies; the methods of `ReplaySession` are about the rest.

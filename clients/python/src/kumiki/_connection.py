@@ -21,7 +21,7 @@ from kumiki.errors import (
 from kumiki.events import Event, decode
 
 #: The messages that this client knows: `kumiki.schema("ipc.md")`.
-SCHEMA_MAJOR, SCHEMA_MINOR = 1, 3
+SCHEMA_MAJOR, SCHEMA_MINOR = 1, 4
 #: Bytes of a message of the engine. The longest are lists of 10,000 orders.
 _MESSAGE_BYTES_MAX = 64 << 20
 #: Bytes of a command; the engine ends the connection of who sends more.

@@ -62,7 +62,7 @@ class Trade(Record):
     qty: Union[int, Decimal]
     #: Who was the aggressor: buy, sell or unknown.
     side: str
-    #: Why: at_ask, at_bid, midpoint, inside_nearer, crossed, one_sided or after_gap; None in a replay.
+    #: Why: at_ask, at_bid, midpoint, inside_nearer, crossed, one_sided, after_gap or auction; None in a replay.
     side_rule: str | None
     ts_ns: int
     #: None in a replay.

@@ -25,7 +25,7 @@ class ReplaySession(Session):
 
         with kumiki.ReplaySession(data="data") as session:
             session.load("7203.TSE", "2025-01-06", "2025-01-31")
-            result = session.run(strategy_file="sma-cross", multiplier="max")
+            result = session.run(strategy_file="sma-cross")
             print(result.fills())
 
     `attach` says which engine: "auto" the one that runs, where `engine-session.json` in `config_dir` names one; else,
@@ -97,13 +97,13 @@ class ReplaySession(Session):
 
     def run(
         self, *, strategy_file: Place, on_event: Callable[[Event], object] | None = None,
-        strategy_id: str = "user-strategy", initial_cash: Amount = 1_000_000, multiplier: Multiplier = 1,
+        strategy_id: str = "user-strategy", initial_cash: Amount = 1_000_000, multiplier: Multiplier = "max",
         strategy_init_kwargs: Mapping[str, Any] | None = None, execution: Execution = None, wait: bool = True,
     ) -> RunResult | Run:
         """Runs a strategy over all that is loaded, and waits for its end; a run uses up what is loaded.
 
         `strategy_file` is the path of a component, or the name of a built-in strategy; `strategy_init_kwargs` are its
-        parameters. `initial_cash` is in yen. `multiplier` is 1 to 1,000,000 times real time, or "max". `execution` is
+        parameters. `initial_cash` is in yen. `multiplier` is 1 to 1,000,000 times real time, or "max": as fast as it goes. `execution` is
         "strict", "realistic", "optimistic", or a dict with values of one's own, as {"model": "strict",
         "latency_ns": 5_000_000}. `on_event` gets every event of the run, from EngineStarted to EngineStopped, on this
         thread, and may use the session; what it raises ends the run, and so does Ctrl-C. Without it nothing is told

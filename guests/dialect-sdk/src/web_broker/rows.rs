@@ -62,49 +62,69 @@ pub fn status_of(situation: Situation, filled: u64, leaves: u64) -> OrderStatus 
     }
 }
 
-/// Reads a row. `kind` says the type of an order with its limit and its trigger price.
+/// Reads a row. `kind` says the type of an order with its limit and its trigger price. A row that is merely
+/// unusual is believed: an order that is over may have a quantity of 0, and say nothing of open shares.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it is none, by the name of its field: `order NUMBER: FIELD ...`.
 pub fn order_of(
     words: Words,
     row: &[Field],
     kind: impl FnOnce(&[Field]) -> Result<(OrderType, Option<String>, Option<String>), String>,
 ) -> Result<OrderRow, String> {
     let id = words.of(row, "sOrderNumber", "sOrderOrderNumber").and_then(name);
-    let id = id.ok_or("the row has no order number")?;
+    let id = id.ok_or("sOrderOrderNumber is missing, or is no order number")?;
     let bad = |what: &str| format!("order {id}: {what}");
     let symbol = words.of(row, "sIssueCode", "sOrderIssueCode").and_then(name);
-    let symbol = symbol.ok_or_else(|| bad("it names no issue"))?;
+    let symbol = symbol.ok_or_else(|| bad("sOrderIssueCode is missing, or names no issue"))?;
     let side = words.of(row, "sBaibaiKubun", "sOrderBaibaiKubun").and_then(side_of);
-    let (side, close_action) = side.ok_or_else(|| bad("its side is not known"))?;
+    let (side, close_action) =
+        side.ok_or_else(|| bad("sOrderBaibaiKubun is no side that is known"))?;
     let (order_type, limit, trigger) = kind(row).map_err(|what| bad(&what))?;
     let condition = words.of(row, "sCondition", "sOrderCondition").unwrap_or("0");
     let expiry = words.of(row, "sOrderExpireDay", "sOrderOrderExpireDay").unwrap_or("0");
     let (time_in_force, expire_date, funari) =
         times_of(condition, expiry).map_err(|what| bad(&what))?;
     let day = words.of(row, "sEigyouDay", "sOrderSikkouDay");
-    let business_day = day.map(|text| date(text).ok_or_else(|| bad("its business day is no date")));
+    let business_day = day.map(|text| date(text).ok_or_else(|| bad("sOrderSikkouDay is no date")));
     let placed = of(row, "sOrderOrderDateTime").and_then(time);
-    let placed = placed.ok_or_else(|| bad("it has no time"))?;
+    let placed = placed.ok_or_else(|| bad("sOrderOrderDateTime is no time"))?;
+    let situation = match of(row, "sOrderStatusCode") {
+        None => None,
+        Some(code) => {
+            let unknown = || bad("sOrderStatusCode is no status that is known");
+            Some(situation_of(code).ok_or_else(unknown)?)
+        }
+    };
+    let is_over = matches!(
+        situation,
+        Some(Situation::Filled | Situation::Canceled | Situation::Lapsed | Situation::Refused)
+    );
     let number = |specified: &str, vendors: &str| {
         let text = words.of(row, specified, vendors);
         text.and_then(shares).ok_or_else(|| bad(&format!("{vendors} is no number of shares")))
     };
     let ordered = number("sOrderSuryou", "sOrderOrderSuryou")?;
     let filled = number("sOrderYakuzyouSuryo", "sOrderYakuzyouSuryo")?;
-    let leaves = number("sOrderCurrentSuryou", "sOrderCurrentSuryou")?;
-    let working = filled.checked_add(leaves).ok_or_else(|| bad("its shares are too many"))?;
+    let leaves = match of(row, "sOrderCurrentSuryou") {
+        None if is_over => 0,
+        _ => number("sOrderCurrentSuryou", "sOrderCurrentSuryou")?,
+    };
+    let working = filled
+        .checked_add(leaves)
+        .ok_or_else(|| bad("sOrderYakuzyouSuryo and sOrderCurrentSuryou are too many shares"))?;
     // While shares are open, those and the filled ones are what is asked for now.
-    let quantity = if leaves > 0 { working } else { ordered };
-    if quantity == 0 || working > quantity {
-        return Err(bad("its shares do not add up"));
+    let quantity = if leaves > 0 || ordered == 0 { working } else { ordered };
+    let may_be_none = is_over && situation != Some(Situation::Filled);
+    if quantity == 0 && !may_be_none || working > quantity {
+        let what = "sOrderOrderSuryou, sOrderYakuzyouSuryo and sOrderCurrentSuryou do not add up";
+        return Err(bad(what));
     }
-    let situation = match of(row, "sOrderStatusCode") {
+    let situation = match situation {
         // It has a number, so the broker has it.
         None if leaves == 0 && filled == quantity => Situation::Filled,
         None => Situation::Working,
-        Some(code) => situation_of(code).ok_or_else(|| bad("its status code is not known"))?,
+        Some(situation) => situation,
     };
     let paid = words.of(row, "sGenkinShinyouKubun", "sGenkinSinyouKubun").unwrap_or("0");
     let margin = CashMargin::ALL.iter().find(|one| one.2 == paid && one.0 != CashMargin::Cash);

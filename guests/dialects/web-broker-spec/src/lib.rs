@@ -67,6 +67,20 @@ impl Dialect for WebBrokerSpec {
         }
     }
 
+    /// The vendor's own hosts read a STOP_LIMIT of these tables as a limit order that works at once: it is for
+    /// simulators on this machine.
+    fn scope() -> Scope {
+        Scope { hosts: Vec::new(), fill_rows: Some(broker::FILL_ROWS.to_owned()) }
+    }
+
+    fn list_fills(venue_order_id: &str, business_day: Option<&str>) -> Result<Request, Refusal> {
+        broker::list_fills(venue_order_id, business_day)
+    }
+
+    fn read_fill(row: &[Field]) -> Result<ListedFill, String> {
+        broker::read_fill(row)
+    }
+
     fn plan(order: &Order) -> Result<OrderPlan, Refusal> {
         let tags = Tags::of(order)?;
         type_fields(order)?;

@@ -68,6 +68,16 @@ fn sides_and_repayments() {
     assert!(request(&repay).ends_with("sGenkinShinyouKubun=8 sOrderExpireDay=0 sTatebiType=*"));
 }
 
+/// P1: a host that reads a STOP_LIMIT of these tables in another way is none that it is made for.
+#[test]
+fn it_is_for_this_machine_alone() {
+    let scope = WebBrokerSpec::scope();
+    assert!(scope.hosts.is_empty(), "{scope:?}");
+    assert_eq!(scope.fill_rows.as_deref(), Some("aYakuzyouSikkouList"));
+    let row = fields(&[("sYakuzyouSuryou", "100"), ("sYakuzyouPrice", "2300.0000")]);
+    assert_eq!(WebBrokerSpec::read_fill(&row).unwrap().price, "2300");
+}
+
 /// P37: the broker judges these, the specification does not.
 #[test]
 fn conditions_with_stops_are_sent() {

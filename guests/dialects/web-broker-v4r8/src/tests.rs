@@ -1,5 +1,6 @@
 //! The vendor's own words, row by row, as the dialect writes and reads them.
 
+use kumiki_dialect_sdk::prelude::*;
 use kumiki_dialect_sdk::testing::{answer, fields, order, shown};
 
 use super::*;
@@ -49,6 +50,16 @@ fn every_order_type() {
         );
         assert!(shown.contains(&expected), "{shown}");
     }
+}
+
+/// P1
+#[test]
+fn it_is_made_for_the_vendors_hosts_and_knows_the_fills_of_an_order() {
+    let scope = WebBrokerV4r8::scope();
+    assert_eq!(scope.hosts, ["demo-kabuka.e-shiten.jp", "kabuka.e-shiten.jp"]);
+    assert_eq!(scope.fill_rows.as_deref(), Some("aYakuzyouSikkouList"));
+    let made = WebBrokerV4r8::list_fills("11000021", Some("20260511")).unwrap();
+    assert_eq!(shown(&made), "sOrderNumber=11000021 sEigyouDay=20260511");
 }
 
 /// P37
@@ -268,6 +279,34 @@ fn rows_say_type_times_and_side() {
         ("sOrderOrderDateTime", ""),
         ("sOrderSikkouDay", "2026"),
     ] {
-        assert!(row(&[(name, value)]).is_err(), "{name}={value}");
+        let told = row(&[(name, value)]).unwrap_err();
+        assert!(told.contains(name), "{name}={value}: {told}");
+        assert!(name == "sOrderOrderNumber" || told.starts_with("order 11000021: "), "{told}");
+    }
+}
+
+/// What is merely unusual is believed.
+#[test]
+fn orders_that_are_over_may_have_a_quantity_of_0() {
+    let over = |status: &'static str, ordered: &'static str, filled: &'static str| {
+        row(&[
+            ("sOrderStatusCode", status),
+            ("sOrderOrderSuryou", ordered),
+            ("sOrderYakuzyouSuryo", filled),
+            ("sOrderCurrentSuryou", " "),
+        ])
+    };
+    for (status, ordered, filled, quantity) in [
+        ("10", "0", "200", 200),
+        ("7", "0", "100", 100),
+        ("7", "0", "0", 0),
+        ("7", "200", "0", 200),
+    ] {
+        let row = over(status, ordered, filled).unwrap();
+        let shares = (row.quantity, row.filled.to_string(), row.leaves);
+        assert_eq!(shares, (quantity, filled.to_owned(), 0), "{status} {ordered}");
+    }
+    for (status, ordered, filled) in [("10", "0", "0"), ("10", "100", "200"), ("1", "0", "0")] {
+        assert!(over(status, ordered, filled).is_err(), "{status} {ordered} {filled}");
     }
 }

@@ -78,6 +78,28 @@ impl Dialect for Turns {
         }
     }
 
+    fn scope() -> Scope {
+        let hosts = vec!["broker.example".to_owned()];
+        Scope { hosts, fill_rows: Some("fills".to_owned()) }
+    }
+
+    fn list_fills(venue_order_id: &str, _: Option<&str>) -> Result<Request, Refusal> {
+        Ok(match venue_order_id {
+            "other-request" => request(Vec::new()),
+            "password" => {
+                let password_field = Some("sSecondPassword".to_owned());
+                Request { password_field, ..named("CLMOrderListDetail", Vec::new()) }
+            }
+            number => named("CLMOrderListDetail", vec![field("sOrderNumber", number)]),
+        })
+    }
+
+    fn read_fill(row: &[Field]) -> Result<ListedFill, String> {
+        let quantity = of(row, "quantity").ok_or("no shares")?.parse().unwrap();
+        let price = of(row, "price").unwrap_or("2440").to_owned();
+        Ok(ListedFill { quantity, price, time: of(row, "time").map(str::to_owned) })
+    }
+
     fn plan(order: &Order) -> Result<OrderPlan, Refusal> {
         turn(order)?;
         Ok(OrderPlan {

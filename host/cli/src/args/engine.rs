@@ -14,7 +14,7 @@ Examples:
       kumiki serve --mode replay --data data
       as a program starts it: one line of JSON on standard input, which stays open; when it
       closes, the engine ends
-  kumiki serve --mode live --standalone --web-broker dialect=web-broker-v4r8
+  kumiki serve --mode live --standalone
       takes orders for the web broker's demo; `kumiki order --help` says how to give them
   kumiki serve --mode live --standalone --local-broker dialect=local-broker-kabusapi
       reads boards of the local broker's gateway; `kumiki watch --help` says how to see them
@@ -39,7 +39,8 @@ Exit codes:
       LOCALBROKER_ENV=prod together
   20  the local broker's venue cannot start: its address is refused, or the system cannot
   21  boards are to be recorded, and cannot be: the folder cannot be written, has no room, or
-      another program records there";
+      another program records there
+  22  the web broker's dialect is not made for the host that orders would go to";
 
 /// What the engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -91,7 +92,7 @@ pub(crate) struct EngineArgs {
     pub(crate) allow_origins: Vec<String>,
 
     /// A setting of the web broker, in place of that of [web_broker] in the file, like
-    /// base_url=http://127.0.0.1:9000/e_api/ or dialect=web-broker-v4r8; may be given many times. With
+    /// base_url=http://127.0.0.1:9000 or order_phase=O1; may be given many times. With
     /// --mode live. Environment: KUMIKI_WEB_BROKER_ and the name in capitals. schemas/configuration.md
     /// lists them; WEBBROKER_ALLOW_PROD=1 in the environment is needed besides to reach the market.
     #[arg(long = "web-broker", value_name = "NAME=VALUE")]
@@ -106,8 +107,9 @@ pub(crate) struct EngineArgs {
     pub(crate) local_broker: Vec<String>,
 
     /// Log in at the web broker with DEV_WEBBROKER_USER_ID and DEV_WEBBROKER_PASSWORD of the
-    /// environment, where both are set; else with web-broker-user and web-broker-password, see
-    /// `kumiki key --help`. At the local broker with DEV_LOCALBROKER_API_PASSWORD, where it is set; else
+    /// environment, where both are set, or with a key by DEV_WEBBROKER_AUTH_ID and
+    /// DEV_WEBBROKER_PRIVATE_KEY_FILE, the path of its PEM file; else with the keys that
+    /// `kumiki key --help` tells of. At the local broker with DEV_LOCALBROKER_API_PASSWORD, where it is set; else
     /// the password is asked for in a window of an installed pinentry program, of the one that
     /// KUMIKI_PINENTRY names, or at the terminal.
     #[arg(long, requires = "standalone")]

@@ -1,6 +1,7 @@
 //! Arguments of `kumiki key`.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use keys::KeyStore;
@@ -13,9 +14,12 @@ Examples:
       asks for the value and does not show it
   pass jquants | kumiki key set jquants-api-key
       the value comes from another program
+  kumiki key set web-broker-auth-id --file e_api_authid.txt
+  kumiki key set web-broker-private-key --file e_api_private_key.pem
+      the login at the web broker, from the files that it gave; the second password is kept nowhere
   kumiki key set web-broker-user
   kumiki key set web-broker-password
-      the login of `kumiki serve --mode live`; the second password is kept nowhere
+      the same for dialects without keys: web-broker-spec, web-broker-v4r8
   kumiki key list --format json
   kumiki key remove jquants-api-key
 
@@ -32,7 +36,8 @@ used is an error:
 
 Stores know this program as kumiki; another name in KUMIKI_KEY_SERVICE keeps keys of two \
 accounts apart. A value is one word of ASCII characters, at most 2048 bytes, and is never \
-printed.";
+printed. A private key is RSA of 2048 to 4096 bits in PKCS#8 without a passphrase, PEM or DER, at \
+most 4096 bytes.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
@@ -49,6 +54,10 @@ pub(crate) struct KeySetArgs {
     /// The key's name: see `kumiki key list`. Its value is no argument.
     #[arg(value_name = "NAME")]
     pub(crate) name: OsString,
+
+    /// A file with the value: the only way at a terminal for a private key.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) store: StoreArgs,
@@ -110,6 +119,9 @@ mod tests {
         let kernel = Only::try_parse_from(["x", "set", "name", "--store", "kernel"]);
         let Ok(Only { key: KeyCommand::Set(set) }) = kernel else { panic!("{kernel:?}") };
         assert_eq!((set.store.store, set.more.len()), (Some(KeyStore::Kernel), 0));
+        let file = Only::try_parse_from(["x", "set", "name", "--file", "KEY.pem"]);
+        let Ok(Only { key: KeyCommand::Set(set) }) = file else { panic!("{file:?}") };
+        assert_eq!((set.file, set.more.len()), (Some("KEY.pem".into()), 0));
         assert!(Only::try_parse_from(["x", "set", "name", "--store", "off"]).is_err());
     }
 
@@ -126,6 +138,7 @@ mod tests {
             keys::CREDENTIALS_VARIABLE,
             &format!("as {};", keys::KEY_SERVICE),
             &format!("at most {} bytes", keys::KEY_BYTES_MAX),
+            &format!("most {} bytes", keys::PRIVATE_KEY_BYTES_MAX),
         ] {
             assert!(KEY_HELP.contains(words), "{words}");
         }

@@ -18,10 +18,12 @@ Examples:
   kumiki data instruments data --offline
 
 The vendor's lists go into the folder as equities_master_YYYYMMDD.csv.gz, one for each date, and \
-are not fetched again. instruments.csv is made from all of them: \
+are not fetched again. A list that changes inside a month is found by asking for days in its \
+midst, so the table is right on each day. instruments.csv is made from all of them: \
 code,name,market,lot,ticks,from,to,made. An issue has lot and tick table from the first list \
-that has it on, so a list tells nothing of days before it. Empty cells of lot and ticks (funds, \
-REITs) are yours to fill in. A row that was made ends with a checksum of its cells; a row \
+that has it on, so a list tells nothing of days before it. Empty cells of lot and ticks are yours to \
+fill in: no list tells the lots of ETFs. One with lots of 1 has the ticks etf, one with larger lots \
+topix500. A row that was made ends with a checksum of its cells; a row \
 without one, or that no longer fits it, was edited by hand and survives a refresh. The key comes \
 from KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY, else from systemd or the system's key store: see \
 `kumiki key --help`.";
@@ -33,11 +35,12 @@ Example:
 The key comes from KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY, else from systemd or the system's key \
 store: see `kumiki key --help`.";
 
-/// How often the lists of a folder's days are fetched.
+/// Of which of a folder's days lists are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Every {
-    /// On the first business day of each month that the folder has files of.
-    Month,
+    /// Of the first and the last business day of each month that the folder has files of, and where they differ of
+    /// the days around each change between them.
+    Change,
     /// On every business day.
     Day,
 }
@@ -74,7 +77,7 @@ pub(crate) struct InstrumentsArgs {
     pub(crate) dates: Vec<JstDate>,
 
     /// Of which of the folder's days lists are fetched.
-    #[arg(long, value_enum, default_value_t = Every::Month, conflicts_with = "dates")]
+    #[arg(long, value_enum, default_value_t = Every::Change, conflicts_with = "dates")]
     pub(crate) every: Every,
 
     /// Use the lists that are there and no network.

@@ -12,7 +12,7 @@ Start, with a broker that is simulated on this machine:
   kumiki sim web-broker &
   export DEV_WEBBROKER_USER_ID=demo DEV_WEBBROKER_PASSWORD=demo
   kumiki serve --mode live --standalone --dev-login \\
-      --web-broker base_url=http://127.0.0.1:19877/e_api_v4r8/ &
+      --web-broker base_url=http://127.0.0.1:19877 &
   kumiki order login
   kumiki order submit 7203.TSE BUY 100 --price 2850
   kumiki order list

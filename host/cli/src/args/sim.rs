@@ -23,6 +23,8 @@ Examples:
   kumiki data sample --out data --instrument 7203.TSE
   kumiki sim web-broker --data data --instrument 7203 --speed 60
       trades of files, 60 times as fast, from the first stream of events on
+  kumiki sim web-broker --dialect web-broker-v4r10 --private-key sim.pem
+      the login with a key of the vendor's present version; clients take the id demo and sim.pem
   kumiki sim web-broker --fault drop-answer@CLMKabuNewOrder*1 --fault gzip
 
 When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL}. Only this machine can connect.
@@ -104,7 +106,8 @@ pub(crate) struct WebBrokerArgs {
     #[arg(long, value_name = "PORT", default_value_t = 19877)]
     pub(crate) port: u16,
 
-    /// The form of requests and answers: web-broker-spec or web-broker-v4r8, as the dialects are called.
+    /// The form of requests and answers: web-broker-spec, web-broker-v4r8 or web-broker-v4r10, as the
+    /// dialects are called.
     #[arg(long, value_name = "NAME", default_value_t = Form::Spec)]
     pub(crate) dialect: Form,
 
@@ -115,6 +118,15 @@ pub(crate) struct WebBrokerArgs {
     /// Password of the login.
     #[arg(long, value_name = "TEXT", default_value = "demo")]
     pub(crate) password: String,
+
+    /// Authentication id of a login with a key.
+    #[arg(long, value_name = "TEXT", default_value = "demo")]
+    pub(crate) auth_id: String,
+
+    /// PEM file with the private key of a login with a key; it is made where there is none. With
+    /// web-broker-v4r10.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) private_key: Option<PathBuf>,
 
     /// Password of orders.
     #[arg(long, value_name = "TEXT", default_value = "0000")]

@@ -34,8 +34,9 @@ Keys come from the environment, else from systemd's credentials, else from the s
 store; `kumiki key list` shows them, `kumiki key set` keeps them:
   jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; else it is left
                         out, which is an error where days are missing then
-  web-broker-user       KUMIKI_WEB_BROKER_USER, and
-  web-broker-password   KUMIKI_WEB_BROKER_PASSWORD: the login at the web broker
+  web-broker-auth-id    KUMIKI_WEB_BROKER_AUTH_ID, and web-broker-private-key: the login at the
+                        web broker; for dialects without keys web-broker-user and
+                        web-broker-password
   public-api-key        KUMIKI_PUBLIC_API_KEY: the public source, where it wants one
 
 The web broker is asked only with --web-broker daily_history=true, or so in [web_broker] of the \
@@ -146,9 +147,9 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(crate) refetch: bool,
 
-    /// Take what the vendor says of this day as it is: strange, not complete, or less than what is
-    /// published. A day without any row is closed from then on. May be given many times; such days are asked for
-    /// again.
+    /// Take what the vendor, or with --from-files its files, says of this day as it is: strange, not complete, or
+    /// less than what is published. A day without any row is closed from then on, unless it is published: then it
+    /// stays. May be given many times; such days are asked for again.
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
     pub(crate) accept: Vec<JstDate>,
 

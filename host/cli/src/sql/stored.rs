@@ -2,11 +2,12 @@
 //! orders, sweeps, and the vendor's files.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use domain::JstDate;
-use marketdata::{FileKind, Inventory, StoredFile};
+use marketdata::{FileKind, Inventory, TradeStore};
 use pricestore::excerpt;
 use ranking::console::{FileForm, FileView, LabelledFile, RowsView, StoredView};
 use results::output::{AUDIT_FILE, Kind, MANIFEST_FILE, TABLES, read_json};
@@ -16,7 +17,8 @@ use serde_json::Value;
 use super::folders::{self, Found};
 use super::left_out::LeftOut;
 use super::sweeps;
-use crate::args::SqlArgs;
+use crate::args::{FolderArgs, SqlArgs};
+use crate::paths;
 use crate::told_once;
 
 /// Exact yen, for the database engine.
@@ -216,19 +218,27 @@ fn swept(root: &Path, left_out: &mut LeftOut) -> Result<StoredView> {
 /// `trades`, `minute_bars` and `daily_bars`: the vendor's files that a replay would read.
 fn market_data(folder: &Path, left_out: &mut LeftOut) -> Result<Vec<StoredView>> {
     let inventory = Inventory::of(folder)?;
+    let folders = FolderArgs { cache: None, strategies: None };
+    let store = TradeStore::new(paths::cache_folder(&folders)?.join("trades"));
     let kinds = [
         ("trades", FileKind::Trades),
         ("minute_bars", FileKind::MinuteBars),
         ("daily_bars", FileKind::DailyBars),
     ];
     let view = |(name, kind): (&str, FileKind)| {
-        let (read, twice) = inventory.read_and_left_out(kind);
-        for file in twice {
-            left_out.add("a file of its whole month is there", file.name.as_str());
+        let mut files = Vec::new();
+        for file in inventory.of_kind(kind) {
+            let is_twice = file.period.map_or(Ok(false), |period| {
+                store.is_in_month_file(&file.path, period, &mut |_| ControlFlow::Continue(()))
+            });
+            match is_twice {
+                Ok(false) => {
+                    files.push(LabelledFile { path: file.path.clone(), label: String::new() })
+                }
+                Ok(true) => left_out.add("the file of its month has the day", file.name.as_str()),
+                Err(error) => left_out.add(told_once(&error.into()), file.name.as_str()),
+            }
         }
-        let file =
-            |file: &StoredFile| LabelledFile { path: file.path.clone(), label: String::new() };
-        let files: Vec<LabelledFile> = read.into_iter().map(file).collect();
         let types = vendor_types(kind);
         let view =
             FileView { name: name.to_owned(), form: FileForm::Csv, files, label: None, types };

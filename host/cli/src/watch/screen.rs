@@ -353,6 +353,7 @@ const fn why(trade: &TradeRow) -> &'static str {
         Some(SideRule::Crossed) => " crossed",
         Some(SideRule::OneSided) => " one side",
         Some(SideRule::AfterGap) => " gap",
+        Some(SideRule::Auction) => " auction",
         Some(SideRule::AtAsk | SideRule::AtBid) | None => "",
     }
 }

@@ -146,6 +146,7 @@ fn trade_row(symbol: Symbol, session: &Arc<str>, trade: &TradeRow, received_ms: 
             ipc::SideRule::Crossed => SideRule::Crossed,
             ipc::SideRule::OneSided => SideRule::OneSided,
             ipc::SideRule::AfterGap => SideRule::AfterGap,
+            ipc::SideRule::Auction => SideRule::Auction,
         }),
         after_gap: trade.after_gap.unwrap_or(false),
     })

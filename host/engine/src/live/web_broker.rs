@@ -15,8 +15,8 @@ use crate::startup::StartError;
 
 /// The venue's name on the wire.
 pub(crate) const VENUE: &str = orders::desk::VENUE;
-/// The dialects that are built in.
-const DIALECTS: [&str; 2] = ["web-broker-spec", "web-broker-v4r8"];
+/// The dialects that are built in: that of this machine first, the vendor's newest last.
+const DIALECTS: [&str; 3] = ["web-broker-spec", "web-broker-v4r8", "web-broker-v4r10"];
 
 /// What the web broker's desk is started with.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl OrderDesk {
             rules: web_broker.rules,
             mapping,
             config_dir: shared.config.config_dir.clone(),
-            credentials: Box::new(move || credentials::find(dev_login_allowed)),
+            credentials: Box::new(move |kind| credentials::find(dev_login_allowed, kind)),
         };
         let clients = Arc::downgrade(shared);
         let service = Service::start(setup, move |to, event| {
@@ -100,6 +100,7 @@ impl OrderDesk {
         });
         let service = service.map_err(|error| match error {
             ServiceError::Audit(AuditError::Locked(path)) => StartError::LogLocked(path),
+            other @ ServiceError::OtherHost { .. } => StartError::DialectHost(other.to_string()),
             other => StartError::Desk(domain::text::with_causes(&other)),
         })?;
         let is_production = service.is_production();

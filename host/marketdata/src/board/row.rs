@@ -100,6 +100,8 @@ pub enum SideRule {
     OneSided,
     /// The stream had a gap before it.
     AfterGap,
+    /// The opening auction, which has no aggressor.
+    Auction,
 }
 
 /// Names of [`TimeSource`], [`Side`] and [`SideRule`] in tables, as messages have them.
@@ -130,7 +132,7 @@ names!(Side: Buy = "buy", Sell = "sell", Unknown = "unknown");
 names!(
     SideRule: AtAsk = "at_ask", AtBid = "at_bid", Midpoint = "midpoint",
     InsideNearer = "inside_nearer", Crossed = "crossed", OneSided = "one_sided",
-    AfterGap = "after_gap",
+    AfterGap = "after_gap", Auction = "auction",
 );
 
 /// The order book of a symbol.

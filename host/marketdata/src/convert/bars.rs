@@ -17,7 +17,9 @@ use crate::parquet::{Field, Kind, ParquetError, TableReader, TableWriter, Values
 use crate::reader::{BarRow, BarSink, NoTradeRow, ProgressFn, ReadOptions, Selection, read_bars};
 use crate::sample::compressed;
 
-use super::{ConvertError, ConvertReport, SHOWN_CHARS, first_line, tell_group, text_start};
+use super::{
+    ConvertError, ConvertReport, SHOWN_CHARS, first_line, refuse_lost_bytes, tell_group, text_start,
+};
 
 /// Columns before the vendor's own.
 const TYPED: usize = 7;
@@ -47,6 +49,8 @@ struct Group<W: Write + Send> {
     text_bytes: u64,
     report: ConvertReport,
     failed: Option<ParquetError>,
+    /// The row after those that were taken is no text.
+    is_no_text: bool,
 }
 
 impl<W: Write + Send> Group<W> {
@@ -59,8 +63,9 @@ impl<W: Write + Send> Group<W> {
             text: Vec::new(),
             cells: vec![Vec::new(); names.len()],
             text_bytes: names.iter().map(|name| name.len() as u64 + 1).sum(),
-            report: ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false },
+            report: ConvertReport { rows: 0, rows_with_text: 0 },
             failed: None,
+            is_no_text: false,
         })
     }
 
@@ -73,12 +78,12 @@ impl<W: Write + Send> Group<W> {
     }
 
     fn take(&mut self, numbers: [Option<i64>; TEXT], line: &[u8]) {
-        if self.failed.is_some() {
+        if self.failed.is_some() || self.is_no_text {
             return;
         }
         let Ok(line) = str::from_utf8(line) else {
             // Columns that this program does not use can hold anything.
-            self.failed = Some(ParquetError::Write("a row is no UTF-8 text".to_owned()));
+            self.is_no_text = true;
             return;
         };
         let is_plain = !line.contains(['"', '\r']);
@@ -150,9 +155,18 @@ pub(super) fn to_table(
         return Err(error.into());
     }
     let summary = summary?;
+    if group.is_no_text {
+        // Without a code every line is a row, after that of the names.
+        let row = group.report.rows + 1;
+        let place = match code {
+            None => format!("line {}", row + 1),
+            Some(code) => format!("row {row} of code {code}"),
+        };
+        return Err(ConvertError::NoText { path: file.path.clone(), place });
+    }
     group.flush()?;
-    let mut report = group.report;
-    report.line_feed_added = code.is_none() && group.text_bytes == summary.text_bytes + 1;
+    let report = group.report;
+    refuse_lost_bytes(&file.path, code, group.text_bytes, &summary)?;
     let mut out = group.writer.finish()?;
     out.flush().map_err(unwritable)?;
     Ok((sink, report))
@@ -198,7 +212,7 @@ pub(super) fn to_text(
     let unwritable = |source| DataError::Unwritable { path: to.path.clone(), source };
     let mut out = compressed(sink);
     let mut lines = names.join(",") + "\n";
-    let mut report = ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false };
+    let mut report = ConvertReport { rows: 0, rows_with_text: 0 };
     let mut passed = 0;
     for index in 0..table.groups() {
         let rows = Rows::of(table.group(index)?).ok_or_else(not_bars)?;

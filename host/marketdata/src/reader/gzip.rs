@@ -324,7 +324,7 @@ mod tests {
         let message = inflate(&gzip(&vec![b'a'; (1 << 20) + 1]), 4_096).unwrap_err();
         assert_eq!(
             message,
-            "f: more than 1048576 bytes of text; raise the limit if the file is really this large"
+            "f: more than 1048576 bytes of text, which no file of the vendor has; download the file again"
         );
         assert!(inflate(&gzip(&vec![b'a'; 1 << 20]), 4_096).is_ok());
     }

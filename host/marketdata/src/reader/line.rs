@@ -129,7 +129,7 @@ impl<C: ColumnSet> Line<C> {
 }
 
 /// A date that the calendar and our time have.
-fn parse_date(cell: &[u8]) -> Option<KnownDate> {
+pub(super) fn parse_date(cell: &[u8]) -> Option<KnownDate> {
     let bytes = <[u8; 10]>::try_from(cell).ok()?;
     if bytes[4] != b'-' || bytes[7] != b'-' {
         return None;

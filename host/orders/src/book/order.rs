@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::order::OrderTrigger;
-use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow};
+use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow, ListedFill};
 use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, ShortText, TsNanos};
 use ipc::Discrepancy;
 
 use crate::desk::Now;
-use crate::restore::RestoredOrder;
+use crate::limits::CLAIM_LATEST_MS;
+use crate::restore::{RestoredFill, RestoredOrder};
 
 /// The kind of tag by which an order settles a margin position with shares or cash.
 const CLOSE_ACTION: &str = "close_action=";
@@ -68,6 +69,12 @@ pub(crate) struct DeskOrder {
     pub(crate) status: OrderStatus,
     /// Fills by their number.
     pub(crate) fills: BTreeMap<ShortText, (Quantity, Price)>,
+    /// Those of them that the broker's details told and no notice has: their numbers are the desk's own.
+    pub(crate) detailed: Vec<ShortText>,
+    /// How many the details have told.
+    pub(crate) details_told: u64,
+    /// How often the details were asked for in vain.
+    pub(crate) details_tried: u32,
     pub(crate) cumulative: u64,
     /// Time of the submit, or of the broker's order, in milliseconds UTC.
     pub(crate) ts_ms: u64,
@@ -116,6 +123,9 @@ impl DeskOrder {
             business_day: None,
             status: OrderStatus::Initialized,
             fills: BTreeMap::new(),
+            detailed: Vec::new(),
+            details_told: 0,
+            details_tried: 0,
             cumulative: 0,
             ts_ms,
             p_no: None,
@@ -186,6 +196,35 @@ impl DeskOrder {
         made.business_day.clone_from(&row.business_day);
         made.status = OrderStatus::Accepted;
         made
+    }
+
+    /// Whether a fill that was told before this process is its own: numbers begin again on another day, and
+    /// the broker's time of an order is near that of its sending.
+    pub(crate) fn has_told(&self, fill: &RestoredFill) -> bool {
+        self.venue_order_id.as_deref() == Some(&*fill.venue_order_id)
+            && self.instrument_id == fill.instrument_id
+            && self.ts_ms.abs_diff(fill.order_ts_ms) <= CLAIM_LATEST_MS
+    }
+
+    /// Takes a fill up that was told before this process: it counts, and nothing is told of it again. Whether
+    /// it was the last one a list says, because the log does not tell changes.
+    pub(crate) fn take_told(&mut self, fill: &RestoredFill) {
+        let id = match fill.from_details {
+            true => detail_id(&fill.trade_id),
+            false => fill_id(fill.business_day.as_deref(), &fill.trade_id),
+        };
+        if fill.from_details && !self.detailed.contains(&id) {
+            self.detailed.push(id.clone());
+            // The numbers of those that follow go on.
+            let number = fill.trade_id.rsplit('D').next().and_then(|number| number.parse().ok());
+            self.details_told = self.details_told.max(number.unwrap_or(0));
+        }
+        if self.fills.insert(id, (fill.quantity, fill.price)).is_none() {
+            self.cumulative = self.cumulative.saturating_add(fill.quantity.shares());
+            if let Ok((next, _)) = self.status.transition(OrderTrigger::Fill { done: false }) {
+                self.status = next;
+            }
+        }
     }
 
     /// Shares still open.
@@ -314,6 +353,34 @@ impl DeskOrder {
         }
     }
 
+    /// Whether a notice tells a fill that the details told before, which has its number from now on. Details
+    /// give fills no number: the same shares at the same price are the same fill. Where they are another one,
+    /// the list has more shares than were told, and details tell the rest.
+    pub(crate) fn is_detailed(&mut self, id: &ShortText, told: (Quantity, Price)) -> bool {
+        let place = self.detailed.iter().position(|own| self.fills.get(own) == Some(&told));
+        let Some(place) = place else { return false };
+        let own = self.detailed.remove(place);
+        self.fills.remove(&own);
+        self.fills.insert(id.clone(), told);
+        true
+    }
+
+    /// The fills of the details that were not told yet; none where the details lack one that was.
+    pub(crate) fn untold_of(&self, details: &[ListedFill]) -> Option<Vec<ListedFill>> {
+        let mut told: BTreeMap<(Quantity, Price), u64> = BTreeMap::new();
+        for fill in self.fills.values() {
+            *told.entry(*fill).or_default() += 1;
+        }
+        let mut untold = Vec::new();
+        for fill in details {
+            match told.get_mut(&(fill.quantity, fill.price)).filter(|count| **count > 0) {
+                Some(count) => *count -= 1,
+                None => untold.push(*fill),
+            }
+        }
+        told.values().all(|count| *count == 0).then_some(untold)
+    }
+
     /// Notes how a list has it that was asked for at a time.
     pub(crate) fn set_listed(&mut self, row: &BrokerRow, asked_at: Duration) {
         let (status, filled) = (row.status, row.filled);
@@ -335,6 +402,19 @@ impl DeskOrder {
             let _ = self.take(OrderTrigger::Fill { done: true }, now, illegal);
         }
     }
+}
+
+/// What a fill of an order is known by: its numbers may begin again on another business day.
+pub(crate) fn fill_id(business_day: Option<&str>, trade_id: &str) -> ShortText {
+    match business_day {
+        Some(day) => format!("{day} {trade_id}").into(),
+        None => trade_id.into(),
+    }
+}
+
+/// The same of a fill that the broker's details told, whose number is the desk's own.
+pub(crate) fn detail_id(trade_id: &str) -> ShortText {
+    format!("details {trade_id}").into()
 }
 
 /// The tag by which an order settles a margin position.
@@ -377,6 +457,11 @@ impl<'a> Seen<'a> {
         let side = (!settles).then_some(row.side);
         let (day, is_new) = (row.business_day.as_deref(), false);
         Self { day, placed, today, is_new, symbol: &row.symbol, side }
+    }
+
+    /// By its number alone, on a date.
+    pub(crate) const fn number_alone(today: JstDate) -> Self {
+        Self { day: None, placed: None, today, is_new: false, symbol: "", side: None }
     }
 
     /// In a notice that came on a date.

@@ -198,6 +198,7 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
         let is_taken = order.take(OrderTrigger::VenueAccepts, now.mono, &mut self.illegal);
+        self.take_told_fills(key);
         let (code, text) = warning_of(accepted).unzip();
         let line = AuditLine::Accepted(AuditAccepted {
             ts: now.wall.millis(),
@@ -207,6 +208,7 @@ impl Desk {
             business_day: accepted.business_day.as_deref().map(|day| plain(day).into()),
             warning_code: code.map(Into::into),
             warning_text: text.map(Into::into),
+            request_key_version: None,
             context: AuditContext::default(),
         });
         crate::kill::here("before_accepted_line");
@@ -289,6 +291,7 @@ impl Desk {
             client_order_id: (&**id).into(),
             reason_code: rejection.code,
             reason_text: plain(&rejection.text).into(),
+            request_key_version: None,
             context: AuditContext::default(),
         });
         self.write(&line);

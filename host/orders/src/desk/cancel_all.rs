@@ -235,7 +235,8 @@ impl Desk {
         unowned.retain(|row| {
             let key = owner(row);
             owned.extend(key);
-            key.is_none() && newest.contains_key(&id_of(row))
+            // A list of which a row was left out may have it there (P129).
+            key.is_none() && (newest.contains_key(&id_of(row)) || !resync.left_out.is_empty())
         });
         for key in owned {
             let order = self.book.get(key).filter(|order| order.client_order_id.is_none());

@@ -1,15 +1,15 @@
 //! Events of what does not fit (specification 4, "Reconciliation"), in numbers that a client can read:
 //! those of an order once for each kind, the others so many in a minute, and then how many more there were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ipc::{Discrepancy, Event, OrderDiscrepancy, Text};
 
 use super::tell::owned;
 use super::{Desk, Now, Recipient, VENUE};
-use crate::book::OrderKey;
-use crate::limits::{DISCREPANCIES_PER_MINUTE_MAX, UNREADABLE_ROWS_TOLD_MAX};
+use crate::book::{OrderKey, Seen};
+use crate::limits::{DISCREPANCIES_PER_MINUTE_MAX, NUMBER_CHARS_MAX, UNREADABLE_ROWS_TOLD_MAX};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -45,6 +45,15 @@ impl Pace {
     }
 }
 
+/// The number of the order that a dialect's word on a row begins with: `order 1000: ...`.
+fn number_in(why: &str) -> Option<&str> {
+    let (number, _) = why.strip_prefix("order ")?.split_once(": ")?;
+    let is_number = !number.is_empty()
+        && number.chars().count() <= NUMBER_CHARS_MAX
+        && number.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_number.then_some(number)
+}
+
 impl Desk {
     /// Tells what does not fit, once for each order and kind; of what is no order of ours, within the pace.
     pub(crate) fn tell_discrepancy(
@@ -73,14 +82,23 @@ impl Desk {
         self.push_discrepancy(client_order_id, number, discrepancy, message, now);
     }
 
-    /// Tells the rows of a list that cannot be read: the first ones, and how many more there were.
+    /// Tells the rows that were left out of a list because they cannot be read: the first ones, and how many
+    /// more there were. What the list before had alike was told.
     pub(crate) fn tell_unreadable_rows(&mut self, why: Vec<String>, now: Now) {
-        let more = why.len().saturating_sub(UNREADABLE_ROWS_TOLD_MAX);
-        for why in why.into_iter().take(UNREADABLE_ROWS_TOLD_MAX) {
-            self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+        let all: BTreeSet<String> = why.iter().cloned().collect();
+        let before = std::mem::replace(&mut self.resync.left_out, all);
+        let new: Vec<String> = why.into_iter().filter(|why| !before.contains(why)).collect();
+        let more = new.len().saturating_sub(UNREADABLE_ROWS_TOLD_MAX);
+        for why in new.into_iter().take(UNREADABLE_ROWS_TOLD_MAX) {
+            let number = number_in(&why).map(str::to_owned);
+            let key = number.as_deref().and_then(|number| {
+                self.book.by_number(number, Seen::number_alone(now.wall.jst_date()))
+            });
+            let text = format!("{why}; the row is left out of the list");
+            self.tell_discrepancy(key, number.as_deref(), Discrepancy::Unreadable, text, now);
         }
         if more > 0 {
-            let text = format!("{more} more rows of the list cannot be read");
+            let text = format!("{more} more rows of the list cannot be read, and are left out");
             self.tell_discrepancy(None, None, Discrepancy::Unreadable, text, now);
         }
     }
@@ -117,5 +135,25 @@ impl Desk {
             ts_event_ms: now.wall.millis(),
         });
         self.tell(Recipient::All, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_an_order_is_what_a_word_on_its_row_begins_with() {
+        for (why, number) in [
+            ("order 11000021: sOrderBaibaiKubun `9` is no side", Some("11000021")),
+            ("order 1: a: b", Some("1")),
+            ("the row has no order number", None),
+            ("order : x", None),
+            ("order a b: x", None),
+            ("order 12345678901234567: x", None),
+            ("order 1", None),
+        ] {
+            assert_eq!(number_in(why), number, "{why}");
+        }
     }
 }

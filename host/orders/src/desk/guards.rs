@@ -83,7 +83,7 @@ impl Desk {
         match guard {
             Guard::Cash => {
                 let value = self.value_of(order)?;
-                let cash = account::read_cash(answered).map_err(failed)?;
+                let cash = account::read_cash(answered).flatten().map_err(failed)?;
                 if value > cash {
                     let text =
                         format!("CASH: the order needs {value} yen, {cash} yen can be spent");
@@ -92,7 +92,7 @@ impl Desk {
             }
             Guard::Margin => {
                 let value = self.value_of(order)?;
-                let room = account::read_margin(answered).map_err(failed)?;
+                let room = account::read_margin(answered).flatten().map_err(failed)?;
                 if value > room {
                     let text = format!(
                         "MARGIN: the order needs {value} yen, new positions may take {room} yen"
@@ -115,7 +115,10 @@ impl Desk {
                 }
             }
             Guard::Positions => {
-                let open = account::read_margin_positions(answered).map_err(failed)?;
+                // A position that was left out may be the one that is meant (P129).
+                let open = account::read_margin_positions(answered)
+                    .and_then(venues::Listed::whole)
+                    .map_err(failed)?;
                 let closable = open.iter().filter(|one| is_closed_by(&order.order, one));
                 let mut open: Vec<(&str, Quantity)> =
                     closable.map(|one| (one.id.as_str(), one.open_quantity)).collect();

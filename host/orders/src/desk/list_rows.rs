@@ -2,7 +2,7 @@
 //! 2, `OrderRecordWire`, `OrderListFilter`).
 
 use domain::order_mapping::BrokerRow;
-use domain::{JstDate, OrderStatus, Rejection, TsNanos};
+use domain::{JstDate, OrderStatus, Rejection, TriggerType, TsNanos};
 use ipc::{Event, OrderListFilter, OrderListUpdated, OrderRecordWire};
 use venues::ListFilter;
 
@@ -79,6 +79,8 @@ impl Desk {
             expire_time_ns: expire_time.map(TsNanos::nanos),
             status,
             ts_event_ms: row.time.millis(),
+            trigger_type: row.trigger_price.map(|_| TriggerType::Last),
+            tags: row.tags.iter().map(|tag| tag.clone().into()).collect(),
             extra: None,
             origin: None,
         }

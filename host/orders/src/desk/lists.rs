@@ -50,11 +50,17 @@ pub(crate) struct Resync {
     is_asked: bool,
     /// Orders whose rows of the newest list could not be taken up yet.
     put_off: BTreeSet<OrderKey>,
+    /// Orders whose details wait for the broker.
+    pub(crate) details: BTreeSet<OrderKey>,
     /// Since when the stream of notices is up.
     pub(crate) stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
     pub(crate) rows: Vec<BrokerRow>,
     pub(crate) listed_at: Option<Duration>,
+    /// When the newest list was asked for of which no row was left out.
+    pub(crate) full_at: Option<Duration>,
+    /// Why rows of the newest list were left out: each is told once.
+    pub(crate) left_out: BTreeSet<String>,
 }
 
 impl Desk {
@@ -311,6 +317,7 @@ impl Desk {
             if let Some(key) = self.book.add(DeskOrder::foreign(row)) {
                 listed.insert(key);
                 self.apply_foreign(key, row, now);
+                self.take_told_fills(key);
                 self.find_given_up(row, now);
             }
         }
@@ -318,6 +325,9 @@ impl Desk {
         self.end_doubts(asked);
         self.resync.rows = rows;
         self.resync.listed_at = Some(asked.at);
+        if asked.is_full {
+            self.resync.full_at = Some(asked.at);
+        }
         self.release_held(now);
         self.compare_fills(asked, now);
     }
@@ -341,7 +351,7 @@ impl Desk {
             OrderStatus::PendingUpdate | OrderStatus::PendingCancel if row.filled.is_zero() => {
                 OrderStatus::Accepted
             }
-            // Fills are told by notices, which come again.
+            // Fills are told by notices, which come again, or were told before.
             OrderStatus::Filled | OrderStatus::PartiallyFilled => OrderStatus::Accepted,
             OrderStatus::PendingUpdate | OrderStatus::PendingCancel => OrderStatus::Accepted,
             status => status,
@@ -452,7 +462,7 @@ impl Desk {
     }
 
     /// An order whose fills lists and notices do not have alike, and what that is called. Of fills of days
-    /// before no notice tells: after a restart they are missing for good.
+    /// before no notice tells: those that no process has told are missing for good.
     fn uneven(order: &DeskOrder) -> Option<(Discrepancy, u64, u64)> {
         let listed = order.listed?.filled.shares();
         let kind = match order.cumulative.cmp(&listed) {
@@ -471,9 +481,16 @@ impl Desk {
             && self.book.iter().any(|(_, order)| is_open(order))
     }
 
-    /// Tells fills that lists and notices do not have alike, once both have had their time. What the list
-    /// has as filled is filled then, whatever notices have told of it.
+    /// What becomes of fills that lists and notices do not have alike, once both have had their time: those that
+    /// notices lack are asked for by the order's details, the rest is told. What the list has as filled is
+    /// filled then, whatever was told of it; and at once where all was told.
     fn compare_fills(&mut self, asked: ListAsked, now: Now) {
+        for key in self.book.keys() {
+            let Some(order) = self.book.get_mut(key) else { continue };
+            if order.listed.is_some_and(|listed| listed.filled.shares() == order.cumulative) {
+                order.end_as_listed(now.mono, &mut self.illegal);
+            }
+        }
         let has_notices = self.resync.stream_up.is_some_and(|since| asked.has_settled_since(since));
         let takes_notices = self.rules.phase.takes_notices();
         if takes_notices && !has_notices {
@@ -488,6 +505,9 @@ impl Desk {
         let settled: Vec<_> = settled.map(|(key, order)| (key, Self::uneven(order))).collect();
         for (key, uneven) in settled {
             if let Some((kind, told, listed)) = uneven.filter(|_| takes_notices) {
+                if kind == Discrepancy::FillsMissing && self.ask_details(key, now) {
+                    continue;
+                }
                 let text = format!("the list has {listed} shares filled, notices have told {told}");
                 self.tell_discrepancy(Some(key), None, kind, text, now);
             }

@@ -2,10 +2,12 @@
 //! null where it has none).
 //!
 //! That there is no margin is the login's own word (`sSinyouKouzaKubun`), and nothing is asked then. An
-//! answer that is none never means it: half of what an account has is not told as all of it.
+//! answer that is none never means it: half of what an account has is not told as all of it. A row or an amount
+//! that cannot be read is left out, and told as an error after the rest.
 
 use domain::{Money, OrderSide};
 use ipc::{BuyingPowerUpdated, Event, PositionRow, PositionsUpdated, Text};
+use venues::Listed;
 use venues::web_broker::account::{Holding, MarginPosition};
 use venues::web_broker::{Answered, Called, account};
 
@@ -15,13 +17,14 @@ use super::{Asked, Desk, Job, JobKind, Now, Recipient, VENUE};
 /// Buying power that is being asked for: cash first, then margin.
 #[derive(Debug, Default)]
 pub(crate) struct BuyingPowerJob {
-    cash: Option<Money>,
+    /// The cash, or why it is no amount.
+    cash: Option<Result<Money, String>>,
 }
 
 /// Positions that are being asked for: shares held first, then margin.
 #[derive(Debug, Default)]
 pub(crate) struct PositionsJob {
-    held: Option<Vec<Holding>>,
+    held: Option<Listed<Holding>>,
 }
 
 impl Desk {
@@ -57,7 +60,8 @@ impl Desk {
             return;
         }
         let JobKind::BuyingPower(BuyingPowerJob { cash }) = &mut job.kind else { return };
-        let read = got.and_then(|answered| match *cash {
+        let known = cash.take();
+        let read = got.and_then(|answered| match known {
             None => Ok((account::read_cash(&answered)?, None)),
             Some(cash) => Ok((cash, Some(account::read_margin(&answered)?))),
         });
@@ -71,17 +75,30 @@ impl Desk {
         }
     }
 
-    fn tell_buying_power(&mut self, job: &Job, cash: Money, margin: Option<Money>, now: Now) {
+    fn tell_buying_power(
+        &mut self,
+        job: &Job,
+        cash: Result<Money, String>,
+        margin: Option<Result<Money, String>>,
+        now: Now,
+    ) {
         let Some(asked) = job.asked.as_ref() else { return };
+        let odd: Vec<String> =
+            [cash.as_ref().err(), margin.as_ref().and_then(|margin| margin.as_ref().err())]
+                .into_iter()
+                .flatten()
+                .map(|why| format!("{why}; it is left out, and the rest is shown"))
+                .collect();
         let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
             request_id: Some(asked.request_id.clone().into()),
             venue: VENUE.into(),
-            cash_available: Some(cash.into()),
+            cash_available: cash.ok().map(Into::into),
             cash_shortfall: None,
-            credit_available: margin.map(Into::into),
+            credit_available: margin.and_then(Result::ok).map(Into::into),
             ts_ms: now.wall.millis(),
         });
         self.tell(Recipient::Client(asked.client), event);
+        odd.iter().for_each(|why| self.no_money(job, why));
     }
 
     pub(crate) fn begin_positions(&mut self, job: Job) {
@@ -110,13 +127,20 @@ impl Desk {
                 self.begin_positions(job);
             }
             Ok((held, margin)) => {
-                self.tell_positions(&job, &held, margin.as_deref().unwrap_or_default(), now);
+                let none = || Listed { rows: Vec::new(), left_out: Vec::new() };
+                self.tell_positions(&job, &held, &margin.unwrap_or_else(none), now);
             }
             Err(why) => self.no_money(&job, &why),
         }
     }
 
-    fn tell_positions(&mut self, job: &Job, held: &[Holding], margin: &[MarginPosition], now: Now) {
+    fn tell_positions(
+        &mut self,
+        job: &Job,
+        held: &Listed<Holding>,
+        margin: &Listed<MarginPosition>,
+        now: Now,
+    ) {
         let Some(asked) = job.asked.as_ref() else { return };
         let row = |symbol: &str| PositionRow {
             instrument_id: Text::Owned(format!("{symbol}.TSE")),
@@ -129,14 +153,14 @@ impl Desk {
             tategyoku_id: None,
             venue: VENUE.into(),
         };
-        let held = held.iter().map(|one| PositionRow {
+        let shares = held.rows.iter().map(|one| PositionRow {
             qty: one.quantity.into(),
             avg_open_price: one.average_price.map(Into::into),
             market_value: one.market_value.map(Into::into),
             unrealized_pnl: one.profit.map(Into::into),
             ..row(&one.symbol)
         });
-        let margin = margin.iter().map(|one| PositionRow {
+        let positions = margin.rows.iter().map(|one| PositionRow {
             qty: one.quantity.into(),
             avg_open_price: Some(one.price.into()),
             market_value: one.market_value.map(Into::into),
@@ -149,10 +173,13 @@ impl Desk {
         let event = Event::PositionsUpdated(PositionsUpdated {
             request_id: Some(asked.request_id.clone().into()),
             venue: VENUE.into(),
-            positions: held.chain(margin).collect(),
+            positions: shares.chain(positions).collect(),
             ts_ms: now.wall.millis(),
         });
         self.tell(Recipient::Client(asked.client), event);
+        for why in venues::told(&held.left_out).chain(venues::told(&margin.left_out)) {
+            self.no_money(job, &why);
+        }
     }
 
     /// An answer, or in words why there is none.

@@ -5,17 +5,27 @@
 use std::time::Duration;
 
 use domain::order::OrderTrigger;
-use domain::order_mapping::{BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
-use domain::{OrderStatus, ReasonCode, Rejection};
-use ipc::Discrepancy;
+use domain::order_mapping::{BrokerFill, BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
+use domain::{OrderStatus, Quantity, ReasonCode, Rejection};
+use ipc::{AuditFilled, AuditLine, Discrepancy, Text};
 use venues::web_broker::frame;
 
 use super::submit::fault_of;
 use super::tell::ToldFill;
 use super::{Desk, Now};
-use crate::book::{OrderKey, Seen};
+use crate::audit::plain;
+use crate::book::{OrderKey, Seen, detail_id, fill_id};
 use crate::heard::Hearing;
 use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
+
+/// What tells a fill.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FillSource<'a> {
+    /// A notice, with its business day where it has one.
+    Notice(Option<&'a str>),
+    /// The details of the order; the number of the fill is the desk's own.
+    Details,
+}
 
 impl Desk {
     /// A frame of the stream of events. What the broker says of the venue counts in every phase, what it
@@ -137,8 +147,14 @@ impl Desk {
         if order.is_restored() && self.resync.listed_at.is_none() {
             return true;
         }
+        self.may_end_early(key, fill.quantity)
+    }
+
+    /// Whether so many shares more would end an order of which it is not known how many it has.
+    pub(super) fn may_end_early(&self, key: OrderKey, shares: Quantity) -> bool {
+        let Some(order) = self.book.get(key) else { return false };
         let asked = order.order.quantity.shares();
-        let ends = order.cumulative.saturating_add(fill.quantity.shares()) >= asked;
+        let ends = order.cumulative.saturating_add(shares.shares()) >= asked;
         let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
         let gets_more = wanted.is_some_and(|wanted| wanted.quantity.shares() > asked);
         ends && (gets_more || order.changed_elsewhere.is_some())
@@ -175,7 +191,8 @@ impl Desk {
         }
         let is_submitting = self.is_submitting();
         let settle = self.rules.unknown_settle;
-        let listed_at = self.resync.listed_at;
+        // A list of which a row was left out may have the order in that row (P129).
+        let listed_at = self.resync.full_at;
         let today = now.wall.jst_date();
         let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
         for (came, notice) in std::mem::take(&mut self.held) {
@@ -316,14 +333,10 @@ impl Desk {
         }
     }
 
-    /// A fill: counted and told once, whatever the order's state is.
+    /// A notice of a fill, which may have come before, or which the order's details may have told.
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
-        // Numbers of fills may begin again on another day.
-        let id = match &notice.business_day {
-            Some(day) => format!("{day} {}", fill.trade_id).into(),
-            None => fill.trade_id.clone(),
-        };
+        let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
         if let Some(known) = order.fills.get(&id) {
             if *known != (fill.quantity, fill.price) {
                 let text =
@@ -332,10 +345,30 @@ impl Desk {
             }
             return;
         }
+        if !order.is_detailed(&id, (fill.quantity, fill.price)) {
+            let from = FillSource::Notice(notice.business_day.as_deref());
+            self.take_fill(key, from, fill, ts_ms, now);
+        }
+    }
+
+    /// A fill that is known from now on: written down, counted and told once, whatever the order's state is.
+    pub(super) fn take_fill(
+        &mut self,
+        key: OrderKey,
+        from: FillSource<'_>,
+        fill: &BrokerFill,
+        ts_ms: u64,
+        now: Now,
+    ) {
+        let Some(order) = self.book.get_mut(key) else { return };
         if order.fills.len() >= FILLS_PER_ORDER_MAX {
             let text = format!("more than {FILLS_PER_ORDER_MAX} fills");
             return self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
+        let id = match from {
+            FillSource::Notice(day) => fill_id(day, &fill.trade_id),
+            FillSource::Details => detail_id(&fill.trade_id),
+        };
         order.fills.insert(id, (fill.quantity, fill.price));
         order.cumulative = order.cumulative.saturating_add(fill.quantity.shares());
         let asked = order.order.quantity.shares();
@@ -351,6 +384,7 @@ impl Desk {
             order.is_over = true;
             order.pending = None;
         }
+        self.log_fill(key, from, fill, ts_ms);
         let told = ToldFill {
             trade_id: &fill.trade_id,
             quantity: fill.quantity,
@@ -360,12 +394,53 @@ impl Desk {
         self.tell_filled(key, told);
         self.after_fill(key, now);
         if is_over {
-            let text =
-                format!("notices have told more shares filled than the {asked} of the order");
+            let text = format!("more shares were told as filled than the {asked} of the order");
             self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
             self.ask_list_soon(now);
+        }
+    }
+
+    /// Writes a fill down before it is told, so that no later process tells it as a new one (P130). Where that
+    /// fails it is told all the same.
+    fn log_fill(&mut self, key: OrderKey, from: FillSource<'_>, fill: &BrokerFill, ts_ms: u64) {
+        let Some(order) = self.book.get(key) else { return };
+        let Some(number) = order.venue_order_id.as_deref() else { return };
+        let text = |text: &str| Text::Owned(plain(text));
+        let (business_day, from_details) = match from {
+            FillSource::Notice(day) => (day, false),
+            FillSource::Details => (None, true),
+        };
+        let line = AuditLine::Filled(AuditFilled {
+            ts: ts_ms,
+            client_order_id: order.client_order_id.as_deref().map(text),
+            venue_order_id: text(number),
+            order_ts: order.ts_ms,
+            instrument_id: text(&order.instrument_id),
+            business_day: business_day.map(text),
+            from_details,
+            trade_id: text(&fill.trade_id),
+            last_qty: fill.quantity.into(),
+            last_price: fill.price.into(),
+        });
+        self.write(&line);
+    }
+
+    /// Counts the fills of an order that were told before this process, once its number is known.
+    pub(crate) fn take_told_fills(&mut self, key: OrderKey) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        let Some(number) = order.venue_order_id.clone() else { return };
+        let Some(fills) = self.told_before.get_mut(&number) else { return };
+        fills.retain(|fill| {
+            let is_its = order.has_told(fill);
+            if is_its {
+                order.take_told(fill);
+            }
+            !is_its
+        });
+        if fills.is_empty() {
+            self.told_before.remove(&number);
         }
     }
 

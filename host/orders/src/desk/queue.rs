@@ -31,11 +31,11 @@ impl Job {
         now.mono.saturating_sub(self.received) >= ORDER_ANSWER_TIME
     }
 
-    /// Whether a client only wants to know something: orders go first.
+    /// Whether somebody only wants to know something: orders go first.
     fn is_inquiry(&self) -> bool {
         match &self.kind {
             JobKind::List(list) => matches!(list.purpose, Purpose::Client(_)),
-            JobKind::BuyingPower(_) | JobKind::Positions(_) => true,
+            JobKind::BuyingPower(_) | JobKind::Positions(_) | JobKind::Details(_) => true,
             _ => false,
         }
     }
@@ -50,11 +50,16 @@ pub(crate) enum JobKind {
     Login,
     Submit(submit::SubmitJob),
     Change(change::ChangeJob),
-    CancelAll { number: u64, targets: Vec<OrderKey> },
+    CancelAll {
+        number: u64,
+        targets: Vec<OrderKey>,
+    },
     CancelRow(cancel_all::RowCancel),
     List(lists::ListJob),
     BuyingPower(money::BuyingPowerJob),
     Positions(money::PositionsJob),
+    /// The fills of an order that a list has and no notice told.
+    Details(OrderKey),
 }
 
 /// Why a command was not sent in its time.

@@ -20,6 +20,8 @@ pub(crate) struct AtBroker {
     /// Shares of margin positions that it closes.
     pub(crate) closes: Vec<(String, u64)>,
     placed: TsNanos,
+    /// Its fills as its details have them.
+    pub(crate) fills: Vec<(u64, &'static str)>,
 }
 
 impl AtBroker {
@@ -109,7 +111,8 @@ impl Broker {
         let second = now.nanos() / 1_000_000_000 * 1_000_000_000;
         let placed = TsNanos::from_nanos(second);
         let status = OrderStatus::Accepted;
-        let made = AtBroker { order, status, filled: 0, by_desk, funding, closes, placed };
+        let fills = Vec::new();
+        let made = AtBroker { order, status, filled: 0, by_desk, funding, closes, placed, fills };
         self.orders.insert(number.clone(), made);
         self.placed += u64::from(by_desk);
         self.tell("accepted", &number, Vec::new());
@@ -118,6 +121,11 @@ impl Broker {
 
     /// Fills some of an order, at most what is open.
     pub(crate) fn fill(&mut self, number: &str, shares: u64) {
+        self.fill_at(number, shares, "2500.5");
+    }
+
+    /// The same, at a price.
+    pub(crate) fn fill_at(&mut self, number: &str, shares: u64, price: &'static str) {
         let Some(order) = self.orders.get_mut(number).filter(|order| order.is_open()) else {
             return;
         };
@@ -127,6 +135,7 @@ impl Broker {
         }
         let before = order.filled;
         order.filled += shares;
+        order.fills.push((shares, price));
         if order.leaves() == 0 {
             order.status = OrderStatus::Filled;
         }
@@ -139,7 +148,7 @@ impl Broker {
         let more = vec![
             Field::new("trade", self.trades.to_string()),
             Field::new("quantity", shares.to_string()),
-            Field::new("price", "2500.5"),
+            Field::new("price", price),
         ];
         self.tell("filled", number, more);
     }
@@ -216,6 +225,20 @@ impl Broker {
                 let rows = self.orders.iter().map(|(number, order)| order.row(number)).collect();
                 let mut answered = answer(id, "", Vec::new());
                 answered.lists.insert("rows".to_owned(), rows);
+                answered
+            }
+            "detail" => {
+                let fills = self.orders.get(&number).map(|order| order.fills.clone());
+                let row = |(shares, price): (u64, &str)| {
+                    vec![
+                        Field::new("quantity", shares.to_string()),
+                        Field::new("price", price),
+                        Field::new("at", now.nanos().to_string()),
+                    ]
+                };
+                let mut answered = answer(id, "", vec![Field::new("number", number)]);
+                let rows = fills.unwrap_or_default().into_iter().map(row).collect();
+                answered.lists.insert("fills".to_owned(), rows);
                 answered
             }
             "CLMGenbutuKabuList" => {

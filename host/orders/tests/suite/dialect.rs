@@ -4,7 +4,7 @@ use domain::fault::Identity;
 use domain::order_mapping::{
     Allocation, BrokerAccepted, BrokerAnswer, BrokerChange, BrokerFill, BrokerFrame, BrokerNotice,
     BrokerOrder, BrokerOutcome, BrokerRequest, BrokerRow, DialectDescription, Field, Funding,
-    Mapped, NoticeKind, OrderMapping, OrderPlan, VenuePhase, Verdict, field,
+    ListedFill, Mapped, NoticeKind, OrderMapping, OrderPlan, VenuePhase, Verdict, field,
 };
 use domain::{
     OrderSide, OrderStatus, OrderType, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
@@ -20,6 +20,22 @@ impl PlainDialect {
             order_rows: "rows".to_owned(),
             ..DialectDescription::default()
         })
+    }
+}
+
+impl PlainDialect {
+    /// One that can ask for the fills of an order.
+    pub(crate) fn with_details(refused_change_rejects: bool) -> Self {
+        let mut made = Self::new(refused_change_rejects);
+        made.0.fill_rows = Some("fills".to_owned());
+        made
+    }
+
+    /// One that is made for hosts.
+    pub(crate) fn made_for(hosts: &[&str]) -> Self {
+        let mut made = Self::new(false);
+        made.0.hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        made
     }
 }
 
@@ -182,6 +198,14 @@ impl OrderMapping for PlainDialect {
         Ok(request("list", Vec::new(), false))
     }
 
+    fn list_fills(
+        &mut self,
+        number: &str,
+        _: Option<&str>,
+    ) -> Mapped<Result<BrokerRequest, Rejection>> {
+        Ok(Ok(request("detail", vec![Field::new("number", number)], false)))
+    }
+
     fn judge(&mut self, answer: &BrokerAnswer) -> Mapped<BrokerOutcome> {
         let value = |name| field(&answer.fields, name);
         let refused = |code| Verdict::Refused(Rejection::new(code, "11104: no"));
@@ -203,7 +227,12 @@ impl OrderMapping for PlainDialect {
     }
 
     fn read_orders(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<BrokerRow, String>>> {
-        Ok(rows.iter().map(|row| read_row(row).ok_or_else(|| "no row".to_owned())).collect())
+        let none = |row: &Vec<Field>| format!("order {}: it is no row", named(row, "number"));
+        Ok(rows.iter().map(|row| read_row(row).ok_or_else(|| none(row))).collect())
+    }
+
+    fn read_fills(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<ListedFill, String>>> {
+        Ok(rows.iter().map(|row| read_fill(row).ok_or_else(|| "no fill".to_owned())).collect())
     }
 
     fn read_frame(&mut self, fields: &[Field]) -> Mapped<Result<BrokerFrame, String>> {
@@ -235,6 +264,14 @@ fn read_row(row: &[Field]) -> Option<BrokerRow> {
         status: one_of(OrderStatus::ALL, named(row, "status"), OrderStatus::as_str)?,
         time: TsNanos::from_nanos(named(row, "ns").parse().ok()?),
         tags: named(row, "tags").split_whitespace().map(str::to_owned).collect(),
+    })
+}
+
+fn read_fill(row: &[Field]) -> Option<ListedFill> {
+    Some(ListedFill {
+        quantity: Quantity::new(named(row, "quantity").parse().ok()?),
+        price: named(row, "price").parse().ok()?,
+        time: named(row, "at").parse().ok().map(TsNanos::from_nanos),
     })
 }
 

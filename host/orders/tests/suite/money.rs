@@ -97,6 +97,34 @@ fn half_of_an_account_is_not_told_as_all_of_it() {
     }
 }
 
+/// One odd position, or amount, hides no other one.
+#[test]
+fn what_cannot_be_read_is_told_after_the_rest() {
+    let mut world = world(true);
+    ask(&mut world, true);
+    world.answer_with(|id| {
+        listed(id, "aGenbutuKabuList", vec![vec![Field::new("sUriOrderIssueCode", "7203")]])
+    });
+    world.answer_with(right);
+    let (positions, error) = (world.json("PositionsUpdated"), world.json("Error"));
+    assert_eq!(positions["positions"].as_array().unwrap().len(), 1);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("7203: sUriOrderZanKabuSuryou is missing"), "{message}");
+    assert_eq!(world.events(), ["PositionsUpdated", "Error INTERNAL_ERROR"]);
+    ask(&mut world, false);
+    world.answer_with(|id| {
+        let odd = Field::new("sSummaryGenkabuKaituke", "much");
+        answer(id, "", vec![Field::new("sResultCode", "0"), odd])
+    });
+    world.answer_with(right);
+    let (told, error) = (world.json("BuyingPowerUpdated"), world.json("Error"));
+    assert_eq!(
+        (&told["cash_available"], &told["credit_available"]),
+        (&serde_json::Value::Null, &"9000".into())
+    );
+    assert!(error["message"].as_str().unwrap().contains("sSummaryGenkabuKaituke"), "{error}");
+}
+
 /// The login says so, and nothing else.
 #[test]
 fn an_account_without_margin_is_not_asked_for_it() {

@@ -83,10 +83,8 @@ impl Seen {
         }
     }
 
-    /// A new process tells the day's fills and ends again, to clients that connect anew.
+    /// A new process tells the day's ends again, to clients that connect anew; fills are told once (P130).
     pub(crate) fn restart(&mut self) {
-        self.filled.clear();
-        self.trades.clear();
         self.canceled.clear();
         self.ended.clear();
         self.ambiguous.clear();
@@ -133,6 +131,7 @@ fn logged(world: &World) -> BTreeMap<String, Option<String>> {
         let Some(id) = text("client_order_id") else { continue };
         match line["phase"].as_str() {
             Some("rejected") => _ = orders.remove(&id),
+            Some("filled") => {}
             _ => _ = orders.insert(id, text("venue_order_id")),
         }
     }

@@ -119,5 +119,8 @@ fn kinds_of(order: &BrokerOrder, fields: &[Field], phase: OrderPhase) -> Vec<Str
 pub(crate) fn other(id: &str, phase: OrderPhase) {
     let is_change = ["modify", "cancel", "cancel-all"].contains(&id);
     assert!(!is_change || phase > OrderPhase::O0, "{id} in {phase}");
-    assert!(is_change || BALANCES.contains(&id) || id == "list", "{id} is no request");
+    assert!(
+        is_change || BALANCES.contains(&id) || ["list", "detail"].contains(&id),
+        "{id} is no request"
+    );
 }

@@ -50,6 +50,8 @@ pub(crate) struct World {
     /// What logins say of the account, and what the masters say of the broker.
     pub(crate) has_margin: bool,
     pub(crate) is_open: Option<bool>,
+    /// Whether the dialect can ask for the fills of an order.
+    has_details: bool,
     commands: u64,
     /// New orders that were sent, and of which kinds.
     orders_sent: usize,
@@ -121,6 +123,7 @@ impl World {
             is_streaming: false,
             has_margin: true,
             is_open: None,
+            has_details: false,
             commands: 0,
             orders_sent: 0,
             kinds_sent: BTreeSet::new(),
@@ -132,6 +135,16 @@ impl World {
     /// A desk that is logged in and holds the second password, with its stream up and a list read.
     pub(crate) fn ready(rules: DeskRules, rejects: bool) -> Self {
         let mut world = Self::new(rules, rejects);
+        world.log_in();
+        world.password("0000");
+        world
+    }
+
+    /// The same, of a dialect that can ask for the fills of an order.
+    pub(crate) fn with_details(rules: DeskRules) -> Self {
+        let mut world = Self::new(rules, false);
+        world.has_details = true;
+        world.restart(false);
         world.log_in();
         world.password("0000");
         world
@@ -470,7 +483,10 @@ impl World {
         self.stream.clear();
         let bytes = self.log.bytes.lock().unwrap().clone();
         let now = self.now();
-        let dialect = Box::new(PlainDialect::new(self.rejects));
+        let dialect = Box::new(match self.has_details {
+            true => PlainDialect::with_details(self.rejects),
+            false => PlainDialect::new(self.rejects),
+        });
         let restored = Restored::read(&bytes);
         self.desk = Desk::new(self.rules, dialect, Box::new(self.log.clone()), restored, now);
     }

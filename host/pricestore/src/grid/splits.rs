@@ -1,7 +1,10 @@
 //! What a snapshot knows of splits. They are few beside its cells, so they are lists and no column: a
 //! ranking that does not ask for them reads nothing of them.
 
+use std::collections::HashMap;
 use std::ops::Range;
+
+use domain::adjustment::Adjustment;
 
 use crate::limits::{SNAPSHOT_SPLITS_MAX, SNAPSHOT_UNKNOWN_MAX};
 
@@ -12,9 +15,8 @@ pub struct Split {
     pub day: u32,
     /// The issue, an index into the codes.
     pub code: u32,
-    /// Earlier prices times this compare with later ones: 0.5 where one share became two. None where
-    /// the source has something that is no finite number above 0.
-    pub factor: Option<f64>,
+    /// How many shares became how many. None where the source has something that can be no factor.
+    pub adjustment: Option<Adjustment>,
 }
 
 /// Days in a row for which nobody can say whether a split of an issue took effect.
@@ -142,7 +144,8 @@ impl Splits {
         for split in &self.by_day {
             bytes.extend(split.day.to_ne_bytes());
             bytes.extend(split.code.to_ne_bytes());
-            bytes.extend(split.factor.unwrap_or(NO_FACTOR).to_ne_bytes());
+            let factor = split.adjustment.map_or(NO_FACTOR, Adjustment::factor);
+            bytes.extend(factor.to_ne_bytes());
         }
         for UnknownDays { code, first_day, last_day } in &self.unknown {
             bytes.extend([code, first_day, last_day].into_iter().flat_map(|one| one.to_ne_bytes()));
@@ -168,7 +171,14 @@ impl Splits {
         }
         let (splits, lists) = lists.split_at(splits * SPLIT_BYTES);
         let (spans, gaps) = lists.split_at(spans * SPAN_BYTES);
-        let splits: Vec<Split> = splits.as_chunks::<SPLIT_BYTES>().0.iter().map(split).collect();
+        // Of thousands of splits a few dozen factors are different.
+        let mut read = HashMap::new();
+        let mut splits: Vec<Split> = splits
+            .as_chunks::<SPLIT_BYTES>()
+            .0
+            .iter()
+            .map(|bytes| split(bytes, &mut read))
+            .collect();
         let spans: Vec<UnknownDays> = spans.as_chunks::<SPAN_BYTES>().0.iter().map(span).collect();
         let gaps = gaps.as_chunks().0.iter().map(|gap| u32::from_ne_bytes(*gap));
         let gaps: Vec<u32> = gaps.collect();
@@ -180,6 +190,8 @@ impl Splits {
         {
             return Err(unreadable());
         }
+        // An earlier version has written what is nothing but 1, read as everywhere.
+        splits.retain(|split| split.adjustment.is_none_or(|adjustment| !adjustment.is_none()));
         Self::new(splits, spans, gaps)
     }
 }
@@ -218,12 +230,14 @@ fn number<const N: usize>(bytes: &[u8], index: usize) -> [u8; N] {
     bytes.as_chunks().0.get(index).copied().unwrap_or([0; N])
 }
 
-fn split(bytes: &[u8; SPLIT_BYTES]) -> Split {
-    let factor = f64::from_ne_bytes(number(bytes, 1));
+fn split(bytes: &[u8; SPLIT_BYTES], read: &mut HashMap<u64, Option<Adjustment>>) -> Split {
+    let bits = u64::from_ne_bytes(number(bytes, 1));
+    let adjustment =
+        read.entry(bits).or_insert_with(|| Adjustment::of_factor(f64::from_bits(bits)));
     Split {
         day: u32::from_ne_bytes(number(bytes, 0)),
         code: u32::from_ne_bytes(number(bytes, 1)),
-        factor: (factor != NO_FACTOR).then_some(factor),
+        adjustment: *adjustment,
     }
 }
 
@@ -238,7 +252,7 @@ mod tests {
     use super::*;
 
     fn split(day: u32, code: u32, factor: f64) -> Split {
-        Split { day, code, factor: (factor > 0.0).then_some(factor) }
+        Split { day, code, adjustment: Adjustment::of_factor(factor) }
     }
 
     fn unknown(code: u32, first_day: u32, last_day: u32) -> UnknownDays {
@@ -308,6 +322,22 @@ mod tests {
         assert!(Splits::read(&some().bytes(), 10, 3).is_err(), "a code outside");
         let gap = Splits::new(Vec::new(), Vec::new(), vec![3]).unwrap().bytes();
         assert!(Splits::read(&gap, 4, 1).is_ok() && Splits::read(&gap, 3, 1).is_err());
+    }
+
+    #[test]
+    fn a_factor_on_the_disk_is_read_as_everywhere() {
+        let splits = vec![split(1, 0, 0.5), split(2, 0, 0.5)];
+        let mut bytes = Splits::new(splits, Vec::new(), Vec::new()).unwrap().bytes();
+        let mut factor = |place: usize, factor: f64| {
+            let end = COUNTS_BYTES + (place + 1) * SPLIT_BYTES;
+            bytes[end - size_of::<f64>()..end].copy_from_slice(&factor.to_ne_bytes());
+            let read = Splits::read(&bytes, 10, 4).unwrap();
+            read.between(0, 9).iter().map(|one| one.adjustment).collect::<Vec<_>>()
+        };
+        let (halved, third) = (Adjustment::from_terms(2, 1), Adjustment::from_terms(3, 1));
+        assert_eq!(factor(0, 0.33333), [third, halved]);
+        assert_eq!(factor(1, 1e300), [third, None]);
+        assert_eq!(factor(0, 0.9999), [None], "no split at all");
     }
 
     #[test]

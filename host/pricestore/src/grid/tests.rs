@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use domain::adjustment::Adjustment;
 use tempfile::TempDir;
 
 use super::*;
@@ -15,7 +16,11 @@ fn written() -> (TempDir, PathBuf) {
 }
 
 fn splits() -> Splits {
-    let split = |day, code, factor| Split { day, code, factor };
+    let split = |day, code, factor: Option<f64>| Split {
+        day,
+        code,
+        adjustment: factor.and_then(Adjustment::of_factor),
+    };
     let unknown = UnknownDays { code: 0, first_day: 1, last_day: 2 };
     Splits::new(vec![split(1, 0, Some(0.5)), split(2, 2, None)], vec![unknown], vec![1]).unwrap()
 }

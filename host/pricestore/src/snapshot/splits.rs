@@ -1,12 +1,13 @@
 //! The splits of the combined database, as tables and as a snapshot has them. Of which rows they are made, and
 //! where nobody knows: the tables at [`make`].
 
+use domain::adjustment::Adjustment;
 use duckdb::Connection;
 
 use super::error::PublishError;
 use crate::grid::{Split, Splits, UnknownDays};
 use crate::limits::{SNAPSHOT_SPLITS_MAX, SNAPSHOT_UNKNOWN_MAX};
-use crate::sql::column;
+use crate::sql::{column, fractions};
 
 /// Rows that their source has adjusted itself, as of the day on which they were fetched, which they do
 /// not tell.
@@ -53,8 +54,8 @@ fn has_column(connection: &Connection, name: &str, kind: &str) -> duckdb::Result
 ///
 /// | Rule | row of `daily` | what it is |
 /// |---|---|---|
-/// | S1 | `adjustment_factor` is 1 | no split |
-/// | S2 | it is another finite number above 0 | a split of this factor, in effect from the row's day on |
+/// | S1 | `adjustment_factor` is 1, or its fraction is ([`fractions`]) | no split |
+/// | S2 | it is another number from 0.001 to 1,000 | a split of this fraction, in effect from the row's day on |
 /// | S3 | it is any other number | a split of which nobody knows the factor |
 /// | S4 | `source` is `public`, whatever the factor | tells nothing of splits; the source has adjusted the row itself |
 /// | S5 | `adjustment_factor` is null | tells nothing of splits |
@@ -83,11 +84,15 @@ pub(super) fn make(connection: &Connection) -> Result<Option<Splits>, PublishErr
     // Two rows of one issue and day are refused by who reads all rows.
     connection.execute_batch(&format!(
         "CREATE TABLE split AS SELECT cal.day_no, issue.code_id,
-           max(CASE WHEN isfinite(factor) AND factor > 0 THEN factor END) AS factor
+           max(shares_new) AS shares_new, max(shares_old) AS shares_old
          FROM (SELECT date, code, factor {splits}) found
-         JOIN cal USING (date) JOIN issue USING (code) GROUP BY 1, 2 ORDER BY 1, 2;
+         JOIN cal USING (date) JOIN issue USING (code)
+         LEFT JOIN ({fractions}) fraction ON fraction.factor = found.factor
+         WHERE coalesce(shares_new <> shares_old, true) GROUP BY 1, 2 ORDER BY 1, 2;
          CREATE TABLE gap AS SELECT day_no FROM cal ANTI JOIN mother.daily USING (date) ORDER BY 1;
-         CREATE TABLE unknown_days (code_id INTEGER, first_day INTEGER, last_day INTEGER);"
+         CREATE TABLE unknown_days (code_id INTEGER, first_day INTEGER, last_day INTEGER);",
+        fractions =
+            fractions(&format!("(SELECT {} AS told FROM mother.daily)", told.factor()), "told")
     ))?;
     connection.execute_batch(&unknown_days(told))?;
     read(connection)
@@ -136,10 +141,12 @@ fn read(connection: &Connection) -> Result<Option<Splits>, PublishError> {
     if connection.query_row(spans, [], |row| row.get::<_, usize>(0))? > SNAPSHOT_UNKNOWN_MAX {
         return Ok(None);
     }
-    let mut statement =
-        connection.prepare("SELECT day_no, code_id, factor FROM split ORDER BY 1, 2")?;
+    let mut statement = connection
+        .prepare("SELECT day_no, code_id, shares_new, shares_old FROM split ORDER BY 1, 2")?;
     let split = |row: &duckdb::Row<'_>| {
-        Ok(Split { day: row.get(0)?, code: row.get(1)?, factor: row.get(2)? })
+        let terms = row.get::<_, Option<u32>>(2)?.zip(row.get(3)?);
+        let adjustment = terms.and_then(|(new, old)| Adjustment::from_terms(new, old));
+        Ok(Split { day: row.get(0)?, code: row.get(1)?, adjustment })
     };
     let splits = statement.query_map([], split)?.collect::<duckdb::Result<Vec<_>>>()?;
     let mut statement = connection

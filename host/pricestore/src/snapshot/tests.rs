@@ -1,5 +1,6 @@
 //! Publishing, what is refused, and what is cleaned up.
 
+use domain::adjustment::Adjustment;
 use domain::formula::Column;
 use duckdb::Connection;
 
@@ -222,6 +223,10 @@ fn splits_are_those_of_the_table_of_rules() {
         set(5, 1, "'nan'"),
         set(6, 1, "'inf'"),
         set(3, 2, "2"),
+        // The nearest fraction, no factor at all, and what is nothing but 1.
+        set(3, 4, "0.33333"),
+        set(4, 4, "1001"),
+        set(5, 4, "0.9999"),
     ]
     .concat();
     let published = |more: &str| {
@@ -233,13 +238,16 @@ fn splits_are_those_of_the_table_of_rules() {
     assert_eq!(published("INSERT INTO daily VALUES ('2025-01-06', '1', 1, 1, 1, 1, 1);"), None);
     let splits = published(&format!("{columns}{rows}{some}")).unwrap();
     let found: Vec<_> =
-        splits.between(0, 9).iter().map(|one| (one.day, one.code, one.factor)).collect();
+        splits.between(0, 9).iter().map(|one| (one.day, one.code, one.adjustment)).collect();
+    let terms = Adjustment::from_terms;
     let expected = [
-        (2, 0, Some(0.5)),
+        (2, 0, terms(2, 1)),
         (3, 1, None),
-        (3, 2, Some(2.0)),
+        (3, 2, terms(1, 2)),
+        (3, 4, terms(3, 1)),
         (4, 1, None),
-        (5, 0, Some(10.0)),
+        (4, 4, None),
+        (5, 0, terms(1, 10)),
         (5, 1, None),
         (6, 1, None),
     ];
@@ -255,7 +263,7 @@ fn splits_are_those_of_the_table_of_rules() {
         UPDATE daily SET source = NULL WHERE date = '2025-01-09' AND code = '1302';";
     let splits = published(&format!("{columns}{rows}{some}{source}")).unwrap();
     let found: Vec<_> = splits.between(0, 9).iter().map(|one| (one.day, one.code)).collect();
-    assert_eq!(found, [(2, 0), (3, 2), (5, 0)]);
+    assert_eq!(found, [(2, 0), (3, 2), (3, 4), (5, 0)]);
     // U1: from and to such rows, and between them.
     for code in [0, 2, 3] {
         assert_eq!(unknown_days(&splits, code), [1, 2, 4, 5], "issue {code}");

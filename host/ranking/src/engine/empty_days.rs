@@ -22,8 +22,7 @@ pub(super) fn find(
     let asked = days.iter().enumerate().filter(|(_, date)| is_asked(date));
     let empty = asked.filter(|(day, _)| !has_prices(*day)).map(|(_, date)| *date);
     let told = dataset.into_iter().flat_map(|dataset| {
-        let incomplete = dataset.incomplete.iter().filter(|day| !day.published);
-        dataset.gaps.iter().chain(incomplete.map(|day| &day.date))
+        dataset.gaps.iter().chain(dataset.incomplete.iter().map(|day| &day.date))
     });
     let told = told.filter_map(|date| date.parse::<JstDate>().ok());
     // What was published since has its own say.

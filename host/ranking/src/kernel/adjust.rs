@@ -5,13 +5,16 @@ use pricestore::grid::{Grid, Split, Splits};
 
 use crate::formula::Column;
 
+/// Units of a price in one yen.
+const PRICE_UNITS: f64 = 1e4;
+
 /// The adjusted columns of one day; keeps its memory while adjusted rankings follow each other.
 #[derive(Debug, Default)]
 pub(super) struct AdjustedLeaves {
     /// One for each leaf; empty where its day and the ranked one compare as they are, for all issues.
     stripes: Vec<Vec<f64>>,
-    /// One for each code, 1 between two leaves.
-    factors: Vec<f64>,
+    /// New and old shares of each code, 1 between two leaves.
+    terms: Vec<(f64, f64)>,
 }
 
 impl AdjustedLeaves {
@@ -31,7 +34,7 @@ impl AdjustedLeaves {
         day: usize,
     ) {
         self.stripes.resize_with(leaves.len(), Vec::new);
-        self.factors.resize(grid.codes().len(), 1.0);
+        self.terms.resize(grid.codes().len(), (1.0, 1.0));
         for (stripe, (column, lag)) in self.stripes.iter_mut().zip(leaves) {
             stripe.clear();
             let Some(row_day) = day.checked_sub(*lag as usize) else { continue };
@@ -46,7 +49,7 @@ impl AdjustedLeaves {
                 stripe.fill(f64::NAN);
                 continue;
             }
-            scale(stripe, &mut self.factors, between, *column);
+            scale(stripe, &mut self.terms, between, *column);
             for code in unknown {
                 if let Some(cell) = stripe.get_mut(code as usize) {
                     *cell = f64::NAN;
@@ -61,23 +64,33 @@ impl AdjustedLeaves {
     }
 }
 
-/// Scales the cells of the issues with a split; `factors` are 1 before and after.
-fn scale(stripe: &mut [f64], factors: &mut [f64], between: &[Split], column: Column) {
+/// Scales the cells of the issues with a split; `terms` are 1 before and after. Prices are whole 1/10,000 yen until
+/// they are divided, so that one that did not move is the same number; volumes stay whole shares.
+fn scale(stripe: &mut [f64], terms: &mut [(f64, f64)], between: &[Split], column: Column) {
     for split in between {
-        if let Some(product) = factors.get_mut(split.code as usize) {
-            *product *= split.factor.unwrap_or(f64::NAN);
+        if let Some((new, old)) = terms.get_mut(split.code as usize) {
+            let (of_new, of_old) = split.adjustment.map_or((f64::NAN, f64::NAN), |adjustment| {
+                let (new, old) = adjustment.terms();
+                (f64::from(new), f64::from(old))
+            });
+            (*new, *old) = (*new * of_new, *old * of_old);
         }
     }
     for Split { code, .. } in between {
         let place = *code as usize;
-        let (Some(cell), Some(factor)) = (stripe.get_mut(place), factors.get_mut(place)) else {
+        let (Some(cell), Some(terms)) = (stripe.get_mut(place), terms.get_mut(place)) else {
             continue;
         };
         // An issue's second split finds 1 here and changes nothing.
-        let factor = std::mem::replace(factor, 1.0);
+        let (new, old) = std::mem::replace(terms, (1.0, 1.0));
+        if new == old {
+            continue;
+        }
         let scaled = match column {
-            Column::Volume => *cell / factor,
-            Column::Open | Column::High | Column::Low | Column::Close => *cell * factor,
+            Column::Volume => (*cell * new / old).round(),
+            Column::Open | Column::High | Column::Low | Column::Close => {
+                (*cell * PRICE_UNITS).round() * old / new / PRICE_UNITS
+            }
         };
         // Columns hold no 0 and nothing infinite.
         let is_value = scaled != 0.0 && scaled.is_finite();

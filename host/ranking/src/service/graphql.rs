@@ -18,7 +18,7 @@ use super::failure::{self, Failure};
 use super::memory::Reservation;
 use super::metrics::GaugeGuard;
 use super::packing::packed;
-use super::request::{GraphqlRequest, ResponseType};
+use super::request::{GraphqlRequest, ResponseType, with_whole_numbers};
 use super::schema::{self, RankingSchema};
 use super::stated;
 use crate::error::Cause;
@@ -177,7 +177,8 @@ impl Endpoint {
         if sent.is_get && operations.iter().any(|one| one.ty != OperationType::Query) {
             return Err(boxed(Failure::new("METHOD", "GET is for queries; send POST")));
         }
-        let variables = Variables::from_json(sent.variables.unwrap_or_default().into());
+        let variables =
+            Variables::from_json(with_whole_numbers(sent.variables.unwrap_or_default()));
         if let [operation] = operations[..] {
             analysis::check_variables(operation, &variables).map_err(boxed)?;
         }

@@ -31,8 +31,9 @@ pub(super) struct GraphqlRequest {
 }
 
 impl GraphqlRequest {
-    /// The request in a body of JSON.
+    /// The request in a body of JSON, with a byte order mark before it or without (RFC 8259, 8.1).
     pub(super) fn from_body(body: &[u8]) -> Result<Self, Failure> {
+        let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
         serde_json::from_slice(body).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             invalid(format!(
@@ -67,6 +68,30 @@ impl GraphqlRequest {
             ));
         }
         Ok(request)
+    }
+}
+
+/// Variables in which a whole number has no fraction: JSON knows one kind of number, and some clients write `5.0`
+/// for an Int. A Float takes both.
+pub(super) fn with_whole_numbers(variables: Map<String, Value>) -> Value {
+    let mut value = Value::Object(variables);
+    drop_fractions(&mut value);
+    value
+}
+
+fn drop_fractions(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole = number
+                .as_f64()
+                .filter(|found| found.fract() == 0.0 && found.abs() <= f64::from(i32::MAX));
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(drop_fractions),
+        Value::Object(fields) => fields.values_mut().for_each(drop_fractions),
+        _ => {}
     }
 }
 
@@ -183,6 +208,21 @@ mod tests {
         for none in ["query={a}", "query={a}&variables=", "query={a}&variables=null"] {
             assert_eq!(GraphqlRequest::from_url(none).unwrap().variables, None, "{none}");
         }
+    }
+
+    #[test]
+    fn a_body_may_begin_with_a_byte_order_mark() {
+        let body = b"\xef\xbb\xbf{\"query\": \"{a}\"}";
+        assert_eq!(GraphqlRequest::from_body(body).unwrap().query, "{a}");
+        let twice = [b"\xef\xbb\xbf", &body[..]].concat();
+        assert_eq!(GraphqlRequest::from_body(&twice).unwrap_err().code, "REQUEST_INVALID");
+    }
+
+    #[test]
+    fn a_whole_number_of_a_variable_has_no_fraction() {
+        let sent = r#"{"a": 5.0, "b": [-3.0, 2.5, {"c": 1e3}], "d": "5.0", "e": 1e300, "f": 7}"#;
+        let told = with_whole_numbers(map("variables", sent).unwrap().unwrap()).to_string();
+        assert_eq!(told, r#"{"a":5,"b":[-3,2.5,{"c":1000}],"d":"5.0","e":1e+300,"f":7}"#);
     }
 
     #[test]

@@ -231,7 +231,7 @@ fn values_across_splits_follow_the_table_of_rules() {
         None,        // the earlier row was adjusted by its source
         Some(100.0), // a split after the ranked day
         Some(100.0), // one on the day of the value itself
-        None,        // what is not finite is no value
+        None,        // of a number that is no factor
         None,        // a row does not tell its factor
         None,        // the earlier row was adjusted by its source, and no split is known
         None,        // one in between was
@@ -244,10 +244,37 @@ fn values_across_splits_follow_the_table_of_rules() {
     let volumes = prices.map(|price| price.map(|price| 1_000.0 / (price / 100.0)));
     let found = values("Volume[-4]", true);
     assert_eq!(found[..7], volumes[..7]);
-    assert_eq!((found[7], found[8]), (Some(1_000.0 / 1e307), None));
+    assert_eq!((found[7], found[8]), (None, None));
     assert_eq!(found[9..13], [None; 4]);
     for formula in ["Close", "Volume", "Close + 0 * Close"] {
         assert_eq!(values(formula, true), values(formula, false), "{formula}");
+    }
+}
+
+/// Of a factor with five digits the fraction is meant: a price that did not move is the same number, and a volume is
+/// of whole shares.
+#[test]
+fn a_ratio_over_a_split_that_changed_nothing_is_exactly_one() {
+    // One share became three; three became one; ten became eleven; and one that is no split.
+    let rows = "ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
+        INSERT INTO daily SELECT DATE '2025-01-06' + d, code, close, close, close, close, volume, told
+        FROM (VALUES ('1301', 0, 300.3, 700, 1), ('1301', 1, 100.1, 2100, 0.33333),
+          ('1302', 0, 33.4, 1000, 1), ('1302', 1, 100.2, 333, 3.0), ('1303', 0, 110.11, 700, 1),
+          ('1303', 1, 100.1, 770, 0.90909), ('1304', 0, 100.1, 700, 1), ('1304', 1, 100.1, 700, 0.9999))
+          rows(code, d, close, volume, told);";
+    let (_folder, data) = data_with(&format!("{TABLE}{rows}"));
+    publish(&data);
+    let engine = open(&data);
+    let day = "2025-01-07".parse().unwrap();
+    for formula in ["Close / Close[-1]", "Open[-1] / Open", "Volume / Volume[-1]"] {
+        let query = RankQuery { from: day, to: day, adjusted: true, ..query(formula) };
+        let mut ranking = engine.rank(&query, &CancelToken::new()).unwrap();
+        assert_eq!(engine.rank_by_sql(&query, &CancelToken::new()).unwrap(), ranking, "{formula}");
+        ranking.rows.sort_by_key(|row| row.code);
+        let values: Vec<_> = ranking.rows.iter().map(|row| row.sort_value).collect();
+        assert_eq!(values, [Some(1.0); 4], "{formula}");
+        let spans: Vec<_> = ranking.rows.iter().map(|row| ranking.spans_split(row)).collect();
+        assert_eq!(spans, [Some(true), Some(true), Some(true), Some(false)], "{formula}");
     }
 }
 

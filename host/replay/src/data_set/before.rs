@@ -8,7 +8,7 @@ use domain::market::BarGranularity;
 use domain::{ExchangeCalendar, InstrumentIx, JstDate, Price, TsNanos, VendorCode};
 use marketdata::{BarFile, Catalog, DataError, Period, PriceGrid, TradeFile, TradeStore};
 
-use super::{DataRequest, day_start, name_of};
+use super::{DataRequest, day_start, is_in_month_file, name_of};
 use crate::error::RequestError;
 use crate::observer::RunObserver;
 use results::output::InputFile;
@@ -182,6 +182,10 @@ impl DataRequest {
                 false => before.closes_by(latest),
             };
             if found.iter().all(adds_nothing) {
+                continue;
+            }
+            let file = (candidate.path(), candidate.period());
+            if is_in_month_file(search.store, file, observer)? {
                 continue;
             }
             if let Some(hash) = take_file(search, (&candidate, is_near), &mut found, observer)? {

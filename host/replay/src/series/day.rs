@@ -103,9 +103,7 @@ impl MarketDay<'_> {
     /// session where the day is known as one bar. Nothing of the day's own rows is looked at.
     #[must_use]
     pub fn hours(&self, longer: bool) -> Option<TradingHours> {
-        let date = self.date()?;
-        let hours = if longer { TradingHours::longest_of(date) } else { TradingHours::of(date) };
-        Some(if self.is_of_daily_bars() { hours.in_one_session() } else { hours })
+        Some(hours_of(self.date()?, longer, self.is_of_daily_bars()))
     }
 
     /// When DAY orders of a day with these hours end (F6): at the last row, or at the close where that
@@ -114,6 +112,13 @@ impl MarketDay<'_> {
     pub fn end(&self, hours: TradingHours) -> Option<TsNanos> {
         Some(self.last_timestamp()?.max(hours.close))
     }
+}
+
+/// The sessions of a day (F6), `longer` where days before had longer ones; `is_daily` where days are known as one
+/// bar each.
+pub(crate) fn hours_of(date: JstDate, longer: bool, is_daily: bool) -> TradingHours {
+    let hours = if longer { TradingHours::longest_of(date) } else { TradingHours::of(date) };
+    if is_daily { hours.in_one_session() } else { hours }
 }
 
 /// The trades of one instrument on one day, as columns of equal length.

@@ -4,6 +4,7 @@
 
 mod common;
 mod cuts;
+mod days;
 mod driver;
 mod driver_sessions;
 mod failures;

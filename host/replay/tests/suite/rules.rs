@@ -275,7 +275,7 @@ fn f8_open_orders_expire_when_the_data_ends_and_positions_are_valued() {
     let script =
         Script::default().after(1, market("O-1", Buy, 200)).after(8, market("O-2", Sell, 200));
     let (result, told) = run(&Market::of_the_peers(), script, &options());
-    assert_eq!(told.last().unwrap(), "O-2 EXPIRED END_OF_DATA t=8");
+    assert_eq!(told.last().unwrap(), "O-2 EXPIRED END_OF_DATA t=23400");
     assert_eq!(result.totals.position_end, 200);
     // 200 shares bought at 1,000.5 are worth 1,003 each.
     assert_eq!(result.totals.equity_end, Money::from_yen(10_000_500));
@@ -302,7 +302,7 @@ fn a_cancel_ends_an_order_and_frees_its_money() {
     let options = with(|o| o.cash = Money::from_yen(90_000));
     assert_eq!(
         told(&Market::of_the_peers(), script, &options),
-        ["O-1 CANCELED t=2", "O-2 EXPIRED END_OF_DATA t=8"]
+        ["O-1 CANCELED t=2", "O-2 EXPIRED END_OF_DATA t=23400"]
     );
 }
 

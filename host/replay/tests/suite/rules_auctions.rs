@@ -113,7 +113,7 @@ fn f4_a_gap_through_a_resting_limit_fills_at_the_limit_with_the_volume_beyond_it
         [
             "O-1 PARTIALLY_FILLED 200@995 t=3",
             "O-1 PARTIALLY_FILLED 100@995 t=5",
-            "O-1 EXPIRED END_OF_DATA t=5"
+            "O-1 EXPIRED END_OF_DATA t=23400"
         ]
     );
 }

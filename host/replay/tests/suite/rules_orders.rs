@@ -72,7 +72,7 @@ fn f5_a_stop_limit_never_pays_more_than_its_limit() {
     );
     assert_eq!(
         after_two(stop_limit("O-1", Buy, 300, "1002", "995")),
-        ["O-1 EXPIRED END_OF_DATA t=8"]
+        ["O-1 EXPIRED END_OF_DATA t=23400"]
     );
 }
 
@@ -178,7 +178,7 @@ fn f4_a_touch_fills_once_the_queue_ahead_has_traded() {
         let script = Script::default().after(1, limit("O-1", Buy, 400, "1000"));
         told(&trades, script, &changed(|o| o.model.queue_ahead = queue_ahead))
     };
-    assert_eq!(hears(None), ["O-1 EXPIRED END_OF_DATA t=4"]);
+    assert_eq!(hears(None), ["O-1 EXPIRED END_OF_DATA t=23400"]);
     assert_eq!(
         hears(Some(500)),
         ["O-1 PARTIALLY_FILLED 100@1000 t=3", "O-1 FILLED 300@1000 t=4"],
@@ -213,7 +213,7 @@ fn f4_two_orders_at_a_touch_share_the_trade() {
         [
             "O-1 FILLED 300@1000 t=2",
             "O-2 PARTIALLY_FILLED 100@1000 t=2",
-            "O-2 EXPIRED END_OF_DATA t=2"
+            "O-2 EXPIRED END_OF_DATA t=23400"
         ]
     );
 }

@@ -46,7 +46,7 @@ fn an_order_that_arrives_after_the_last_trade_is_accounted_for() {
     let script = Script::default().after(7, market("O-1", Buy, 100));
     assert_eq!(
         told(&Market::of_the_peers(), script, &options),
-        ["O-1 EXPIRED END_OF_DATA t=8"],
+        ["O-1 EXPIRED END_OF_DATA t=23400"],
         "it is not left SUBMITTED for ever"
     );
 }
@@ -58,7 +58,7 @@ fn a_touched_limit_order_is_not_first_in_the_queue() {
         .trade(6, 2.0, "1000", 400)
         .trade(6, 3.0, "1001", 100);
     let script = Script::default().after(1, limit("O-1", Buy, 300, "1000"));
-    assert_eq!(told(&trades, script, &options()), ["O-1 EXPIRED END_OF_DATA t=3"]);
+    assert_eq!(told(&trades, script, &options()), ["O-1 EXPIRED END_OF_DATA t=23400"]);
 }
 
 #[test]

@@ -191,8 +191,8 @@ fn f7_price_steps_change_on_their_day() {
         [
             "O-1 EXPIRED TICK_CHANGE t=-32400",
             "O-3 EXPIRED TICK_CHANGE t=-32400",
-            "O-2 EXPIRED END_OF_DATA t=2",
-            "O-4 EXPIRED END_OF_DATA t=2",
+            "O-2 EXPIRED END_OF_DATA t=23400",
+            "O-4 EXPIRED END_OF_DATA t=23400",
         ]
     );
     let log: Vec<_> = result.log.iter().map(|line| line.message.as_str()).collect();
@@ -237,7 +237,7 @@ fn f7_the_lot_is_that_of_the_day() {
             "O-3 EXPIRED LOT_CHANGE t=-32400",
             "O-4 PARTIALLY_FILLED 300@1000 t=2",
             "O-4 FILLED 200@1000 t=3",
-            "O-5 EXPIRED END_OF_DATA t=3",
+            "O-5 EXPIRED END_OF_DATA t=23400",
         ]
     );
     for window in [7, 1_024] {

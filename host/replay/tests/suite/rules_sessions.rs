@@ -181,8 +181,8 @@ fn f6_gtd_lives_over_days_and_ends_with_its_date_at_its_own_time() {
         "2025-01-07 15:30:00.000000 JST",
         "with the day, not at the next trade"
     );
-    // The 8th has no trades: its midnight.
-    assert_eq!(hears(until(8, order("950"))).1, "2025-01-09 00:00:00.000000 JST");
+    // The 8th is a day although nothing trades.
+    assert_eq!(hears(until(8, order("950"))).1, "2025-01-08 15:30:00.000000 JST");
     assert_eq!(hears(until(10, order("950"))).0, "O-1 FILLED 100@900 t=3600");
 }
 
@@ -236,11 +236,11 @@ fn f4_another_date_keeps_the_place_of_a_gtd_order() {
         told(&trades, script, &options()).last().unwrap().clone()
     };
     // Nothing trades through its limit, so it never fills; the last price is its limit when it is changed.
-    assert_eq!(hears(None), "O-1 EXPIRED END_OF_DATA t=7");
+    assert_eq!(hears(None), "O-1 EXPIRED END_OF_DATA t=23400");
     for day in [8, 9] {
         let end = Some(domain::TsNanos::from_nanos(common::at(day, 0.0)));
         let change = OrderModify { expire_time: end, ..OrderModify::default() };
-        assert_eq!(hears(Some(change)), "O-1 EXPIRED END_OF_DATA t=7");
+        assert_eq!(hears(Some(change)), "O-1 EXPIRED END_OF_DATA t=23400");
     }
     // A new place is that of a new order, which is marketable now.
     let change =

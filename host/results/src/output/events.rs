@@ -183,6 +183,7 @@ impl AuditLog {
                     business_day: None,
                     warning_code: None,
                     warning_text: None,
+                    request_key_version: None,
                     context,
                 })
             }
@@ -193,6 +194,7 @@ impl AuditLog {
                     client_order_id,
                     reason_code: rejection.code,
                     reason_text: Text::Borrowed(&rejection.text),
+                    request_key_version: None,
                     context,
                 })
             }

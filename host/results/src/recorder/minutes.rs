@@ -118,6 +118,22 @@ impl Minutes {
         self.changes.clear();
     }
 
+    /// Values a day without rows: at the last prices there are.
+    pub(super) fn end_day_without_rows(
+        &mut self,
+        ts_event: TsNanos,
+        performance: &mut Performance,
+        sink: &mut Notes<'_>,
+    ) {
+        let changes = std::mem::take(&mut self.changes);
+        changes.iter().for_each(|noted| self.apply(&noted.change));
+        let row = EquityRow { ts_event, cash: self.cash, equity: self.equity() };
+        self.changes = changes;
+        self.flush(performance, sink);
+        performance.day(&row);
+        sink.take(Record::Day(&row));
+    }
+
     /// Values a day. Excursions first: round trips of the day come before its minutes.
     pub(super) fn end_day(
         &mut self,

@@ -7,7 +7,7 @@ use domain::limits::DIALECT_ROWS_PER_CALL;
 use domain::order::{ReasonCode, Rejection};
 use domain::order_mapping::{
     Allocation, BrokerAnswer, BrokerChange, BrokerFrame, BrokerOrder, BrokerOutcome, BrokerRequest,
-    BrokerRow, DialectDescription, Field, Mapped, OrderMapping, OrderPlan, Verdict,
+    BrokerRow, DialectDescription, Field, ListedFill, Mapped, OrderMapping, OrderPlan, Verdict,
 };
 use wasmtime::{Result as Called, Store};
 
@@ -48,6 +48,30 @@ impl DialectInstance {
         act: impl FnOnce(&Mapping, &mut Store<State>) -> Called<R>,
     ) -> Mapped<R> {
         self.program.call(export, act)
+    }
+
+    /// Reads rows in calls of limited size; what is too large is not handed over.
+    fn read_rows<R>(
+        &mut self,
+        export: &'static str,
+        rows: &[Vec<Field>],
+        read: impl Fn(&Mapping, &mut Store<State>, &[&[Field]]) -> Called<Vec<Result<R, String>>>,
+    ) -> Mapped<Vec<Result<R, String>>> {
+        let mut all = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(DIALECT_ROWS_PER_CALL) {
+            let checked: Vec<_> = rows.iter().map(|row| check::fields(row)).collect();
+            let fit = rows.iter().zip(&checked).filter(|(_, checked)| checked.is_ok());
+            let fit: Vec<&[Field]> = fit.map(|(row, _)| row.as_slice()).collect();
+            let mut read = self.call(export, |calls, store| read(calls, store, &fit))?.into_iter();
+            for checked in checked {
+                match checked {
+                    Err(why) => all.push(Err(why)),
+                    // There is an answer for each row that was asked about.
+                    Ok(()) => all.extend(read.next()),
+                }
+            }
+        }
+        Ok(all)
     }
 }
 
@@ -117,6 +141,23 @@ impl OrderMapping for DialectInstance {
         self.call("list-orders", Mapping::list_orders)
     }
 
+    fn list_fills(
+        &mut self,
+        venue_order_id: &str,
+        business_day: Option<&str>,
+    ) -> Mapped<Result<BrokerRequest, Rejection>> {
+        if self.description.fill_rows.is_none() {
+            let text = "NO_DETAILS: the dialect has no request for the fills of an order";
+            return Ok(Err(Rejection::new(ReasonCode::VenueUnsupported, text)));
+        }
+        match check::order_id(venue_order_id, business_day) {
+            Err(rejection) => Ok(Err(rejection)),
+            Ok(()) => self.call("list-fills", |calls, store| {
+                calls.list_fills(store, venue_order_id, business_day)
+            }),
+        }
+    }
+
     fn judge(&mut self, answer: &BrokerAnswer) -> Mapped<BrokerOutcome> {
         if let Err(why) = check::answer(answer) {
             let text = Rejection::new(ReasonCode::InternalError, format!("ANSWER: {why}")).text;
@@ -126,23 +167,11 @@ impl OrderMapping for DialectInstance {
     }
 
     fn read_orders(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<BrokerRow, String>>> {
-        let mut all = Vec::with_capacity(rows.len());
-        for rows in rows.chunks(DIALECT_ROWS_PER_CALL) {
-            let checked: Vec<_> = rows.iter().map(|row| check::fields(row)).collect();
-            let fit = rows.iter().zip(&checked).filter(|(_, checked)| checked.is_ok());
-            let fit: Vec<&[Field]> = fit.map(|(row, _)| row.as_slice()).collect();
-            let mut read = self
-                .call("read-orders", |calls, store| calls.read_orders(store, &fit))?
-                .into_iter();
-            for checked in checked {
-                match checked {
-                    Err(why) => all.push(Err(why)),
-                    // There is an answer for each row that was asked about.
-                    Ok(()) => all.extend(read.next()),
-                }
-            }
-        }
-        Ok(all)
+        self.read_rows("read-orders", rows, Mapping::read_orders)
+    }
+
+    fn read_fills(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<ListedFill, String>>> {
+        self.read_rows("read-fills", rows, Mapping::read_fills)
     }
 
     fn read_frame(&mut self, fields: &[Field]) -> Mapped<Result<BrokerFrame, String>> {

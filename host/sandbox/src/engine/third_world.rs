@@ -36,6 +36,7 @@ static THIRD: Contract = Contract {
     guest_name: "kumiki:third/guest@1.0.0",
     imports: &["venue"],
     imports_shown: "only kumiki:third/venue@1.0.0",
+    refuses_quotes: false,
     is_called_directly: true,
     fault_of: |identity, export, kind| {
         SandboxError::Fault(Box::new(Fault {

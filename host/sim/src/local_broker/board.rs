@@ -44,7 +44,8 @@ pub(crate) struct Trades {
     pub(crate) change: &'static str,
 }
 
-/// A stretch in which the told volume only grows: from its first number, which is a client's first frame.
+/// A stretch in which the told volume only grows: from its first number, which is a client's first frame, or
+/// from 0 where frames before it had none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stretch {
     pub(crate) date: JstDate,
@@ -87,6 +88,8 @@ pub(crate) struct Board {
     pub(crate) truth: Truth,
     /// A reset or a new day: the next number begins a stretch.
     pub(crate) begins_stretch: bool,
+    /// A frame without a number was pushed on this connection and day: the first number is the opening.
+    pub(crate) told_unopened: bool,
 }
 
 impl Board {
@@ -106,6 +109,7 @@ impl Board {
             random: Random::new(&[seed, symbol]),
             truth: Truth::default(),
             begins_stretch: true,
+            told_unopened: false,
         };
         board.quote(base, now);
         board
@@ -120,7 +124,7 @@ impl Board {
     pub(crate) fn begin_day(&mut self, previous: JstDate, now: TsNanos) {
         (self.previous_close, self.previous_date) = (self.price(), previous);
         (self.trades, self.volume, self.value) = (None, None, 0);
-        self.begins_stretch = true;
+        (self.begins_stretch, self.told_unopened) = (true, false);
         self.quote(self.previous_close, now);
     }
 

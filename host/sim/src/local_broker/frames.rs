@@ -121,14 +121,19 @@ impl Gateway {
         let board = &mut self.boards[place];
         board.truth.frames += 1;
         board.truth.pushed_trades += u64::from(is_trade);
-        let Some(volume) = board.volume else { return };
+        let Some(volume) = board.volume else {
+            board.told_unopened = true;
+            return;
+        };
         if board.begins_stretch || board.truth.stretches.is_empty() {
             board.begins_stretch = false;
             if board.truth.stretches.len() == STRETCHES_KEPT_MAX {
                 let old = board.truth.stretches.remove(0);
                 board.truth.older += old.last - old.first;
             }
-            board.truth.stretches.push(Stretch { date, first: volume, last: volume });
+            let first = if board.told_unopened { 0 } else { volume };
+            board.told_unopened = false;
+            board.truth.stretches.push(Stretch { date, first, last: volume });
         } else if let Some(stretch) = board.truth.stretches.last_mut() {
             stretch.last = volume;
         }

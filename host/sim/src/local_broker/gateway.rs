@@ -272,6 +272,7 @@ impl Gateway {
         }
         // What was due was the other's.
         self.due.clear();
+        self.boards.iter_mut().for_each(|board| board.told_unopened = false);
         let (sender, receiver) = mpsc::channel(QUEUE_FRAMES_MAX);
         self.counts.pushes += 1;
         let (id, freeze) = (self.counts.pushes, CancellationToken::new());

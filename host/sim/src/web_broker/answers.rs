@@ -1,11 +1,11 @@
 //! What the broker answers: envelopes, and the fields of each request.
 
 use domain::{Money, clock};
-use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::broker::{Broker, Session};
+use super::config::Form;
 use super::faults::FaultKind;
 use super::order::{Order, State};
 use super::refusal::Refusal;
@@ -15,10 +15,8 @@ use super::times;
 /// An answer, its fields in order.
 pub(crate) type Answer = Map<String, Value>;
 
-/// The path before each door.
-pub(crate) const ROOT: &str = "/e_api_v4r8";
 /// A host of the vendor's, for the fault that gives its addresses.
-const PRODUCTION_ROOT: &str = "kabuka.e-shiten.jp/e_api_v4r8";
+const PRODUCTION_HOST: &str = "kabuka.e-shiten.jp";
 /// The largest `p_no`.
 const P_NO_MAX: u64 = 9_999_999_999;
 
@@ -130,8 +128,17 @@ impl Broker {
         if let Err(refusal) = self.check_envelope(request, true, false) {
             return self.refused(request, id, &refusal);
         }
-        let is_right = request.text("sUserId") == self.config.user
-            && request.text("sPassword") == self.config.password.expose_secret();
+        let is_right = match self.config.form {
+            Form::Spec | Form::V4r8 => {
+                request.text("sUserId") == self.config.user && self.is_login_password(request)
+            }
+            Form::V4r10 if !self.is_auth_id(request) => {
+                // As the vendor does it: the id in clear, and no result.
+                let text = format!("sAuthId:[{}] is not valid.", request.text("sAuthId"));
+                return self.envelope(request, id, -1, &text);
+            }
+            Form::V4r10 => true,
+        };
         let refused = self.faults.standing(FaultKind::RefuseLogin);
         if refused.is_some() || !is_right {
             let code = refused.and_then(|code| u32::try_from(code).ok()).unwrap_or(10_031);
@@ -181,13 +188,20 @@ impl Broker {
             ("sUrlEvent", "http", "event"),
             ("sUrlEventWebSocket", "ws", "event_ws"),
         ];
+        let root = self.config.form.root();
         for (name, scheme, door) in doors {
             let address = if is_unread {
                 String::new()
             } else if self.faults.has(FaultKind::ProductionHost) {
-                format!("{scheme}s://{PRODUCTION_ROOT}/{door}/{token}/")
+                format!("{scheme}s://{PRODUCTION_HOST}{root}/{door}/{token}/")
             } else {
-                format!("{scheme}://127.0.0.1:{}{ROOT}/{door}/{token}/", self.port)
+                format!("{scheme}://127.0.0.1:{}{root}/{door}/{token}/", self.port)
+            };
+            let address = match &self.login_key {
+                Some(key) if self.config.form == Form::V4r10 && !is_unread => {
+                    key.encrypted(&address)
+                }
+                _ => address,
             };
             add(&mut answer, &[(name, &address)]);
         }
@@ -251,6 +265,11 @@ impl Broker {
                 let mut answer = self.accepted(request, id);
                 add(&mut answer, &[("sWarningCode", "0"), ("sWarningText", "")]);
                 self.inquire(request, id, &mut answer)?;
+                Ok(answer)
+            }
+            ("master", _) if self.config.form == Form::V4r10 => {
+                let mut answer = self.envelope(request, id, 0, "");
+                self.single_master(id, &mut answer)?;
                 Ok(answer)
             }
             ("master", "CLMMfdsGetMasterData") => {

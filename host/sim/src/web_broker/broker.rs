@@ -14,6 +14,7 @@ use domain::{
     TimeInForce, TsNanos, clock,
 };
 use exchange::{Exchange, ExecutionModel, Preset};
+use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -25,6 +26,7 @@ use super::event_log::EventLog;
 use super::faults::Faults;
 use super::ledger::{Ledger, value};
 use super::limits::{ISSUES_MAX, REQUESTS_KEPT_MAX};
+use super::login_key::LoginKey;
 use super::order::{FillRow, Order, State};
 use super::times;
 
@@ -138,6 +140,8 @@ pub(crate) struct Broker {
     pub(crate) faults: Faults,
     pub(crate) session: Option<Session>,
     pub(crate) last_login: String,
+    /// Of a login with a key.
+    pub(crate) login_key: Option<LoginKey>,
     pub(crate) stream: Option<Stream>,
     pub(crate) seen: VecDeque<Seen>,
     pub(crate) counts: Counts,
@@ -153,6 +157,8 @@ impl Broker {
         changed: watch::Sender<u64>,
         hours_of: Option<JstDate>,
     ) -> Result<Self, ServerError> {
+        let login_key = config.private_key.as_ref().map(|key| LoginKey::of(key.expose_secret()));
+        let login_key = login_key.transpose()?;
         let issues = config.issues.clone();
         check_issues(&issues)?;
         let instruments: Vec<Instrument> =
@@ -199,6 +205,7 @@ impl Broker {
             faults,
             session: None,
             last_login: String::new(),
+            login_key,
             stream: None,
             seen: VecDeque::new(),
             counts: Counts::default(),

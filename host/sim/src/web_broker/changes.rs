@@ -3,7 +3,6 @@
 use domain::{OrderCommand, OrderModify, Quantity, ShortText, TsNanos};
 
 use super::broker::Broker;
-use super::config::Form;
 use super::faults::FaultKind;
 use super::ledger::value;
 use super::order::{Change, State};
@@ -61,7 +60,7 @@ impl Broker {
             Some(_) if !order.is_triggered && said("sGyakusasiPrice").is_some() => {
                 "sGyakusasiPrice"
             }
-            Some(_) if !order.is_triggered && self.config.form == Form::V4r8 => {
+            Some(_) if !order.is_triggered && self.config.form.is_vendors() => {
                 if said("sOrderPrice").is_some() {
                     return Err(STOP_REFUSED);
                 }
@@ -76,7 +75,7 @@ impl Broker {
             }
             change.price = Some(price_of(request, price_field)?);
         }
-        let is_vendors = self.config.form == Form::V4r8;
+        let is_vendors = self.config.form.is_vendors();
         if is_vendors && order.is_triggered && said("sGyakusasiPrice").is_some() {
             return Err(Family::Correct.state(296));
         }

@@ -21,6 +21,8 @@ pub enum Form {
     Spec,
     /// `web-broker-v4r8`: the vendor's form.
     V4r8,
+    /// `web-broker-v4r10`: the same with a login by a key, and a question for each master.
+    V4r10,
 }
 
 impl Form {
@@ -30,6 +32,20 @@ impl Form {
         match self {
             Self::Spec => "web-broker-spec",
             Self::V4r8 => "web-broker-v4r8",
+            Self::V4r10 => "web-broker-v4r10",
+        }
+    }
+
+    /// Whether it is a form of the vendor's.
+    pub(crate) const fn is_vendors(self) -> bool {
+        !matches!(self, Self::Spec)
+    }
+
+    /// The path before each door.
+    pub(crate) const fn root(self) -> &'static str {
+        match self {
+            Self::Spec | Self::V4r8 => "/e_api_v4r8",
+            Self::V4r10 => "/e_api_v4r10",
         }
     }
 }
@@ -44,8 +60,11 @@ impl FromStr for Form {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = [Self::Spec, Self::V4r8].into_iter().find(|form| form.as_str() == text);
-        found.ok_or_else(|| format!("`{text}` is neither web-broker-spec nor web-broker-v4r8"))
+        let found =
+            [Self::Spec, Self::V4r8, Self::V4r10].into_iter().find(|form| form.as_str() == text);
+        found.ok_or_else(|| {
+            format!("`{text}` is none of web-broker-spec, web-broker-v4r8 and web-broker-v4r10")
+        })
     }
 }
 
@@ -117,6 +136,10 @@ pub struct Config {
     pub user: String,
     /// Password of the login.
     pub password: SecretString,
+    /// Authentication id of a login with a key.
+    pub auth_id: SecretString,
+    /// Private key of such a login, PEM in PKCS#8; none: one is made where the form needs it.
+    pub private_key: Option<SecretString>,
     /// Password of orders.
     pub second_password: SecretString,
     /// Tax account of the login: `1` specific, `3` general, `5` NISA.
@@ -155,6 +178,8 @@ impl Default for Config {
             form: Form::default(),
             user: "demo".to_owned(),
             password: SecretString::from("demo"),
+            auth_id: SecretString::from("demo"),
+            private_key: None,
             second_password: SecretString::from("0000"),
             tax_account: '1',
             cash: Money::from_yen(10_000_000),

@@ -210,9 +210,7 @@ impl Broker {
         let day = request.needed("sEigyouDay")?;
         let of_day =
             |order: &&Order| times::day(order.day) == day || times::day(order.placed_on) == day;
-        let order = order.filter(of_day).ok_or_else(|| {
-            Refusal::Parameter("sOrderNumber and sEigyouDay name no order".to_owned())
-        })?;
+        let order = order.filter(of_day).ok_or(super::refusal::NO_ORDER)?;
         add(answer, &[("sOrderNumber", &order.number.to_string()), ("sEigyouDay", day)]);
         let mut row = self.order_row(order);
         let from_list = [
@@ -224,10 +222,16 @@ impl Broker {
             ("sOrderCondition", "sOrderCondition"),
             ("sOrderOrderPriceKubun", "sOrderOrderPriceKubun"),
             ("sOrderOrderPrice", "sOrderOrderPrice"),
-            ("sOrderGyakusasiOrderType", "sOrderGyakusasiOrderType"),
-            ("sOrderGyakusasiZyouken", "sOrderGyakusasiZyouken"),
-            ("sOrderGyakusasiKubun", "sOrderGyakusasiKubun"),
-            ("sOrderGyakusasiPrice", "sOrderGyakusasiPrice"),
+            // Without `sOrder`, unlike the list's.
+            ("sGyakusasiOrderType", "sOrderGyakusasiOrderType"),
+            ("sGyakusasiZyouken", "sOrderGyakusasiZyouken"),
+            ("sGyakusasiKubun", "sOrderGyakusasiKubun"),
+            ("sGyakusasiPrice", "sOrderGyakusasiPrice"),
+            ("sTriggerType", "sOrderTriggerType"),
+            ("sTatebiType", "sOrderTatebiType"),
+            ("sZougen", "sOrderZougen"),
+            ("sUtidekiKubun", "sOrderUtidekiKbn"),
+            ("sGaisanDaikin", "sGaisanDaikin"),
             ("sOrderOrderSuryou", "sOrderOrderSuryou"),
             ("sOrderCurrentSuryou", "sOrderCurrentSuryou"),
             ("sOrderStatusCode", "sOrderStatusCode"),
@@ -240,14 +244,17 @@ impl Broker {
                 answer.insert(name.to_owned(), value);
             }
         }
-        let fired = if order.terms.trigger.is_some() && order.is_triggered { "1" } else { "0" };
+        let is_cash = order.terms.credit == '0';
+        let tax = order.terms.tax.to_string();
+        let (of_cash, of_margin) = if is_cash { (tax.as_str(), "") } else { ("", tax.as_str()) };
         let price = average(order.filled_value, order.filled);
         add(
             answer,
             &[
                 ("sChannel", if order.is_foreign { "1" } else { "F" }),
-                ("sTriggerType", fired),
                 ("sTriggerTime", ""),
+                ("sGenbutuZyoutoekiKazeiC", of_cash),
+                ("sSinyouZyoutoekiKazeiC", of_margin),
                 ("sYakuzyouPrice", &four(price)),
                 ("sYakuzyouSuryou", &order.filled.to_string()),
                 ("sBaiBaiDaikin", &yen(order.filled_value)),
@@ -263,6 +270,8 @@ impl Broker {
             add(
                 &mut row,
                 &[
+                    ("sYakuzyouWarningCode", "0"),
+                    ("sYakuzyouWarningText", ""),
                     ("sYakuzyouSuryou", &fill.quantity.to_string()),
                     ("sYakuzyouPrice", &four(fill.price)),
                     ("sYakuzyouDate", &fill.time),
@@ -271,13 +280,17 @@ impl Broker {
             row
         });
         answer.insert("aYakuzyouSikkouList".to_owned(), rows(fills.collect()));
-        let closes = order.terms.closes.iter().zip(1..).map(|((number, shares), rank)| {
+        let closes = order.terms.closes.iter().zip(1_u32..).map(|((_, shares), rank)| {
             let mut row = Answer::new();
-            let (rank, number, shares): (u32, _, _) =
-                (rank, number.to_string(), shares.to_string());
-            add(&mut row, &[("sKessaiTategyokuNumber", &number)]);
-            add(&mut row, &[("sKessaiTatebiZyuni", &rank.to_string())]);
-            add(&mut row, &[("sKessaiSuryou", &shares)]);
+            add(
+                &mut row,
+                &[
+                    ("sKessaiWarningCode", "0"),
+                    ("sKessaiWarningText", ""),
+                    ("sKessaiTatebiZyuni", &rank.to_string()),
+                    ("sKessaiOrderSuryo", &shares.to_string()),
+                ],
+            );
             row
         });
         answer.insert("aKessaiOrderTategyokuList".to_owned(), rows(closes.collect()));

@@ -138,6 +138,26 @@ impl Broker {
         record
     }
 
+    /// `CLMStkGet...`: one master, under the name of its records. Trading units in it are wrong, as the vendor
+    /// says of its own.
+    pub(crate) fn single_master(&self, id: &str, answer: &mut Answer) -> Result<(), Refusal> {
+        let known = ["DateZyouhou", "IssueMstKabu", "IssueSizyouMstKabu", "Yobine"];
+        let name = id.strip_prefix("CLMStkGet").filter(|name| known.contains(name));
+        let name =
+            name.ok_or_else(|| Refusal::Parameter("sCLMID is not served here".to_owned()))?;
+        let kind = json!(format!("CLM{name}"));
+        let of_kind = |record: &Answer| record.get("sCLMID") == Some(&kind);
+        let list = self.master_records().into_iter().filter(of_kind).map(|mut record| {
+            record.shift_remove("sCLMID");
+            if let Some(lot) = record.get_mut("sBaibaiTani") {
+                *lot = json!("0");
+            }
+            record
+        });
+        answer.insert(format!("aCLMStk{name}"), rows(list.collect()));
+        Ok(())
+    }
+
     /// `CLMMfdsGetMasterData`: the kinds and columns that are asked for. Price steps cannot be had so.
     pub(crate) fn direct_masters(
         &self,

@@ -72,6 +72,7 @@ impl Family {
 }
 
 pub(crate) const NO_ISSUE: Refusal = Refusal::Business(11_104, "銘柄がありません");
+pub(crate) const NO_ORDER: Refusal = Refusal::Business(991_005, "該当する注文がありません");
 pub(crate) const LOT: Refusal = Refusal::Business(11_112, "売買単位の整数倍ではありません");
 pub(crate) const PRICE_LIMIT: Refusal = Refusal::Business(11_113, "値幅制限を超えています");
 pub(crate) const TICK: Refusal = Refusal::Business(11_118, "呼値の単位が誤っています");

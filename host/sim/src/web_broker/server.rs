@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::answers::{Answer, ROOT};
+use super::answers::Answer;
 use super::broker::{Broker, Seen};
 use super::config::Form;
 use super::faults::{FaultKind, FaultSetting};
@@ -99,7 +99,7 @@ async fn converse(mut connection: TcpStream, shared: Arc<Shared>) {
         let goes_on = if head.path == "/control" {
             controlled(&mut connection, &mut buffer, &head, &shared).await
         } else {
-            match door_of(&head.path) {
+            match door_of(shared.form, &head.path) {
                 Some(("event_ws", token)) => {
                     let token = token.to_owned();
                     return stream::upgrade(connection, &head, &token, shared).await;
@@ -120,8 +120,8 @@ async fn converse(mut connection: TcpStream, shared: Arc<Shared>) {
 }
 
 /// The door that a path leads to, and the part of it that nobody can guess.
-fn door_of(path: &str) -> Option<(&'static str, &str)> {
-    let rest = path.strip_prefix(ROOT)?.strip_prefix('/')?;
+fn door_of(form: Form, path: &str) -> Option<(&'static str, &str)> {
+    let rest = path.strip_prefix(form.root())?.strip_prefix('/')?;
     if rest == "auth/" {
         return Some(("auth", ""));
     }
@@ -236,7 +236,8 @@ async fn asked(
         plain(connection, status, "a fault that was asked for").await;
         return true;
     }
-    if id == "CLMEventDownload" && door == "master" && wrong.is_none() {
+    let has_stream = shared.form != Form::V4r10;
+    if id == "CLMEventDownload" && door == "master" && wrong.is_none() && has_stream {
         return download(connection, shared, token, &request, &flight).await;
     }
     let answer = done(shared, door, token, &request, wrong, &faults, flight.number);
@@ -274,6 +275,7 @@ fn arrive<'a>(
     let is_login = door == "auth";
     let secrets = [
         ("sUserId", request.text("sUserId") == broker.config.user),
+        ("sAuthId", is_login && broker.is_auth_id(request)),
         ("sPassword", is_login && broker.is_login_password(request)),
         ("sSecondPassword", broker.is_second_password(request)),
     ];
@@ -350,7 +352,7 @@ async fn write_answer(
     };
     let mut body = match shared.form {
         Form::Spec => wire::percent_encoded(&text),
-        Form::V4r8 => wire::shift_jis(&text),
+        Form::V4r8 | Form::V4r10 => wire::shift_jis(&text),
     };
     if has(FaultKind::Garbage) {
         body = vec![0xff, 0x00, 0x81, b'<', b'}', 0xfe, b'%', b'7', 0x80];

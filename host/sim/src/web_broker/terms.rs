@@ -81,7 +81,7 @@ impl Broker {
         };
         let is_stop = match self.config.form {
             Form::Spec => zyouken != "0",
-            Form::V4r8 => match one_of(request, "sGyakusasiOrderType", "012")? {
+            Form::V4r8 | Form::V4r10 => match one_of(request, "sGyakusasiOrderType", "012")? {
                 '0' if zyouken != "0" || then != "*" => {
                     return wrong("sGyakusasiOrderType is 0, but a stop is given");
                 }

@@ -32,6 +32,11 @@ impl Broker {
         request.text("sPassword") == self.config.password.expose_secret()
     }
 
+    /// Whether the authentication id of the login is right.
+    pub(crate) fn is_auth_id(&self, request: &Request) -> bool {
+        request.text("sAuthId") == self.config.auth_id.expose_secret()
+    }
+
     pub(super) fn check_second_password(
         &self,
         request: &Request,
@@ -45,8 +50,10 @@ impl Broker {
         }
         Err(match self.config.form {
             Form::Spec => Refusal::Session(4, "second password is wrong."),
-            Form::V4r8 if request.text("sSecondPassword").is_empty() => family.malformed_password(),
-            Form::V4r8 => family.wrong_password(),
+            Form::V4r8 | Form::V4r10 if request.text("sSecondPassword").is_empty() => {
+                family.malformed_password()
+            }
+            Form::V4r8 | Form::V4r10 => family.wrong_password(),
         })
     }
 
@@ -226,7 +233,7 @@ impl Broker {
         let number: u64 = request.needed("sOrderNumber")?.parse().map_err(|_| unknown())?;
         let index = number.checked_sub(FIRST_NUMBER).and_then(|index| usize::try_from(index).ok());
         let index = index.filter(|index| *index < self.orders.len()).ok_or_else(unknown)?;
-        if self.config.form == Form::V4r8 || request.has("sEigyouDay") {
+        if self.config.form.is_vendors() || request.has("sEigyouDay") {
             let day = request.needed("sEigyouDay")?;
             let order = &self.orders[index];
             if times::day(order.day) != day && times::day(order.placed_on) != day {

@@ -49,8 +49,8 @@ fn a_frame_says_what_was_traded() {
     assert!(time.len() == 25 && time.ends_with("+09:00"), "{time}");
     let symbols = &server.view()["symbols"];
     assert_eq!(symbols["7203"]["volume"], 500);
-    // The first number is where a client begins to count.
-    assert_eq!(symbols["7203"]["pushed_volume"], 200);
+    // The frame before the first number had none: a client counts from 0.
+    assert_eq!(symbols["7203"]["pushed_volume"], 500);
     assert_eq!((&symbols["7261"]["volume"], &symbols["7261"]["frames"]), (&json!(100), &json!(0)));
 }
 

@@ -4,7 +4,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use base64::Engine as _;
 use encoding_rs::SHIFT_JIS;
+use rsa::pkcs8::DecodePrivateKey as _;
+use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value, json};
 use sim::web_broker::{Config, Form, Server};
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket, client::IntoClientRequest};
@@ -82,10 +85,20 @@ pub(crate) struct Client {
     pub(crate) form: Form,
     pub(crate) p_no: u64,
     pub(crate) login: Value,
+    /// The private key of a login with one.
+    key: Option<rsa::PrivateKey>,
 }
 
 pub(crate) fn start(form: Form) -> Server {
     Server::start(Config { form, ..Config::default() }).unwrap()
+}
+
+/// An address without what the vendor leaves around it.
+fn decrypted(key: &rsa::PrivateKey, text: &str) -> String {
+    let bytes = base64::prelude::BASE64_STANDARD.decode(text).unwrap();
+    let plain = String::from_utf8(key.oaep_decrypt::<sha2::Sha256>(&bytes).unwrap()).unwrap();
+    let plain = plain.strip_prefix('\u{feff}').unwrap().strip_suffix("\r\n").unwrap();
+    plain.to_owned()
 }
 
 fn now() -> String {
@@ -100,7 +113,11 @@ fn now() -> String {
 impl Client {
     /// A client that is not logged in.
     pub(crate) fn new(server: &Server, form: Form) -> Self {
-        Self { address: server.address, form, p_no: 100, login: Value::Null }
+        let key = server
+            .private_key
+            .as_ref()
+            .map(|pem| rsa::PrivateKey::from_pkcs8_pem(pem.expose_secret()).unwrap());
+        Self { address: server.address, form, p_no: 100, login: Value::Null, key }
     }
 
     pub(crate) fn logged_in(server: &Server, form: Form) -> Self {
@@ -111,8 +128,18 @@ impl Client {
     }
 
     pub(crate) fn log_in(&mut self, user: &str, password: &str) -> Value {
-        let fields = json!({ "sUserId": user, "sPassword": password });
-        let answer = self.ask_at("/e_api_v4r8/auth/", "CLMAuthLoginRequest", &fields);
+        let (path, fields) = match self.form {
+            Form::V4r10 => ("/e_api_v4r10/auth/", json!({ "sAuthId": user })),
+            _ => ("/e_api_v4r8/auth/", json!({ "sUserId": user, "sPassword": password })),
+        };
+        let mut answer = self.ask_at(path, "CLMAuthLoginRequest", &fields);
+        if let Some(key) = &self.key {
+            for (name, value) in answer.as_object_mut().unwrap() {
+                if name.starts_with("sUrl") {
+                    *value = json!(decrypted(key, value.as_str().unwrap()));
+                }
+            }
+        }
         self.login = answer.clone();
         answer
     }

@@ -145,3 +145,24 @@ fn masters_end_early_or_lack_dates() {
     let (bytes, _) = download(&mut client, Some("CLMEventDownloadComplete\"}"));
     assert!(!records(&bytes).is_empty());
 }
+
+/// Release v4r10 has neither the stream nor the masters by columns, but a question for each.
+#[test]
+fn with_keys_each_master_is_a_question() {
+    let server = start(Form::V4r10);
+    let mut client = Client::logged_in(&server, Form::V4r10);
+    let path = client.target("sUrlMaster");
+    for (name, field) in [
+        ("DateZyouhou", "sTheDay"),
+        ("IssueMstKabu", "sIssueCode"),
+        ("IssueSizyouMstKabu", "sNehabaMax"),
+        ("Yobine", "sKizunPrice_1"),
+    ] {
+        let answer = client.ask_at(&path, &format!("CLMStkGet{name}"), &json!({}));
+        let rows = answer[format!("aCLMStk{name}")].as_array().unwrap();
+        assert!(!rows.is_empty() && rows[0].get(field).is_some(), "{name}: {answer}");
+    }
+    for gone in ["CLMEventDownload", "CLMMfdsGetMasterData"] {
+        assert_eq!(client.ask_at(&path, gone, &json!({}))["p_errno"], "-1", "{gone}");
+    }
+}

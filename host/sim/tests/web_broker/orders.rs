@@ -121,7 +121,21 @@ fn fills_come_part_by_part_and_move_the_account() {
     let fields = json!({ "sOrderNumber": order.0, "sEigyouDay": order.1 });
     let detail = client.ask("CLMOrderListDetail", &fields);
     assert_eq!(detail["sChannel"], "F");
-    assert_eq!(detail["aYakuzyouSikkouList"][1]["sYakuzyouSuryou"], "200");
+    let fills = detail["aYakuzyouSikkouList"].as_array().unwrap();
+    let told: Vec<_> =
+        fills.iter().map(|fill| (&fill["sYakuzyouSuryou"], &fill["sYakuzyouPrice"])).collect();
+    let expected = [(json!("100"), json!("2849.5000")), (json!("200"), json!("2849.0000"))];
+    assert_eq!(told, expected.iter().map(|(shares, price)| (shares, price)).collect::<Vec<_>>());
+    assert!(fills.iter().all(|fill| fill["sYakuzyouDate"].as_str().unwrap().len() == 14));
+    assert_eq!(detail["sOrderNumber"], order.0.as_str());
+    // The stop's fields have other names than in the list, and no order has a code of its own.
+    assert_eq!(
+        (&detail["sGyakusasiOrderType"], &detail["sUtidekiKubun"]),
+        (&json!("0"), &json!("2"))
+    );
+    assert_eq!(detail.get("sOrderGyakusasiOrderType"), None);
+    let foreign = json!({ "sOrderNumber": "99999999", "sEigyouDay": order.1 });
+    assert_eq!(code(&client.ask("CLMOrderListDetail", &foreign)), "991005");
     let sellable = client.ask("CLMZanUriKanousuu", &json!({ "sIssueCode": "7203" }));
     assert_eq!(sellable["sZanKabuSuryouUriKanouTokutei"], "300");
     let held = client.ask("CLMGenbutuKabuList", &json!({ "sIssueCode": "" }));

@@ -11,7 +11,7 @@ use crate::client::{Client, exchange, get, start};
 
 #[test]
 fn a_whole_session_in_each_form() {
-    for form in [Form::Spec, Form::V4r8] {
+    for form in [Form::Spec, Form::V4r8, Form::V4r10] {
         let server = start(form);
         let mut client = Client::logged_in(&server, form);
         assert_eq!(client.login["sCLMID"], "CLMAuthLoginAck");
@@ -36,6 +36,18 @@ fn a_new_login_ends_the_session_before() {
     assert_ne!(first.login["sUrlRequest"], second.login["sUrlRequest"]);
     assert_eq!(first.ask("CLMOrderList", &json!({}))["p_errno"], "2");
     assert_eq!(second.ask("CLMOrderList", &json!({}))["p_errno"], "0");
+}
+
+#[test]
+fn a_wrong_authentication_id_comes_back_in_clear() {
+    let server = start(Form::V4r10);
+    let mut client = Client::new(&server, Form::V4r10);
+    let answer = client.log_in("other-id", "");
+    assert_eq!(answer["p_errno"], "-1");
+    assert!(answer["p_err"].as_str().unwrap().contains("other-id"), "{answer}");
+    assert!(answer.get("sResultCode").is_none() && answer.get("sUrlRequest").is_none());
+    let view = server.view();
+    assert_eq!(view["requests"][0]["fields"]["sAuthId"], "(wrong)");
 }
 
 #[test]

@@ -180,6 +180,12 @@ impl Job<'_> {
         if own > 0 {
             let why = format!("it has none of the {own} rows of the vendor that are published");
             self.tell(date, vec![published_stays(why, Vec::new())]);
+            if let Some(found) = self.report.findings.last_mut() {
+                // Whatever a person says, no answer without rows takes a published day away (rule `accept`).
+                found.advice =
+                    "the day stays as it was, also with --accept; the next runs ask again"
+                        .to_owned();
+            }
             self.refuse(date);
         } else if let Some(day) = self.days.get_mut(&date) {
             day.outcome = Some(DayOutcome::NoData);
@@ -210,7 +216,9 @@ impl Job<'_> {
         self.day(date).outcome = Some(DayOutcome::Fetched);
         let Answer { rows, odd, cached } = answer;
         let tells_all = odd.is_empty() && rows.iter().all(|row| row.adjustment_factor.is_some());
-        if verdict == Verdict::Taken && odd.is_empty() && !cached {
+        // What was kept or lies in files may be older than what is stored, unless a person says otherwise.
+        let is_new = !cached || self.is_named(date);
+        if verdict == Verdict::Taken && odd.is_empty() && is_new {
             self.take_back(date, &rows)?;
         }
         match verdict == Verdict::Taken && self.state.complete.contains(&date) && tells_all {

@@ -22,15 +22,13 @@ fn size(file: &BarFile) -> u64 {
 
 impl Job<'_> {
     /// Reads every file of daily bars that has wanted dates; of days whose month has a file, those that it
-    /// does not have.
+    /// does not have: the rule of [`marketdata::TradeStore::is_in_month_file`].
     pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), UpdateError> {
-        let (mut files, mut beside) = BarFile::list_all(folder, BarGranularity::Day)
+        let mut files = BarFile::list(folder, BarGranularity::Day)
             .map_err(|error| UpdateError::Files(error.to_string()))?;
         let calendar = read_rows(folder).map_err(|error| UpdateError::Files(error.to_string()))?;
         let (from, to) = (self.first_of_files(), self.options.to);
-        let is_wanted = |file: &BarFile| file.period.first() <= to && from <= file.period.last();
-        files.retain(is_wanted);
-        beside.retain(is_wanted);
+        files.retain(|file| file.period.first() <= to && from <= file.period.last());
         if files.is_empty() {
             let dates = self.report.from.map_or(String::new(), |from| format!(" from {from}"));
             return Err(UpdateError::Files(format!(
@@ -40,19 +38,21 @@ impl Job<'_> {
             )));
         }
         self.take_calendar(&calendar.unwrap_or_default())?;
-        let of: u64 = files.iter().chain(&beside).map(size).sum();
+        let of: u64 = files.iter().map(size).sum();
         let (mut done, mut not_read) = (0, Vec::new());
         self.report.source(SourceKind::Files).state = SourceState::Asked;
+        let is_month = |file: &&BarFile| matches!(file.period, Period::Month { .. });
+        // The days of the month read last: it comes before the files of its days.
+        let mut of_month = BTreeSet::new();
         for file in &files {
-            let found = self.read_file(file, &beside, (done, of))?;
-            done += size(file);
-            for day in beside.iter().filter(|day| file.period.overlaps(day.period)) {
-                match found.contains(&day.period.first()) {
-                    true => not_read.push(day),
-                    false => _ = self.read_file(day, &[], (done, of))?,
-                }
-                done += size(day);
+            if is_month(&file) {
+                of_month = self.read_file(file, &files, (done, of))?;
+            } else if of_month.contains(&file.period.first()) {
+                not_read.push(file);
+            } else {
+                self.read_file(file, &[], (done, of))?;
             }
+            done += size(file);
         }
         self.tell_not_read(&not_read);
         self.note_missing_days();
@@ -60,12 +60,16 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Of days that are due in the span that the user has named nobody has anything, where no file has a row.
+    /// Of days that are due in the span that the user has named, and of those that are accepted, nobody has anything,
+    /// where no file has a row.
     fn note_missing_days(&mut self) {
-        let Some(from) = self.options.from.filter(|_| self.options.codes.is_empty()) else {
+        if !self.options.codes.is_empty() {
             return;
-        };
-        for date in weekdays(from, self.options.to) {
+        }
+        let mut named: BTreeSet<JstDate> = self.options.accept.iter().copied().collect();
+        let from = self.options.from.into_iter();
+        named.extend(from.flat_map(|from| weekdays(from, self.options.to)));
+        for date in named {
             let is_there = self.state.is_published(date) || self.days.contains_key(&date);
             if !is_there && !self.cut_short && self.is_due(date) {
                 self.day(date).outcome = Some(DayOutcome::NoData);
@@ -81,13 +85,11 @@ impl Job<'_> {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        self.note(format!(
-            "not read, because the file of the whole month has the same day: {name}{more}"
-        ));
+        self.note(format!("not read, because the file of its month has the day: {name}{more}"));
     }
 
     /// Reads a file, unless the user wants the run to end, and tells which days it gave. So many bytes are
-    /// done; files of days are there beside it.
+    /// done; other files are there beside it.
     fn read_file(
         &mut self,
         file: &BarFile,
@@ -112,8 +114,12 @@ impl Job<'_> {
         self.report.source(SourceKind::Files).asked += 1;
         let mut dates = BTreeSet::new();
         match read {
-            Ok(found) => {
+            Ok(mut found) => {
                 dates.extend(&found.dates);
+                let is_taken = |date: &JstDate| self.is_taken_from_files(*date);
+                found.rows.retain(|row| is_taken(&row.date));
+                found.odd.retain(|(date, _)| date.as_ref().is_none_or(is_taken));
+                found.refused.retain(|date, _| is_taken(date));
                 self.take_file(found)?;
             }
             Err(what) => self.file_failed(file, beside, &what),
@@ -122,9 +128,15 @@ impl Job<'_> {
         Ok(dates)
     }
 
-    /// The first date that is taken from files: all that they have unless the user wants less.
+    /// The first date that is looked for in files: all that they have unless the user wants less.
     fn first_of_files(&self) -> JstDate {
-        self.options.from.unwrap_or(JstDate::MIN)
+        let from = self.options.from.unwrap_or(JstDate::MIN);
+        self.options.accept.iter().copied().fold(from, JstDate::min)
+    }
+
+    /// Whether a day is taken from files: days that are accepted are, however long ago they were.
+    fn is_taken_from_files(&self, date: JstDate) -> bool {
+        self.options.from.is_none_or(|from| date >= from) || self.is_named(date)
     }
 
     fn take_file(&mut self, found: FileRows) -> Result<(), UpdateError> {
@@ -189,13 +201,13 @@ impl Job<'_> {
         day.reasons.push(Reason::new(SourceKind::Files, what));
     }
 
-    /// A file cannot be used: told of its first day that no file beside it has.
+    /// A file cannot be used: told of its first day that no file of a day has.
     fn file_failed(&mut self, file: &BarFile, beside: &[BarFile], what: &str) {
         let begin = match file.period {
             Period::Day(date) => date,
             Period::Month { .. } => file.period.first().max(self.first_of_files()),
         };
-        let has_file = |date| beside.iter().any(|day| day.period.contains(date));
+        let has_file = |date| beside.iter().any(|day| day.period == Period::Day(date));
         let mut days = begin.iter_days().take_while(|date| file.period.contains(*date));
         let first = days.find(|date| self.is_open(*date) && !has_file(*date)).unwrap_or(begin);
         self.failed(first, what);

@@ -11,6 +11,7 @@ use super::{DayState, Job, Phase, UpdateError};
 use crate::checks::Severity;
 use crate::limits::REPORT_FILES_MAX;
 use crate::price_store::PublishedCheck;
+use crate::row::SourceKind;
 use crate::store::StoreError;
 
 impl Job<'_> {
@@ -133,8 +134,7 @@ impl Job<'_> {
     fn key_error(&self, ending: Ending) -> Option<String> {
         match self.key_trouble.as_ref().filter(|_| ending != Ending::Interrupted)? {
             KeyTrouble::Refused(why) => Some(format!(
-                "the vendor does not take the key, so its days are missing or of a lesser source: {why}; \
-                 see `kumiki key list` for where it comes from"
+                "the vendor refuses to answer, so its days are missing or of a lesser source: {why}"
             )),
             KeyTrouble::Missing(why) => (ending != Ending::Done)
                 .then(|| format!("days are missing, and the vendor cannot be asked: {why}")),
@@ -202,6 +202,15 @@ impl Job<'_> {
 
     /// Closes the days that the user accepts and of which no source has anything (rule `accept`).
     fn close_accepted_days(&mut self) {
+        // A file that cannot be read may have rows of any day.
+        let is_known = !self
+            .report
+            .sources
+            .iter()
+            .any(|part| part.source == SourceKind::Files && part.failed > 0);
+        if !is_known {
+            return;
+        }
         for date in self.options.accept.clone() {
             let has_rows = self.known.dates.contains_key(&date);
             let is_empty = self.days.get(&date).is_some_and(|day| {
@@ -299,7 +308,6 @@ impl Job<'_> {
             date: text(&day.date),
             rows: day.rows,
             expected: day.expected,
-            published: false,
         });
         // What lies further ahead, a calendar may yet say otherwise.
         let last = self.state.published_range().map(|(_, last)| last);

@@ -116,7 +116,8 @@ impl VendorSource {
         for _ in 0..PAGES_MAX {
             let (base, key) = (&self.base, page_key.as_deref());
             let prepare = || -> Result<Url, SourceError> { Ok(address(base, call, query, key)) };
-            let page = self.network.get(&mut self.client, &self.headers, prepare)?;
+            let page = self.network.get(&mut self.client, &self.headers, prepare);
+            let page = page.map_err(|error| told_which(error, call))?;
             if page.status == NO_DATA {
                 return Ok(rows);
             }
@@ -173,6 +174,24 @@ fn uncovered(error: SourceError) -> SourceError {
         (Some(first), Some(last)) if first <= last => SourceError::NotCovered { first, last },
         _ => error,
     }
+}
+
+/// The same refusal, with what it is about: 403 stands for a key, a plan and a path alike, and only the vendor's
+/// words tell them apart.
+fn told_which(error: SourceError, call: &str) -> SourceError {
+    let SourceError::Http(HttpError::Key { status, message }) = error else { return error };
+    let words = message.to_ascii_lowercase();
+    let which = if status == 401 || words.contains("api key") {
+        "the key is not taken, `kumiki key list` shows where it comes from".to_owned()
+    } else if words.contains("subscription") || words.contains("plan") {
+        format!("the key's plan does not have {call}, look at your plan at the vendor")
+    } else {
+        format!(
+            "the key, its plan or the path {call} is wrong, and the vendor does not say which; look at \
+             `kumiki key list`, your plan and --vendor-url"
+        )
+    };
+    HttpError::Key { status, message: format!("{which}: {message}") }.into()
 }
 
 /// The address of a page.

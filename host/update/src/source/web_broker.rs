@@ -9,9 +9,9 @@ use domain::clock::Stopwatch;
 use domain::order_mapping::{BrokerRequest, Field, field};
 use http_client::limits::{SHOWN_CHARS, TRIES};
 use http_client::{Network, RequestPolicy, one_line};
-use secrecy::SecretString;
 use venues::web_broker::{
-    Answered, CallFailure, Called, NumbersError, Transport, TransportError, WebBrokerConfig,
+    Answered, CallFailure, Called, Credentials, NumbersError, Transport, TransportError,
+    WebBrokerConfig,
 };
 
 use super::check::{Asked, price, shares};
@@ -49,10 +49,8 @@ pub struct WebBrokerAccess {
     /// Where it is. Its `state_dir` is the config folder of the engine that trades with the same account,
     /// whose lock is there.
     pub config: WebBrokerConfig,
-    /// The user's name.
-    pub user: SecretString,
-    /// The password of the login.
-    pub password: SecretString,
+    /// What its login needs.
+    pub credentials: Credentials,
 }
 
 /// The web broker's daily history. It logs in when it is asked first, and out when it is dropped.
@@ -106,7 +104,7 @@ impl WebBrokerSource {
             })?;
             tracing::warn!("{SHARED}");
             self.is_news = true;
-            let login = self.network.complete(transport.login(&access.user, &access.password))?;
+            let login = self.network.complete(transport.login(&access.credentials))?;
             login
                 .map_err(|error| SourceError::Closed(one_line(&error.to_string(), SHOWN_CHARS)))?;
             self.session = Some(transport);

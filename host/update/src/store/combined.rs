@@ -28,7 +28,7 @@ use super::durable::clear;
 use super::error::StoreError;
 use super::limits::{COMBINED_LATER_DAYS_MAX, COMBINED_LATER_ROWS_MAX};
 use super::paths::StorePaths;
-use super::schema::{ADJUSTED, ADJUSTED_MARK, names, published_values, unknown_before};
+use super::schema::{ADJUSTED_MARK, adjusted, names, published_values, unknown_before};
 use super::{calendar, fetch_tables, publish, written};
 
 /// What is being written.
@@ -66,8 +66,9 @@ pub(super) fn write(
             published_values(),
         ))?;
         connection.execute_batch(&format!(
-            "{} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
-            beside_rows(connection)?
+            "{} USE aside; {}; USE memory; CHECKPOINT aside",
+            beside_rows(connection)?,
+            adjusted()
         ))?;
         connection.query_row("SELECT count(*) FROM aside.daily", [], |row| row.get::<_, u64>(0))
     });

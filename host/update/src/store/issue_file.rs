@@ -14,7 +14,7 @@ use super::durable::{clear, sync_file};
 use super::error::StoreError;
 use super::opening::connect;
 use super::paths::{StorePaths, unfinished};
-use super::schema::{ADJUSTED, ADJUSTED_MARK, UNKNOWN_BEFORE, names, published_definitions};
+use super::schema::{ADJUSTED_MARK, UNKNOWN_BEFORE, adjusted, names, published_definitions};
 use super::written;
 
 /// Bytes of a block, the fewest that there may be: in larger ones each file would be several times as large.
@@ -61,9 +61,10 @@ pub(super) fn empty_file(
     let make = format!(
         "SET threads = 1; {ONE_STEP}
          ATTACH {} AS empty (BLOCK_SIZE {BLOCK_BYTES}, STORAGE_VERSION '{STORAGE_VERSION}'); USE empty;
-         CREATE TABLE daily ({}); CREATE TABLE {UNKNOWN_BEFORE}; {ADJUSTED}; USE memory; DETACH empty",
+         CREATE TABLE daily ({}); CREATE TABLE {UNKNOWN_BEFORE}; {view}; USE memory; DETACH empty",
         quoted_path(&path),
         published_definitions(),
+        view = adjusted(),
     );
     let made = published.execute_batch(&make);
     made.map_err(StoreError::database("make an empty per-issue database"))?;

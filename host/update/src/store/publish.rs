@@ -22,7 +22,7 @@ use super::written;
 use crate::price_store::StoreProgress;
 
 /// Form of the combined database: what a version with another one has published is published anew.
-const FORM: &str = "5";
+const FORM: &str = "6";
 /// Notes that what is published is not what it has to be. Generations count from 1.
 pub(super) const AGAIN: &str = "UPDATE work.state SET published = 0";
 /// Steps of a publication, for its progress.

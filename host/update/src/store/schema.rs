@@ -1,7 +1,8 @@
 //! Tables, views and statements. All text in a statement is ours; codes, dates and paths get in
 //! quoted or as parameters.
 
-use pricestore::sql::{digest_of_rows, quoted};
+use domain::adjustment::Adjustment;
+use pricestore::sql::{adjusted_price, adjusted_volume, digest_of_rows, fractions, quoted};
 
 use super::apply::vendor_sources;
 use crate::row::{IssueCode, SourceKind};
@@ -56,9 +57,9 @@ pub(super) fn digest() -> String {
     digest_of_rows(&names())
 }
 
-/// Prices as if every split had always been: a price is multiplied, and a volume divided, by the
-/// factors of all later days. Between two splits the product stays the same, so it is computed
-/// once for each split and joined by the span of days.
+/// Prices as if every split had always been: those of earlier days as the shares of all later splits make them.
+/// Between two splits these stay the same, so they are computed once for each split and joined by the span of days. A
+/// factor is read as the nearest fraction ([`fractions`]), as replay reads it.
 ///
 /// Rows that are marked `adjusted` were adjusted by their source, as of the day on which they were
 /// fetched: they give no factor, and between them and the rows beside them nobody knows what compares (rule
@@ -66,31 +67,52 @@ pub(super) fn digest() -> String {
 /// volume are null there, as the adjusted values of rankings are: of an issue `known` has the last day of such
 /// a row, and its last day. So they are before a row that was lost or a day that is missing (rule `adjusted`), of which
 /// `unknown_before` tells. The combined database and that of an issue have the same view.
-pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
-    WITH told AS (
+pub(super) fn adjusted() -> String {
+    let price = |name: &str| {
+        let scaled = adjusted_price(name, "shares_new", "shares_old");
+        format!("CASE WHEN shares_new = shares_old THEN {name} ELSE {scaled} END AS {name}")
+    };
+    let [open, high, low, close] = ["open", "high", "low", "close"].map(price);
+    let most = Adjustment::TERM_MAX;
+    format!(
+        "CREATE VIEW adjusted AS
+    WITH fraction AS ({fractions}),
+    told AS (
       SELECT code, max(date) AS last,
-          max(date) FILTER (adjustment_factor IS NULL OR daily.adjusted) AS silent
+          max(date) FILTER (adjustment_factor IS NULL
+            OR adjustment_factor NOT BETWEEN 0.001 AND {most} OR daily.adjusted) AS silent
         FROM daily GROUP BY code),
     known AS (
       SELECT told.code, last, greatest(silent, unknown_before.date) AS since
         FROM told LEFT JOIN unknown_before ON unknown_before.code = told.code),
+    split AS (
+      SELECT code, date, shares_new, shares_old
+        FROM daily JOIN fraction ON fraction.factor = daily.adjustment_factor
+        WHERE shares_new <> shares_old AND NOT daily.adjusted),
     span AS (
       SELECT code, date AS before,
           coalesce(lag(date) OVER (PARTITION BY code ORDER BY date), '-infinity'::DATE) AS since,
-          list_aggregate(list(adjustment_factor) OVER (PARTITION BY code ORDER BY date DESC
-            ROWS UNBOUNDED PRECEDING), 'product') AS factor
-        FROM daily WHERE adjustment_factor <> 1 AND NOT daily.adjusted),
-    priced AS (
+          list_aggregate(list(shares_new) OVER (PARTITION BY code ORDER BY date DESC
+            ROWS UNBOUNDED PRECEDING), 'product') AS shares_new,
+          list_aggregate(list(shares_old) OVER (PARTITION BY code ORDER BY date DESC
+            ROWS UNBOUNDED PRECEDING), 'product') AS shares_old
+        FROM split),
+    shared AS (
       SELECT daily.*,
           CASE WHEN daily.date < known.since OR daily.adjusted AND daily.date < last THEN NULL
-            ELSE coalesce(span.factor, 1) END AS factor
+            ELSE coalesce(span.shares_new, 1.0::DOUBLE) END AS shares_new,
+          coalesce(span.shares_old, 1.0::DOUBLE) AS shares_old
         FROM daily JOIN known ON known.code = daily.code
           LEFT JOIN span ON span.code = daily.code AND daily.date >= span.since
           AND daily.date < span.before)
-    SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
-        close * factor AS close, volume / factor AS volume, turnover, factor, source,
-        priced.adjusted
-      FROM priced";
+    SELECT date, code, {open}, {high}, {low}, {close},
+        CASE WHEN shares_new = shares_old THEN volume ELSE {volume} END AS volume,
+        turnover, shares_old / shares_new AS factor, source, shared.adjusted
+      FROM shared",
+        fractions = fractions("daily", "adjustment_factor"),
+        volume = adjusted_volume("volume", "shares_new", "shares_old"),
+    )
+}
 
 /// The days before which nobody knows what compares, one at most of an issue.
 pub(super) const UNKNOWN_BEFORE: &str = "unknown_before (code VARCHAR, date DATE)";

@@ -28,7 +28,7 @@ use crate::price_store::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
-const FORM: &str = "9";
+const FORM: &str = "10";
 /// Notes of a file that it is not what it has to be. None has no bytes.
 pub(super) const AGAIN: &str = "UPDATE work.issue_file SET bytes = 0 WHERE code = ?";
 /// What is being done, for the progress.

@@ -113,7 +113,7 @@ fn a_source_that_is_of_no_use_is_asked_no_more() {
     let refuse = |_| Err(HttpError::Key { status: 401, message: "Unauthorized".to_owned() }.into());
     let report = refused.run(vec![refused.vendor(refuse, failing), absent(SourceKind::Public)]);
     assert_eq!(refused.take_asked(), ["vendor 2026-01-05"]);
-    let reason = "the key or its plan was refused (HTTP 401): Unauthorized";
+    let reason = "refused (HTTP 401): Unauthorized";
     let vendor = &report.sources[0];
     assert_eq!((vendor.state, vendor.reason.as_deref()), (SourceState::GivenUp, Some(reason)));
     assert_eq!((report.ending, report.days_with(DayOutcome::Failed)), (Ending::Failed, 5));

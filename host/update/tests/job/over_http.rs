@@ -8,7 +8,7 @@ use http_client::{Network, RequestPolicy, checked_address};
 use serde_json::json;
 use update::source::{PublicSource, VendorSource, WebBrokerAccess, WebBrokerSource};
 use update::{DayCache, DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
-use venues::web_broker::{Environment, WebBrokerConfig};
+use venues::web_broker::{Credentials, Environment, WebBrokerConfig};
 use wiremock::matchers::{path, path_regex, query_param};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
@@ -34,6 +34,7 @@ fn sources(fixture: &Fixture, address: &str) -> Vec<SourceSlot> {
     let config = WebBrokerConfig {
         environment: Environment::Demo,
         base_url: Some(format!("{address}/e_api/")),
+        dialect: "web-broker-spec".to_owned(),
         production_allowed: false,
         connect_timeout: Duration::from_secs(5),
         answer_timeout: Duration::from_secs(5),
@@ -41,7 +42,8 @@ fn sources(fixture: &Fixture, address: &str) -> Vec<SourceSlot> {
         cache_dir: fixture.folder.path().join("cache"),
     };
     let (user, password) = ("demo".to_owned().into(), session.to_owned().into());
-    let access = WebBrokerAccess { config, user, password };
+    let credentials = Credentials::Password { user, password };
+    let access = WebBrokerAccess { config, credentials };
     let broker = WebBrokerSource::new(&network, access, 60_000, policy());
     let key = Some(public.to_owned().into());
     let public = PublicSource::new(&network, &url("/q/"), key, 60_000, policy());

@@ -26,12 +26,14 @@ fn the_issues_of_a_date_come_in_pages() {
             .and(query_param("date", "20250106"))
             .and(query_param("pagination_key", key))
     };
+    let mut fund = issue("13060", "-", "0109");
+    fund["ProdCat"] = "014".into();
     let server = Server::start(vec![
         call("equities/master")
             .and(query_param("date", "20250106"))
             .and(query_param_is_missing("pagination_key"))
             .respond_with(page(&[issue("72030", "TOPIX Core30", "0111")], Some("more"))),
-        on("more").respond_with(page(&[issue("13060", "-", "0109")], None)),
+        on("more").respond_with(page(&[fund], None)),
         call("equities/master")
             .and(query_param("date", "20250105"))
             .respond_with(ResponseTemplate::new(210)),
@@ -43,6 +45,8 @@ fn the_issues_of_a_date_come_in_pages() {
     let master = source.listed_issues(date("2025-01-06")).unwrap().unwrap();
     let codes: Vec<&str> = master.issues.iter().map(|issue| issue.code.as_str()).collect();
     assert_eq!(codes, ["13060", "72030"]);
+    let products = [0, 1].map(|place| master.issues[place].product.as_str());
+    assert_eq!(products, ["014", ""], "a list may tell no product");
     assert_eq!(master.issues[1].ticks(master.date), Some(TickTable::Topix500));
     assert_eq!(source.listed_issues(date("2025-01-05")).unwrap(), None, "a Sunday");
     let error = source.listed_issues(date("2025-01-07")).unwrap_err().to_string();

@@ -43,6 +43,41 @@ fn refusals_are_shown_in_the_vendors_words_and_not_repeated() {
     }
 }
 
+/// 403 stands for three things, and each has its own advice.
+#[test]
+fn a_refusal_says_whether_it_is_of_the_key_the_plan_or_the_path() {
+    for (code, message, which) in [
+        (
+            403,
+            "The incoming api key is invalid or expired.",
+            "the key is not taken, `kumiki key list`",
+        ),
+        (401, "Unauthorized", "the key is not taken, `kumiki key list`"),
+        (
+            403,
+            "This API is not available on your subscription.",
+            "the key's plan does not have equities/bars/daily",
+        ),
+        (403, "Missing Authentication Token", "the key, its plan or the path equities/bars/daily"),
+        (403, "", "the key, its plan or the path equities/bars/daily"),
+    ] {
+        let server = Server::start(vec![status(code, message)]);
+        let error = failure(&mut vendor(&server.address())).to_string();
+        assert!(error.starts_with(&format!("refused (HTTP {code}): {which}")), "{error}");
+        assert!(
+            error.ends_with(if message.is_empty() { "no message" } else { message }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_pause_after_too_many_requests_is_a_minute_where_the_vendor_tells_none() {
+    let policy = RequestPolicy::default();
+    assert_eq!(policy.back_off_too_many, Duration::from_secs(60));
+    assert!(policy.back_off_too_many * 2 <= policy.retry_after_max);
+}
+
 #[test]
 fn the_dates_of_a_subscription_are_read_from_the_refusal() {
     for (words, read) in [

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use update::SourceKind;
 use update::source::{Answer, DailySource, Reach, SourceError, WebBrokerAccess, WebBrokerSource};
-use venues::web_broker::{Environment, NUMBERS_FILE, RequestNumbers, WebBrokerConfig};
+use venues::web_broker::{Credentials, Environment, NUMBERS_FILE, RequestNumbers, WebBrokerConfig};
 use wiremock::matchers::path;
 use wiremock::{Mock, Request, ResponseTemplate};
 
@@ -58,6 +58,7 @@ impl World {
         let config = WebBrokerConfig {
             environment: Environment::Demo,
             base_url: Some(format!("{}/e_api_v4r8/", self.server.address())),
+            dialect: "web-broker-spec".to_owned(),
             production_allowed: false,
             connect_timeout: Duration::from_secs(5),
             answer_timeout: Duration::from_secs(5),
@@ -65,7 +66,9 @@ impl World {
             cache_dir: self.folder.path().to_owned(),
         };
         let secret = |text: &str| text.to_owned().into();
-        let access = WebBrokerAccess { config, user: secret("demo"), password: secret(PASSWORD) };
+        let (user, password) = (secret("demo"), secret(PASSWORD));
+        let credentials = Credentials::Password { user, password };
+        let access = WebBrokerAccess { config, credentials };
         WebBrokerSource::new(&network(), access, FAST, policy())
     }
 

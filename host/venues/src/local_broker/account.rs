@@ -1,14 +1,16 @@
 //! Answers about the account: balances, orders and positions, read exactly and told as clients know them
-//! (specification 1, "Gateway REST calls"; specification 4, P57). An answer that cannot be read is told as
-//! none: there is no half list.
+//! (specification 1, "Gateway REST calls"; specification 4, P57). An answer that cannot be read as a whole is
+//! told as none; a row or an amount that cannot be read is left out and told by its field, and the rest is shown.
 
 mod orders;
 mod row;
 
 use domain::OrderSide;
 use ipc::{Decimal, PositionRow, ShareCount};
+use serde_json::value::RawValue;
 use thiserror::Error;
 
+use crate::Listed;
 use crate::local_broker::VENUE;
 use crate::local_broker::keys::{instrument_of, is_derivative, is_symbol};
 use row::{List, Row, wrong};
@@ -21,16 +23,16 @@ pub use orders::read_orders;
 pub struct Unreadable {
     path: &'static str,
     what: String,
-    /// It has the official outline, and something in it that is not known: asked again, the gateway would say the
-    /// same.
-    pub is_decoded: bool,
 }
+
+/// An amount; none where the gateway has none. The error says why it cannot be read.
+pub type Amount = Result<Option<Decimal>, String>;
 
 /// What cash orders may spend (`StockAccountWallet` of `GET /wallet/cash`); null as it was sent.
 ///
 /// # Errors
 /// [`Unreadable`]
-pub fn read_cash(body: &str) -> Result<Option<Decimal>, Unreadable> {
+pub fn read_cash(body: &str) -> Result<Amount, Unreadable> {
     read_amount(body, "/wallet/cash", "StockAccountWallet")
 }
 
@@ -38,25 +40,25 @@ pub fn read_cash(body: &str) -> Result<Option<Decimal>, Unreadable> {
 ///
 /// # Errors
 /// [`Unreadable`]
-pub fn read_margin(body: &str) -> Result<Option<Decimal>, Unreadable> {
+pub fn read_margin(body: &str) -> Result<Amount, Unreadable> {
     read_amount(body, "/wallet/margin", "MarginAccountWallet")
 }
 
-fn read_amount(body: &str, path: &'static str, name: &str) -> Result<Option<Decimal>, Unreadable> {
-    let unreadable = |is_decoded| move |what| Unreadable { path, what, is_decoded };
-    let row = Row::read(body).map_err(unreadable(false))?;
+fn read_amount(body: &str, path: &'static str, name: &str) -> Result<Amount, Unreadable> {
+    let unreadable = |what| Unreadable { path, what };
+    let row = Row::read(body).map_err(unreadable)?;
     if !row.has(name) {
-        return Err(unreadable(false)(format!("{name} is missing")));
+        return Err(unreadable(format!("{name} is missing")));
     }
-    row.decimal(name).map_err(unreadable(true))
+    Ok(row.decimal(name).map_err(|what| format!("GET {path}: {what}")))
 }
 
 /// The positions (`GET /positions`).
 ///
 /// # Errors
 /// [`Unreadable`]
-pub fn read_positions(body: &str) -> Result<Vec<PositionRow<'static>>, Unreadable> {
-    read_rows(body, "/positions", position)
+pub fn read_positions(body: &str) -> Result<Listed<PositionRow<'static>>, Unreadable> {
+    read_rows(body, "/positions", &["ExecutionID", "Symbol"], position)
 }
 
 fn position(row: &Row<'_>) -> Result<PositionRow<'static>, String> {
@@ -84,23 +86,23 @@ fn position(row: &Row<'_>) -> Result<PositionRow<'static>, String> {
     })
 }
 
-/// All rows of a list, or why one of them cannot be read.
+/// The rows of a list, each read by itself. A row that cannot be read is called by the first of the fields `ids`
+/// that it has.
 fn read_rows<T>(
     body: &str,
     path: &'static str,
+    ids: &[&str],
     read: fn(&Row<'_>) -> Result<T, String>,
-) -> Result<Vec<T>, Unreadable> {
-    let unreadable = |what, is_decoded| Unreadable { path, what, is_decoded };
-    let list = List::read(body).map_err(|what| unreadable(what, false))?;
-    let of = list.0.len();
-    let rows = list.0.iter().enumerate().map(|(index, text)| {
-        let row = Row::read(text.get()).map_err(|what| (what, false));
-        let row = row.and_then(|row| read(&row).map_err(|what| (what, true)));
-        row.map_err(|(what, is_decoded)| {
-            unreadable(format!("row {} of {of}: {what}", index + 1), is_decoded)
-        })
-    });
-    rows.collect()
+) -> Result<Listed<T>, Unreadable> {
+    let list = List::read(body).map_err(|what| Unreadable { path, what })?;
+    let id = |text: &&RawValue| {
+        let row = Row::read(text.get()).ok()?;
+        ids.iter().find_map(|name| row.text(name).ok().flatten())
+    };
+    Ok(Listed::read(&list.0, id, |text| {
+        let row = Row::read(text.get()).and_then(|row| read(&row));
+        row.map_err(|what| format!("GET {path}: {what}"))
+    }))
 }
 
 /// The gateway's codes of the sides: 1 sells, 2 buys (specification 1, "Order side codes"). Another

@@ -8,6 +8,8 @@ use domain::time::NANOS_PER_MINUTE;
 use http_client::{Url, is_loopback};
 use thiserror::Error;
 
+use super::limits::ORDER_CALLS_PER_SECOND;
+
 /// The port for tries (specification 1, "What the service does").
 pub const VERIFICATION_PORT: u16 = 18_081;
 /// The port of the real market.
@@ -110,6 +112,8 @@ pub struct LocalBrokerConfig {
     pub reconnect_base: Duration,
     /// `request_timeout_ms`
     pub request_timeout: Duration,
+    /// `order_calls_per_second`
+    pub order_calls_per_second: u32,
     /// `login_at_start`
     pub login_at_start: bool,
 }
@@ -126,6 +130,7 @@ impl Default for LocalBrokerConfig {
             retry_wait: Duration::from_secs(5),
             reconnect_base: Duration::from_secs(5),
             request_timeout: Duration::from_secs(5),
+            order_calls_per_second: ORDER_CALLS_PER_SECOND,
             login_at_start: false,
         }
     }

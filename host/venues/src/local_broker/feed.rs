@@ -69,6 +69,13 @@ struct Market {
     in_gap: bool,
     /// Some of `untold` was missed in a gap.
     has_missed: bool,
+    /// The frame before had no number or 0, none came before it in the session, and nothing was missed since:
+    /// the first number above 0 is the opening auction.
+    is_unopened: bool,
+    /// Some of `untold` is the opening auction's.
+    has_auction: bool,
+    /// A number above 0 came in the session before the symbol was subscribed again.
+    was_open: bool,
 }
 
 /// A trade before it has a number and a time.
@@ -101,7 +108,8 @@ impl Feed {
     /// session comes twice.
     pub fn forget(&mut self, symbol: &str) {
         if let Ok(place) = self.place(symbol) {
-            self.streams[place].market = Market::default();
+            let market = &mut self.streams[place].market;
+            *market = Market { was_open: market.is_open(), ..Market::default() };
         }
     }
 
@@ -231,22 +239,38 @@ impl Market {
     /// What is pushed from now on is missed, until a number comes again.
     const fn interrupt(&mut self) {
         self.in_gap = self.volume.is_some();
+        self.is_unopened = false;
+    }
+
+    /// Whether a number above 0 came in the session, or since a reset.
+    fn is_open(&self) -> bool {
+        self.was_open || self.volume.is_some_and(|volume| volume != 0)
     }
 
     /// Takes a frame in, and says which trade it tells of.
     fn advance(&mut self, board: &GatewayBoard) -> Option<Derived> {
+        let trade = self.derive(board);
+        self.is_unopened = !self.in_gap && !self.is_open();
+        trade
+    }
+
+    fn derive(&mut self, board: &GatewayBoard) -> Option<Derived> {
         let quote = self.quote.replace(Quote::of(board));
         if let Some(volume) = board.volume {
-            let grown = self.volume.and_then(|last| volume.checked_sub(last));
+            let last = self.volume.or(self.is_unopened.then_some(0));
+            let grown = last.and_then(|last| volume.checked_sub(last));
             let grown = grown.filter(|grown| *grown >= 0);
             let Some(untold) = grown.and_then(|grown| self.untold.checked_add(grown)) else {
                 // The first number, or a reset: nothing is compared with what was before.
-                *self = Self { quote: self.quote, volume: Some(volume), ..Self::default() };
+                let was_open = self.was_open && self.volume.is_none();
+                *self =
+                    Self { quote: self.quote, volume: Some(volume), was_open, ..Self::default() };
                 return None;
             };
             self.volume = Some(volume);
             self.untold = untold;
             self.has_missed = untold > 0 && (self.has_missed || self.in_gap);
+            self.has_auction = untold > 0 && (self.has_auction || self.is_unopened);
             self.in_gap = false;
         }
         if self.untold == 0 || self.in_gap {
@@ -255,10 +279,12 @@ impl Market {
         let price = board.last_price?;
         let (side, rule) = if self.has_missed {
             (TradeSide::Unknown, SideRule::AfterGap)
+        } else if self.has_auction {
+            (TradeSide::Unknown, SideRule::Auction)
         } else {
             quote?.judge(price)?
         };
-        self.has_missed = false;
+        (self.has_missed, self.has_auction) = (false, false);
         Some(Derived { price, qty: std::mem::take(&mut self.untold), side, rule })
     }
 }

@@ -18,7 +18,7 @@ mod stream;
 mod symbols;
 mod told;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
@@ -91,6 +91,8 @@ pub struct Rules {
     pub retry_wait: Duration,
     /// Before the first try to open the stream again.
     pub reconnect_base: Duration,
+    /// Order-type calls in a second.
+    pub order_calls_per_second: u32,
 }
 
 impl Rules {
@@ -103,6 +105,7 @@ impl Rules {
             forced_logout: config.forced_logout,
             retry_wait: config.retry_wait,
             reconnect_base: config.reconnect_base,
+            order_calls_per_second: config.order_calls_per_second,
         }
     }
 }
@@ -145,15 +148,6 @@ impl Job {
             _ => None,
         }
     }
-}
-
-/// Why an answer of status 200 is of no use.
-#[derive(Debug)]
-pub(crate) enum NoUse {
-    /// It is no such answer.
-    Undecoded(String),
-    /// It is one, and something in it is not known: asked again, the gateway would say the same.
-    Unknown(String),
 }
 
 /// The venue.
@@ -201,6 +195,8 @@ pub struct Gateway {
     look_last: Duration,
     /// What an engine before this one has left registered, and on which day of the gateway's.
     left: Option<LeftOver>,
+    /// Why orders of the newest list were left out of it: each is told once.
+    odd_orders: BTreeSet<String>,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
     unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
@@ -221,6 +217,7 @@ impl Gateway {
     #[must_use]
     pub fn new(rules: Rules, mapping: Box<dyn GatewayMapping>, now: Now) -> Self {
         Self {
+            lanes: Lanes::new(rules.order_calls_per_second),
             rules,
             mapping,
             life: Lifecycle::new(now.wall),
@@ -235,7 +232,6 @@ impl Gateway {
             suspect: None,
             answers_badly: false,
             answered_at: None,
-            lanes: Lanes::new(),
             tickets: 0,
             set: RegisterSet::default(),
             kept: (0, Vec::new()),
@@ -249,6 +245,7 @@ impl Gateway {
             look_again: None,
             look_last: Duration::ZERO,
             left: None,
+            odd_orders: BTreeSet::new(),
             unregister_after: BTreeMap::new(),
             foreign: 0,
             names: BTreeMap::new(),
@@ -521,17 +518,11 @@ impl Gateway {
                 self.name_read(symbol, body);
                 Ok(())
             }
-            _ => self.registration_done(&call, body, now).map_err(NoUse::Undecoded),
+            _ => self.registration_done(&call, body, now),
         };
         match done {
             Ok(()) => self.lives(now),
-            Err(NoUse::Undecoded(why)) => {
-                self.nothing_came_of(sent, call, &why, Failure::Unusable, now);
-            }
-            Err(NoUse::Unknown(why)) => {
-                self.lives(now);
-                self.failed(call, error_code::GATEWAY_ERROR, &why, now);
-            }
+            Err(why) => self.nothing_came_of(sent, call, &why, Failure::Unusable, now),
         }
     }
 

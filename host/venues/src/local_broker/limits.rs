@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Order-type calls in a second (specification 1, "Limits"). There are none in this phase.
+/// Order-type calls in a second, where the settings do not say another number (specification 1, "Limits"): the
+/// gateway's number depends on its version. There are none in this phase.
 pub const ORDER_CALLS_PER_SECOND: u32 = 5;
 /// Balance calls in a second (specification 1, "Limits").
 pub const BALANCE_CALLS_PER_SECOND: u32 = 10;

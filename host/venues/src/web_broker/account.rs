@@ -6,6 +6,7 @@
 use domain::order_mapping::{BrokerRequest, Field, field};
 use domain::{Money, OrderSide, Price, Quantity};
 
+use crate::Listed;
 use crate::web_broker::transport::Answered;
 
 /// Shares of an issue that may be sold, by tax account.
@@ -26,8 +27,8 @@ pub struct Sellable {
 pub struct Holding {
     /// `7203`.
     pub symbol: String,
-    /// Tax account in the broker's code (`1` specific, `3` general, `5` NISA, `6` NISA growth).
-    pub account: String,
+    /// Tax account in the broker's code (`1` specific, `3` general, `5` NISA, `6` NISA growth), where it is told.
+    pub account: Option<String>,
     /// Shares.
     pub quantity: Quantity,
     /// Shares of these that may be sold.
@@ -49,8 +50,8 @@ pub struct MarginPosition {
     pub symbol: String,
     /// Whether it was bought or sold.
     pub side: OrderSide,
-    /// Tax account in the broker's code.
-    pub account: String,
+    /// Tax account in the broker's code, where it is told.
+    pub account: Option<String>,
     /// Shares (`sOrderTategyokuSuryou`).
     pub quantity: Quantity,
     /// Shares of these that an order may close (`sOrderHensaiKanouSuryou`).
@@ -71,13 +72,12 @@ pub fn cash_request() -> BrokerRequest {
     request("CLMZanKaiKanougaku", &[("sIssueCode", ""), ("sSizyouC", "")])
 }
 
-/// Cash to buy with (`sSummaryGenkabuKaituke`).
+/// Cash to buy with (`sSummaryGenkabuKaituke`), or why it is no amount.
 ///
 /// # Errors
-/// Why the answer does not tell it.
-pub fn read_cash(answered: &Answered) -> Result<Money, String> {
-    checked(answered)?;
-    money(&answered.answer.fields, "sSummaryGenkabuKaituke")
+/// Why the answer is none.
+pub fn read_cash(answered: &Answered) -> Result<Result<Money, String>, String> {
+    amount(answered, "sSummaryGenkabuKaituke")
 }
 
 /// Whether the broker says that money is missing (`sHusokukinHasseiFlg`); `None` where it does not say.
@@ -96,13 +96,12 @@ pub fn margin_request() -> BrokerRequest {
     request("CLMZanShinkiKanoIjiritu", &[("sIssueCode", ""), ("sSizyouC", "")])
 }
 
-/// What may be opened on margin (`sSummarySinyouSinkidate`).
+/// What may be opened on margin (`sSummarySinyouSinkidate`), or why it is no amount.
 ///
 /// # Errors
-/// Why the answer does not tell it.
-pub fn read_margin(answered: &Answered) -> Result<Money, String> {
-    checked(answered)?;
-    money(&answered.answer.fields, "sSummarySinyouSinkidate")
+/// Why the answer is none.
+pub fn read_margin(answered: &Answered) -> Result<Result<Money, String>, String> {
+    amount(answered, "sSummarySinyouSinkidate")
 }
 
 /// Asks how many shares of an issue may be sold.
@@ -135,15 +134,15 @@ pub fn holdings_request() -> BrokerRequest {
 /// The shares that are held (`aGenbutuKabuList`).
 ///
 /// # Errors
-/// Why the answer does not tell them; a row that cannot be read makes the answer none.
-pub fn read_holdings(answered: &Answered) -> Result<Vec<Holding>, String> {
-    rows(answered, "aGenbutuKabuList")?.iter().map(|row| holding(row)).collect()
+/// Why the answer is none.
+pub fn read_holdings(answered: &Answered) -> Result<Listed<Holding>, String> {
+    rows(answered, "aGenbutuKabuList", "sUriOrderIssueCode", holding)
 }
 
 fn holding(row: &[Field]) -> Result<Holding, String> {
     Ok(Holding {
         symbol: text(row, "sUriOrderIssueCode")?,
-        account: text(row, "sUriOrderZyoutoekiKazeiC")?,
+        account: text(row, "sUriOrderZyoutoekiKazeiC").ok(),
         quantity: quantity(row, "sUriOrderZanKabuSuryou")?,
         sellable: quantity(row, "sUriOrderUritukeKanouSuryou")?,
         average_price: optional(row, "sUriOrderGaisanBokaTanka")?,
@@ -161,9 +160,9 @@ pub fn margin_positions_request() -> BrokerRequest {
 /// The margin positions (`aShinyouTategyokuList`).
 ///
 /// # Errors
-/// Why the answer does not tell them; a row that cannot be read makes the answer none.
-pub fn read_margin_positions(answered: &Answered) -> Result<Vec<MarginPosition>, String> {
-    rows(answered, "aShinyouTategyokuList")?.iter().map(|row| margin_position(row)).collect()
+/// Why the answer is none.
+pub fn read_margin_positions(answered: &Answered) -> Result<Listed<MarginPosition>, String> {
+    rows(answered, "aShinyouTategyokuList", "sOrderTategyokuNumber", margin_position)
 }
 
 fn margin_position(row: &[Field]) -> Result<MarginPosition, String> {
@@ -184,7 +183,7 @@ fn margin_position(row: &[Field]) -> Result<MarginPosition, String> {
         id: text(row, "sOrderTategyokuNumber")?,
         symbol: text(row, "sOrderIssueCode")?,
         side,
-        account: text(row, "sOrderZyoutoekiKazeiC")?,
+        account: text(row, "sOrderZyoutoekiKazeiC").ok(),
         quantity: all,
         open_quantity: quantity(row, "sOrderHensaiKanouSuryou")?,
         price: price.parse().map_err(|_| "sOrderTategyokuTanka is no price".to_owned())?,
@@ -216,15 +215,29 @@ fn checked(answered: &Answered) -> Result<(), String> {
     }
 }
 
-fn rows<'a>(answered: &'a Answered, name: &str) -> Result<&'a [Vec<Field>], String> {
+/// The rows of a list, each read by itself; `id` is the field by which a row is called.
+fn rows<T>(
+    answered: &Answered,
+    name: &str,
+    id: &str,
+    read: fn(&[Field]) -> Result<T, String>,
+) -> Result<Listed<T>, String> {
     checked(answered)?;
     let rows = answered.lists.get(name).ok_or_else(|| format!("the answer has no {name}"))?;
-    Ok(rows)
+    Ok(Listed::read(rows, |row| text(row, id).ok(), |row| read(row)))
+}
+
+/// An amount. An answer that does not have the field at all is the answer to something else.
+fn amount(answered: &Answered, name: &str) -> Result<Result<Money, String>, String> {
+    checked(answered)?;
+    let fields = &answered.answer.fields;
+    field(fields, name).ok_or_else(|| format!("the answer has no {name}"))?;
+    Ok(money(fields, name))
 }
 
 fn text(fields: &[Field], name: &str) -> Result<String, String> {
     let text = field(fields, name).map(str::trim).filter(|text| !text.is_empty());
-    text.map(str::to_owned).ok_or_else(|| format!("the answer has no {name}"))
+    text.map(str::to_owned).ok_or_else(|| format!("{name} is missing"))
 }
 
 fn money(fields: &[Field], name: &str) -> Result<Money, String> {

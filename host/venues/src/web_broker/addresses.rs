@@ -7,13 +7,14 @@ use http_client::{Url, is_loopback};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::web_broker::limits::VIRTUAL_URL_BYTES_MAX;
+use crate::web_broker::release::{LoginKind, Release};
 use crate::web_broker::{Environment, WebBrokerConfig};
 
 /// Hosts are compared whole: the name of the demo's holds that of the market's.
 const DEMO_HOST: &str = "demo-kabuka.e-shiten.jp";
 const PRODUCTION_HOST: &str = "kabuka.e-shiten.jp";
-/// The broker's version that is spoken.
-const PATH: &str = "/e_api_v4r8/";
+/// Where most addresses of a login at the market's host are; nobody logs in there.
+const PRODUCTION_SESSION_HOST: &str = "price-kabuka.e-shiten.jp";
 
 /// Why an address is refused, in one line that does not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +48,12 @@ pub enum AddressError {
          WEBBROKER_ALLOW_PROD=1"
     )]
     Production,
+    /// The path is of a release with another kind of login than the dialect's.
+    #[error(
+        "base_url ends with the path of a release that the dialect does not speak; leave the path out, or \
+         set the dialect of that release"
+    )]
+    OtherRelease,
     /// A login told of another host than its own.
     #[error("the login names an address that is not of the server that was asked")]
     OtherServer,
@@ -75,6 +82,7 @@ pub struct Addresses {
     base: Url,
     place: Place,
     host: String,
+    release: Release,
 }
 
 impl Addresses {
@@ -83,11 +91,36 @@ impl Addresses {
     /// # Errors
     /// [`AddressError`] in one line where the rules refuse it.
     pub fn new(config: &WebBrokerConfig) -> Result<Self, AddressError> {
+        let (mut base, place) = Self::server_of(config)?;
+        let of_dialect = Release::of_dialect(&config.dialect);
+        if base.path() == "/" {
+            base.set_path(&of_dialect.path());
+        }
+        let release = match (Release::of_path(base.path()), place) {
+            (Some(release), _) if release.login() == of_dialect.login() => release,
+            (Some(_), _) => return Err(AddressError::OtherRelease),
+            (None, Place::ThisMachine) => of_dialect,
+            (None, _) => return Err(AddressError::Elsewhere),
+        };
+        let host = base.host_str().unwrap_or_default().to_owned();
+        Ok(Self { base, place, host, release })
+    }
+
+    /// The host of a configuration, whatever its dialect, and whether it is this machine.
+    ///
+    /// # Errors
+    /// [`AddressError`] in one line where the rules refuse it.
+    pub fn host_of(config: &WebBrokerConfig) -> Result<(String, bool), AddressError> {
+        let (base, place) = Self::server_of(config)?;
+        Ok((base.host_str().unwrap_or_default().to_owned(), place == Place::ThisMachine))
+    }
+
+    fn server_of(config: &WebBrokerConfig) -> Result<(Url, Place), AddressError> {
         let host = match config.environment {
             Environment::Demo => DEMO_HOST,
             Environment::Prod => PRODUCTION_HOST,
         };
-        let built_in = format!("https://{host}{PATH}");
+        let built_in = format!("https://{host}/");
         let base = config.base_url.as_deref().unwrap_or(&built_in);
         let base = plain(base, Scheme::Http)?;
         let place = place_of(&base).ok_or(AddressError::Elsewhere)?;
@@ -100,11 +133,7 @@ impl Addresses {
         if !base.path().ends_with('/') {
             return Err(AddressError::NotAFolder);
         }
-        if place != Place::ThisMachine && base.path() != PATH {
-            return Err(AddressError::Elsewhere);
-        }
-        let host = base.host_str().unwrap_or_default().to_owned();
-        Ok(Self { base, place, host })
+        Ok((base, place))
     }
 
     /// The host that is asked, for people.
@@ -123,6 +152,17 @@ impl Addresses {
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         self.place == Place::ThisMachine
+    }
+
+    /// What a login here is made of.
+    #[must_use]
+    pub fn login_kind(&self) -> LoginKind {
+        self.release.login()
+    }
+
+    /// The release that is spoken.
+    pub(crate) fn release(&self) -> Release {
+        self.release
     }
 
     /// What tells two servers apart: host and port.
@@ -145,7 +185,11 @@ impl Addresses {
     /// Judges an address that a login gave by the rules that hold for the login itself.
     pub(crate) fn judge(&self, text: &str, scheme: Scheme) -> Result<SecretString, AddressError> {
         let url = plain(text, scheme)?;
-        match place_of(&url) {
+        let place = match url.host_str() {
+            Some(PRODUCTION_SESSION_HOST) => Some(Place::Production),
+            _ => place_of(&url),
+        };
+        match place {
             Some(place) if place == self.place => {}
             Some(Place::Production) => return Err(AddressError::Production),
             _ => return Err(AddressError::OtherServer),

@@ -2,10 +2,52 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use domain::order_mapping::{BrokerAnswer, BrokerRequest, Field, field};
+use keys::PrivateKey;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::web_broker::addresses::{Addresses, Scheme};
+use crate::web_broker::release::LoginKind;
+
+/// The answer's fields with the addresses of a session.
+const ADDRESSES: [&str; 5] =
+    ["sUrlRequest", "sUrlMaster", "sUrlPrice", "sUrlEvent", "sUrlEventWebSocket"];
+
+/// What a login is made of. Nothing shows it.
+pub enum Credentials {
+    /// Of releases before v4r9.
+    Password {
+        /// The user's name.
+        user: SecretString,
+        /// The password.
+        password: SecretString,
+    },
+    /// From release v4r9 on.
+    Key {
+        /// The authentication id.
+        auth_id: SecretString,
+        /// The key for which the addresses come encrypted.
+        private_key: PrivateKey,
+    },
+}
+
+impl Credentials {
+    /// The texts that no other text may show.
+    pub(crate) fn texts(&self) -> Vec<&SecretString> {
+        match self {
+            Self::Password { user, password } => vec![user, password],
+            Self::Key { auth_id, .. } => vec![auth_id],
+        }
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").finish_non_exhaustive()
+    }
+}
 
 /// The addresses of a session. Nothing shows them.
 #[derive(Clone)]
@@ -30,6 +72,8 @@ pub struct Login {
     pub is_first: bool,
     /// When the user logged in before, as the broker writes it (`YYYYMMDDHHMMSS`); may be empty.
     pub last_login: String,
+    /// From when on another release takes this one's place, as the broker writes it (`YYYYMMDD`); may be empty.
+    pub next_release: String,
 }
 
 /// Why there is no session. No text holds a secret.
@@ -43,14 +87,32 @@ pub enum LoginFailure {
         /// Its words.
         text: String,
     },
-    /// The broker wants a phone call first (`sResultCode` 10087 to 10089).
-    #[error("the broker wants the authentication by phone first ({code}: {text})")]
-    PhoneAuthentication {
-        /// Its `sResultCode`.
+    /// The broker does not know the authentication id.
+    #[error(
+        "the broker does not take the authentication id: it is unknown, or of the other environment \
+         ({code}: {text}); give that of this environment with `kumiki key set web-broker-auth-id`"
+    )]
+    IdRefused {
+        /// Its `p_errno`.
         code: String,
         /// Its words.
         text: String,
     },
+    /// The addresses are encrypted for another key, or not at all.
+    #[error(
+        "the private key does not fit: {0} cannot be decrypted; give the key whose public half the broker has \
+         with `kumiki key set web-broker-private-key --file KEY.pem`"
+    )]
+    KeyDoesNotFit(&'static str),
+    /// The broker has no such release (any more).
+    #[error(
+        "the broker has no login at this address (HTTP status 404): it has switched this version off; set \
+         [web_broker] dialect to that of its present version, and update kumiki where there is none"
+    )]
+    Retired,
+    /// The credentials are of another kind than the login.
+    #[error("the login was not sent: this version of the broker takes another kind of credentials")]
+    OtherCredentials,
     /// The session's layer failed (`p_errno`), as at night.
     #[error("the broker takes no login now (p_errno {errno}: {text})")]
     Unavailable {
@@ -60,7 +122,10 @@ pub enum LoginFailure {
         text: String,
     },
     /// Documents are unread, so the broker gives no addresses.
-    #[error("the broker gives no session: documents wait to be read on its web site")]
+    #[error(
+        "the broker gives no session: documents wait to be read; log in on its web site, read and confirm \
+         them there, and log in here again"
+    )]
     UnreadDocuments,
     /// It gave an address that the rules refuse.
     #[error("the login is refused: {0}")]
@@ -76,16 +141,39 @@ pub enum LoginFailure {
     Unknown(String),
 }
 
-pub(crate) fn login_request(user: &SecretString, password: &SecretString) -> BrokerRequest {
-    let fields = vec![
-        Field::new("sUserId", user.expose_secret()),
-        Field::new("sPassword", password.expose_secret()),
-    ];
+pub(crate) fn login_request(credentials: &Credentials) -> BrokerRequest {
+    let fields = match credentials {
+        Credentials::Password { user, password } => vec![
+            Field::new("sUserId", user.expose_secret()),
+            Field::new("sPassword", password.expose_secret()),
+        ],
+        Credentials::Key { auth_id, .. } => vec![Field::new("sAuthId", auth_id.expose_secret())],
+    };
     BrokerRequest { id: "CLMAuthLoginRequest".to_owned(), fields, ..Default::default() }
 }
 
 pub(crate) fn logout_request() -> BrokerRequest {
     BrokerRequest { id: "CLMAuthLogoutRequest".to_owned(), ..Default::default() }
+}
+
+/// Puts the addresses of a session in the place of what was encrypted; the error names the field that the key
+/// does not fit. Without a session there are none.
+pub(crate) fn decrypt(answer: &mut BrokerAnswer, key: &PrivateKey) -> Result<(), &'static str> {
+    if !answer.errno.is_empty() || found(answer, "sResultCode") != "0" {
+        return Ok(());
+    }
+    for name in ADDRESSES {
+        let field = answer.fields.iter_mut().find(|field| field.name == name);
+        let Some(field) = field.filter(|field| !field.value.is_empty()) else { continue };
+        let encrypted = STANDARD.decode(field.value.trim()).map_err(|_| name)?;
+        let bytes = key.decrypt(&encrypted).ok_or(name)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| name)?;
+        // The vendor's own tools leave both.
+        text.trim_start_matches('\u{feff}')
+            .trim_end_matches(['\r', '\n'])
+            .clone_into(&mut field.value);
+    }
+    Ok(())
 }
 
 /// Reads the answer to a login.
@@ -96,6 +184,9 @@ pub(crate) fn read(
     let text = |name: &'static str| found(answer, name);
     if !answer.errno.is_empty() {
         let (errno, text) = (answer.errno.clone(), answer.error_text.clone());
+        if errno == "-1" && addresses.login_kind() == LoginKind::Key {
+            return Err(LoginFailure::IdRefused { code: errno, text });
+        }
         return Err(LoginFailure::Unavailable { errno, text });
     }
     match (text("sResultCode"), text("sResultText")) {
@@ -103,19 +194,13 @@ pub(crate) fn read(
         ("", _) => {
             return Err(LoginFailure::Unknown("the answer has no sResultCode".to_owned()));
         }
-        (code @ ("10087" | "10088" | "10089"), text) => {
-            let (code, text) = (code.to_owned(), text.to_owned());
-            return Err(LoginFailure::PhoneAuthentication { code, text });
-        }
         (code, text) => {
             let (code, text) = (code.to_owned(), text.to_owned());
             return Err(LoginFailure::Refused { code, text });
         }
     }
-    let names = ["sUrlRequest", "sUrlMaster", "sUrlPrice", "sUrlEvent", "sUrlEventWebSocket"];
-    if text("sKinsyouhouMidokuFlg") == "1"
-        || names.iter().all(|name| found(answer, name).is_empty())
-    {
+    // The flag is not always set where there are no addresses.
+    if text("sKinsyouhouMidokuFlg") == "1" || text("sUrlRequest").is_empty() {
         return Err(LoginFailure::UnreadDocuments);
     }
     let judge = |name: &str, scheme| {
@@ -135,6 +220,7 @@ pub(crate) fn read(
         changed: Vec::new(),
         is_first: true,
         last_login: text("sLastLoginDate").to_owned(),
+        next_release: text("sUpdateInformAPISpecFunction").to_owned(),
     };
     Ok((session, login))
 }

@@ -18,6 +18,10 @@ const NEXT_DAYS: usize = 10;
 const BANDS: usize = 20;
 /// The Tokyo market.
 const TOKYO: &str = "00";
+/// `sYusenSizyou` of an issue that is listed nowhere.
+const NOT_LISTED: &str = "9";
+/// What the name of a question for one master begins with, from release v4r10 on.
+pub(crate) const MASTER_QUESTION: &str = "CLMStkGet";
 
 /// Why there are no masters. No text holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +37,9 @@ pub enum MastersError {
         /// What became of the single requests.
         direct: String,
     },
+    /// The single requests of a release without the stream did not give them.
+    #[error("no masters: {0}")]
+    Single(String),
 }
 
 /// The masters of a day.
@@ -68,7 +75,7 @@ pub struct Issue {
     pub symbol: String,
     /// Its name in Japanese.
     pub name: String,
-    /// Shares of a lot (`sBaibaiTani`), above 0.
+    /// Shares of a lot (`sBaibaiTani`), above 0; 1 where the broker does not tell lots and judges them itself.
     pub lot: Quantity,
     /// Highest price of the day (`sNehabaMax`), where there is one.
     pub upper_limit: Option<Price>,
@@ -121,8 +128,10 @@ impl Masters {
 }
 
 /// Collects records in any order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Collector {
+    /// Whether the master of issues tells lots that are right.
+    has_lots: bool,
     days: Option<BusinessDays>,
     names: BTreeMap<String, (String, Quantity)>,
     markets: BTreeMap<String, Market>,
@@ -141,6 +150,19 @@ struct Market {
 }
 
 impl Collector {
+    /// Has taken nothing yet.
+    pub(crate) fn new(has_lots: bool) -> Self {
+        Self {
+            has_lots,
+            days: None,
+            names: BTreeMap::new(),
+            markets: BTreeMap::new(),
+            ticks: BTreeMap::new(),
+            system_status: None,
+            unread: 0,
+        }
+    }
+
     /// Takes a record of a kind. One that cannot be read is counted: its issue is then unknown.
     pub(crate) fn take(&mut self, kind: &str, record: &[Field], today: JstDate) {
         let taken = match kind {
@@ -176,10 +198,16 @@ impl Collector {
 
     fn take_name(&mut self, record: &[Field]) -> Option<()> {
         let symbol = symbol(record)?;
-        // What is no longer traded may have no lot.
-        let lot: u64 = field(record, "sBaibaiTani")?.trim().parse().ok()?;
-        if lot == 0 || self.names.len() >= ISSUES_MAX {
+        let lot: u64 = match self.has_lots {
+            // What is no longer traded may have no lot.
+            true => field(record, "sBaibaiTani")?.trim().parse().ok().filter(|lot| *lot > 0)?,
+            false => 1,
+        };
+        if self.names.len() >= ISSUES_MAX {
             return None;
+        }
+        if field(record, "sYusenSizyou").map(str::trim) == Some(NOT_LISTED) {
+            return Some(());
         }
         let name = field(record, "sIssueName").unwrap_or_default().trim().to_owned();
         self.names.insert(symbol, (name, Quantity::new(lot)));
@@ -266,6 +294,9 @@ pub(crate) async fn ask(
     if !transport.is_logged_in() {
         return Err(MastersError::NotLoggedIn);
     }
+    if !transport.addresses.release().has_master_stream() {
+        return single(transport, today).await.map_err(MastersError::Single);
+    }
     let stream = match stream(transport, today).await {
         Ok(masters) if masters.has_issues() => return Ok(masters),
         Ok(_) => "the stream of the masters holds no issues".to_owned(),
@@ -283,7 +314,7 @@ async fn stream(transport: &mut Transport, today: JstDate) -> Result<Masters, St
     let address = transport.master_address(&request).map_err(told)?;
     let opened = transport.http.open(&address, MASTERS_BYTES_MAX, MASTERS_TIME).await;
     let mut body = opened.map_err(|error| told(failure(&error)))?;
-    let (mut records, mut collector) = (Records::default(), Collector::default());
+    let (mut records, mut collector) = (Records::default(), Collector::new(true));
     let mut ended = None;
     while let Some(piece) = body.chunk().await.map_err(|error| told(failure(&error)))? {
         let taken = records.take(&piece, |record| {
@@ -324,6 +355,42 @@ fn take_record(
     }
 }
 
+/// One question for each master, one after the other: all that there is from release v4r10 on. The vendor says
+/// that its lots are wrong there, so it judges quantities itself.
+async fn single(transport: &mut Transport, today: JstDate) -> Result<Masters, String> {
+    let mut collector = Collector::new(false);
+    for (name, is_needed) in [
+        ("DateZyouhou", false),
+        ("IssueMstKabu", true),
+        ("IssueSizyouMstKabu", true),
+        ("Yobine", false),
+    ] {
+        match single_one(transport, name).await {
+            Ok(rows) => {
+                let kind = format!("CLM{name}");
+                rows.iter().for_each(|row| collector.take(&kind, row, today));
+            }
+            Err(why) if is_needed => return Err(why),
+            Err(why) => tracing::warn!(master = name, why, "a master is missing"),
+        }
+    }
+    let masters = collector.masters(today);
+    if masters.has_issues() { Ok(masters) } else { Err("they hold no issues".to_owned()) }
+}
+
+async fn single_one(transport: &mut Transport, name: &str) -> Result<Vec<Vec<Field>>, String> {
+    let request = BrokerRequest { id: format!("{MASTER_QUESTION}{name}"), ..Default::default() };
+    let called = transport.call_master(&request).await;
+    let Answered { answer, mut lists } = called.result.map_err(|failure| failure.to_string())?;
+    if !answer.errno.is_empty() {
+        return Err(format!("{name}: p_errno {}: {}", answer.errno, answer.error_text));
+    }
+    // The vendor's documents say the second name of the list of days, its service the first.
+    let list =
+        lists.remove(&format!("aCLMStk{name}")).or_else(|| lists.remove(&format!("aCLM{name}")));
+    list.ok_or_else(|| format!("{name}: the answer does not hold it"))
+}
+
 /// One request for each master, in the form of the vendor's samples (`CLMMfdsGetMasterData`): the answer
 /// holds a list under the name of the records. Price steps cannot be had so: orders with prices fail then.
 async fn direct(transport: &mut Transport, today: JstDate) -> Result<Masters, String> {
@@ -339,7 +406,7 @@ async fn direct(transport: &mut Transport, today: JstDate) -> Result<Masters, St
             true,
         ),
     ];
-    let mut collector = Collector::default();
+    let mut collector = Collector::new(true);
     for (kind, columns, is_needed) in masters {
         match direct_one(transport, kind, &columns).await {
             Ok(rows) => rows.iter().for_each(|row| collector.take(kind, row, today)),

@@ -15,10 +15,11 @@ use crate::web_broker::events::EventAddress;
 use crate::web_broker::hiding::{Hidden, repeated};
 use crate::web_broker::json::{self, Value};
 use crate::web_broker::limits::ANSWER_BYTES_MAX;
-use crate::web_broker::login::{self, Login, LoginFailure, Session};
-use crate::web_broker::masters::{Masters, MastersError};
+use crate::web_broker::login::{self, Credentials, Login, LoginFailure, Session};
+use crate::web_broker::masters::{MASTER_QUESTION, Masters, MastersError};
 use crate::web_broker::numbers::{NumbersError, RequestNumbers};
-use crate::web_broker::request::Prepared;
+use crate::web_broker::release::LoginKind;
+use crate::web_broker::request::{self, Prepared};
 use crate::web_broker::{WebBrokerConfig, masters_cache};
 
 /// Name of the file with the request numbers, in the folder for it.
@@ -61,7 +62,7 @@ impl fmt::Debug for Called {
 pub struct Answered {
     /// Its texts, without the number and the times; `errno` is empty for `0`.
     pub answer: BrokerAnswer,
-    /// Its lists by name; the broker's `""` is an empty one.
+    /// Its lists by name; the broker's `""` or `"*"` is an empty one.
     pub lists: BTreeMap<String, Vec<Vec<Field>>>,
 }
 
@@ -93,6 +94,8 @@ pub struct Transport {
     last_session: Option<Session>,
     /// A secret of the caller's that no answer shows.
     also_hidden: Option<SecretString>,
+    /// The broker's notice of another release that was told already.
+    told_release: String,
     pub(crate) config: WebBrokerConfig,
 }
 
@@ -117,6 +120,7 @@ impl Transport {
             session: None,
             last_session: None,
             also_hidden: None,
+            told_release: String::new(),
             config,
         })
     }
@@ -143,21 +147,38 @@ impl Transport {
     ///
     /// # Errors
     /// [`LoginFailure`]. The session before is kept only where nothing was sent.
-    pub async fn login(
-        &mut self,
-        user: &SecretString,
-        password: &SecretString,
-    ) -> Result<Login, LoginFailure> {
-        for secret in [user, password] {
+    pub async fn login(&mut self, credentials: &Credentials) -> Result<Login, LoginFailure> {
+        let kind = match credentials {
+            Credentials::Password { .. } => LoginKind::Password,
+            Credentials::Key { .. } => LoginKind::Key,
+        };
+        if kind != self.addresses.login_kind() {
+            return Err(LoginFailure::OtherCredentials);
+        }
+        for secret in credentials.texts() {
             self.http.hide(secret);
             repeated(secret).iter().for_each(|form| self.http.hide(form));
         }
-        let request = login::login_request(user, password);
+        let request = login::login_request(credentials);
         let prepared = Prepared::new(&request, None);
         let prepared = prepared.map_err(|error| LoginFailure::NotSent(error.to_string()))?;
-        let called = self.send(&prepared, &To::Login, &[]).await;
-        let answered = match called.result {
+        let mut exchanged = self.exchange(&prepared, None).await;
+        let (is_missing, mut fits) = (exchanged.is_missing, Ok(()));
+        if let Ok(answered) = &mut exchanged.result {
+            if let Credentials::Key { private_key, .. } = credentials {
+                fits = login::decrypt(&mut answered.answer, private_key);
+            }
+            // Those of a login that is refused, too.
+            for secret in login::secrets_of(&answered.answer) {
+                self.http.hide(&secret);
+            }
+        }
+        let answered = match self.told(prepared.id(), exchanged, &[]).result {
             Ok(answered) => answered,
+            Err(_) if is_missing => {
+                self.session = None;
+                return Err(LoginFailure::Retired);
+            }
             Err(CallFailure::NotSent(text)) => return Err(LoginFailure::NotSent(text)),
             Err(CallFailure::Refused(text)) => return Err(LoginFailure::Unreachable(text)),
             Err(failure) => {
@@ -170,7 +191,10 @@ impl Transport {
                 return Err(LoginFailure::Unknown(text));
             }
         };
-        let read = login::read(&answered.answer, &self.addresses);
+        let read = match fits {
+            Ok(()) => login::read(&answered.answer, &self.addresses),
+            Err(name) => Err(LoginFailure::KeyDoesNotFit(name)),
+        };
         if read.is_err() {
             self.session = None;
         }
@@ -178,6 +202,15 @@ impl Transport {
         if let Some(before) = &self.last_session {
             login.changed = session.changed_since(before);
             login.is_first = false;
+        }
+        if let Some(date) = request::date(&login.next_release)
+            && login.next_release != self.told_release
+        {
+            tracing::warn!(
+                %date,
+                "the broker announces a new version of its interface; this one ends about 30 days after it"
+            );
+            self.told_release.clone_from(&login.next_release);
         }
         self.last_session = Some(session.clone());
         self.session = Some(session);
@@ -278,26 +311,30 @@ impl Transport {
             }
         };
         let secrets: Vec<_> = second_password.into_iter().cloned().collect();
-        self.send(&prepared, &To::Session(to), &secrets).await
+        let exchanged = self.exchange(&prepared, Some(&to)).await;
+        self.told(prepared.id(), exchanged, &secrets)
     }
 
-    /// Takes a number, sends, waits and reads.
-    async fn send(&mut self, prepared: &Prepared, to: &To, secrets: &[SecretString]) -> Called {
+    /// Takes a number, sends, waits and reads; without an address of a session it is the login. What comes back
+    /// may hold secrets: see [`Transport::told`].
+    async fn exchange(&mut self, prepared: &Prepared, to: Option<&SecretString>) -> Exchanged {
         let number = match self.numbers.take() {
             Ok(number) => number,
             Err(error) => {
                 let result = Err(CallFailure::NotSent(error.to_string()));
-                return Called { p_no: None, result };
+                return Exchanged { number: None, result, is_missing: false };
             }
         };
         let query = prepared.query(number, wall_now());
         let address = match to {
-            To::Login => self.addresses.login(&query),
-            To::Session(address) => Addresses::request(address, &query),
+            None => self.addresses.login(&query),
+            Some(address) => Addresses::request(address, &query),
         };
         let id = prepared.id();
         tracing::debug!(request = id, "a request is sent to the web broker");
-        let result = match self.http.get(&address, ANSWER_BYTES_MAX).await {
+        let body = self.http.get(&address, ANSWER_BYTES_MAX).await;
+        let is_missing = matches!(body, Err(AttemptError::Status(404)));
+        let result = match body {
             Ok(body) => read_numbered(id, &body, self.decodes_answers)
                 .and_then(|(answered, p_no)| {
                     check_belongs(&answered, p_no.as_deref(), id, number)?;
@@ -306,15 +343,15 @@ impl Transport {
                 .map_err(CallFailure::Unknown),
             Err(error) => Err(failure(&error)),
         };
-        if let (To::Login, Ok(answered)) = (to, &result) {
-            // Those of a login that is refused, too.
-            for secret in login::secrets_of(&answered.answer) {
-                self.http.hide(&secret);
-            }
-        }
+        Exchanged { number: Some(number), result, is_missing }
+    }
+
+    /// An answer without the secrets that it repeats.
+    fn told(&self, id: &str, exchanged: Exchanged, secrets: &[SecretString]) -> Called {
+        let Exchanged { number, result, .. } = exchanged;
         let mut hidden = Hidden::from(self.http.secrets());
-        let sent = SecretString::from(number.to_string());
-        secrets.iter().chain(&self.also_hidden).chain([&sent]).for_each(|one| hidden.hide(one));
+        let sent = number.map(|number| SecretString::from(number.to_string()));
+        secrets.iter().chain(&self.also_hidden).chain(&sent).for_each(|one| hidden.hide(one));
         let result = result.map(|mut answered| {
             hidden.answer(&mut answered);
             answered
@@ -326,8 +363,16 @@ impl Transport {
             }
             Err(failure) => tracing::debug!(request = id, %failure, "no answer of the web broker"),
         }
-        Called { p_no: Some(number), result }
+        Called { p_no: number, result }
     }
+}
+
+/// What came back of a request, with the secrets that it may repeat.
+struct Exchanged {
+    number: Option<u64>,
+    result: Result<Answered, CallFailure>,
+    /// There is nothing at the address (HTTP status 404).
+    is_missing: bool,
 }
 
 impl fmt::Debug for Transport {
@@ -337,12 +382,6 @@ impl fmt::Debug for Transport {
             .field("is_logged_in", &self.is_logged_in())
             .finish_non_exhaustive()
     }
-}
-
-/// Where a request goes.
-enum To {
-    Login,
-    Session(SecretString),
 }
 
 pub(crate) fn failure(error: &AttemptError) -> CallFailure {
@@ -373,7 +412,12 @@ fn check_belongs(
         return Err("the answer has the number of another request".to_owned());
     }
     let named = domain::order_mapping::field(&answered.answer.fields, "sCLMID");
-    let stem = |name: &str| name.trim_end_matches("Request").trim_end_matches("Ack").to_owned();
+    // A question for a master is answered by its own name or by that of its records.
+    let stem = |name: &str| {
+        let name = name.trim_end_matches("Request").trim_end_matches("Ack");
+        let master = name.strip_prefix(MASTER_QUESTION).or_else(|| name.strip_prefix("CLM"));
+        master.unwrap_or(name).to_owned()
+    };
     if named.is_some_and(|named| !named.is_empty() && stem(named) != stem(id)) {
         return Err("the answer has the name of another request".to_owned());
     }
@@ -413,7 +457,7 @@ fn read_numbered(
                 "p_errno" if text == "0" => {}
                 "p_errno" => answered.answer.errno = text,
                 "p_err" => answered.answer.error_text = decoded(text),
-                _ if text.is_empty() && is_list_name(&name) => {
+                _ if matches!(text.as_str(), "" | "*") && is_list_name(&name) => {
                     answered.lists.insert(name, Vec::new());
                 }
                 _ => answered.answer.fields.push(Field::new(name, decoded(text))),

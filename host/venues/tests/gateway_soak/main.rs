@@ -69,6 +69,7 @@ fn check_reach(reached: &BTreeMap<String, u64>) {
         "shown",
         "trade",
         "after_gap",
+        "auction",
         "not shown",
         "Subscribed",
         "Unsubscribed",

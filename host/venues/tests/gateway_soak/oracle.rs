@@ -4,7 +4,7 @@
 //! frame with a volume after a login, midnight in Japan, a falling volume, or the first subscription, to the
 //! next of these or to the end of the last subscription. Over a stretch the trades that were told add up to
 //! the last volume that came less the first one, outages or not. What is traded before the first frame of a
-//! stretch is nobody's.
+//! stretch is nobody's, unless frames without a volume came before it: then it may be the opening auction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +12,11 @@ use ipc::{DepthSnapshot, SideRule, TradeRow};
 
 use crate::dialect::UNITS;
 use crate::model::Issue;
+
+/// Whether a trade is told as the opening auction.
+pub(crate) fn is_auction(trade: Option<&TradeRow>) -> bool {
+    trade.is_some_and(|trade| trade.side_rule == Some(SideRule::Auction))
+}
 
 #[derive(Debug)]
 struct Stretch {
@@ -134,10 +139,14 @@ impl Oracle {
                 );
                 stretch.has_quote = has_quote;
             }
-            _ => {
-                assert_eq!(qty, 0, "{symbol}: a first frame tells of no trade");
-                let (base, last) = (issue.volume, issue.volume);
-                let stretch = Stretch { session, base, told: 0, last, has_quote };
+            before => {
+                let was_unopened =
+                    before.is_some_and(|before| before.session == session && before.base.is_none());
+                let is_auction = was_unopened && is_auction(trade);
+                let expected = issue.volume.filter(|_| is_auction).unwrap_or(0);
+                assert_eq!(qty, expected, "{symbol}: a first frame tells of no trade");
+                let base = issue.volume.map(|volume| volume - expected);
+                let stretch = Stretch { session, base, told: qty, last: issue.volume, has_quote };
                 self.stretches.insert(symbol.clone(), stretch);
             }
         }

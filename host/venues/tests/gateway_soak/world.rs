@@ -17,7 +17,7 @@ use venues::{Asked, Now, Recipient};
 
 use crate::dialect::Dialect;
 use crate::model::{Issue, Link, Model, PASSWORD};
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, is_auction};
 
 /// Trading days of a seed.
 const DAYS: u64 = 10;
@@ -87,6 +87,7 @@ impl World {
             forced_logout: ForcedLogout::default(),
             retry_wait: Duration::from_secs(5),
             reconnect_base: Duration::from_secs(5),
+            order_calls_per_second: 5,
         };
         let board_read_registers = random.permille(500);
         let description = GatewayDescription { board_read_registers, ..Default::default() };
@@ -194,6 +195,7 @@ impl World {
                         match trade {
                             None => "shown",
                             Some(trade) if trade.after_gap.is_some() => "after_gap",
+                            trade if is_auction(trade) => "auction",
                             Some(_) => "trade",
                         }
                     }

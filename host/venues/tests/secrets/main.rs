@@ -18,7 +18,7 @@ use venues::web_broker::{FollowTimes, StreamEvent, account, follow_with};
 #[expect(dead_code, reason = "other tests use more of it")]
 mod server;
 
-use server::{Act, Server, login_ack, secret, sjis};
+use server::{Act, Server, login_ack, password, secret, sjis};
 
 static TOLD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
@@ -98,7 +98,7 @@ async fn nothing_that_is_told_holds_a_secret() {
         });
         let folder = tempfile::tempdir().unwrap();
         let mut transport = server.transport(folder.path(), true);
-        let login = transport.login(&secret("canary-user"), &secret(PASSWORD)).await;
+        let login = transport.login(&password("canary-user", PASSWORD)).await;
         told += &format!("{login:?} {transport:?}");
         let request = BrokerRequest {
             id: "CLMKabuCancelOrderAll".to_owned(),

@@ -7,7 +7,7 @@ use domain::order_mapping::{BrokerRequest, Field, FieldList, field};
 use venues::web_broker::encoding::percent_encode;
 use venues::web_broker::{CallFailure, account};
 
-use crate::server::{Act, Server, http, logged_in, secret, sjis};
+use crate::server::{Act, Server, http, logged_in, password, secret, sjis};
 
 const LIST: &str = r#"{"p_sd_date":"x","p_rv_date":"y","p_errno":"0","p_err":"",
     "sResultCode":"0","sResultText":"表示ソート 100%","nNumber":12.50,
@@ -118,7 +118,7 @@ async fn p5_an_answer_that_is_not_spelled_stays_as_it_is() {
         let server = Server::start(logged_in(move |_, _| Act::Body(sjis(answer))));
         let folder = tempfile::tempdir().unwrap();
         let mut transport = server.transport(folder.path(), decodes);
-        transport.login(&secret("user"), &secret("word")).await.unwrap();
+        transport.login(&password("user", "word")).await.unwrap();
         let called = transport.call(&account::cash_request(), None).await;
         assert_eq!(field(&called.result.unwrap().answer.fields, "sText"), Some(text));
     }

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_util::sync::CancellationToken;
 use venues::web_broker::{EventAddress, FollowTimes, StreamEvent, follow_with};
 
-use crate::server::{Act, Server, login_ack, secret};
+use crate::server::{Act, Server, login_ack, password};
 
 const TIMES: FollowTimes = FollowTimes {
     silence: Duration::from_millis(400),
@@ -33,7 +33,7 @@ async fn stream() -> (TcpListener, EventAddress) {
     });
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.transport(folder.path(), true);
-    transport.login(&secret("user"), &secret("word")).await.unwrap();
+    transport.login(&password("user", "word")).await.unwrap();
     (listener, transport.event_address().unwrap())
 }
 

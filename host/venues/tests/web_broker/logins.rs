@@ -1,16 +1,19 @@
 //! How a session begins, or does not.
 
 use venues::web_broker::{
-    AddressError, Addresses, CallFailure, Environment, LoginFailure, Transport,
+    AddressError, Addresses, CallFailure, Credentials, Environment, LoginFailure, Transport,
 };
 
-use crate::server::{Act, Server, config, login_ack, secret, sjis};
+use rsa::pkcs8::EncodePrivateKey as _;
+use sha2::Sha256;
+
+use crate::server::{Act, Server, config, login_ack, password, secret, sjis};
 
 async fn login_with(body: impl Fn(u16) -> Vec<u8> + Send + Sync + 'static) -> LoginFailure {
     let server = Server::start(move |_, port| Act::Body(body(port)));
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.transport(folder.path(), true);
-    let failure = transport.login(&secret("user"), &secret("word")).await.unwrap_err();
+    let failure = transport.login(&password("user", "word")).await.unwrap_err();
     assert!(!transport.is_logged_in() && transport.event_address().is_none());
     let called = transport.call(&venues::web_broker::account::cash_request(), None).await;
     assert_eq!((called.p_no, called.result), (None, Err(CallFailure::NotLoggedIn)));
@@ -28,9 +31,9 @@ async fn a_session_begins_and_ends() {
     });
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.transport(folder.path(), true);
-    let login = transport.login(&secret("us\"er"), &secret("wo rd%\\")).await.unwrap();
+    let login = transport.login(&password("us\"er", "wo rd%\\")).await.unwrap();
     assert_eq!((login.account.as_str(), login.is_first), ("1", true));
-    let again = transport.login(&secret("user"), &secret("word")).await.unwrap();
+    let again = transport.login(&password("user", "word")).await.unwrap();
     assert_eq!((again.changed, again.is_first), (Vec::new(), false));
     transport.logout().await.unwrap();
     assert!(!transport.is_logged_in());
@@ -59,8 +62,8 @@ async fn addresses_that_changed_are_named() {
     });
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.transport(folder.path(), true);
-    transport.login(&secret("first"), &secret("word")).await.unwrap();
-    let login = transport.login(&secret("second"), &secret("word")).await.unwrap();
+    transport.login(&password("first", "word")).await.unwrap();
+    let login = transport.login(&password("second", "word")).await.unwrap();
     assert_eq!(login.changed, ["sUrlPrice"]);
 }
 
@@ -84,9 +87,6 @@ async fn logins_fail_in_ways_that_are_told_apart() {
     let failure = login_with(|_| sjis(r#"{"p_errno":"word","p_err":"WORD"}"#)).await;
     let (errno, text) = ("unreadable code".to_owned(), "***".to_owned());
     assert_eq!(failure, LoginFailure::Unavailable { errno, text });
-    let phone = r#"{"p_errno":"0","sResultCode":"10088","sResultText":"電話認証"}"#;
-    let failure = login_with(move |_| sjis(phone)).await;
-    assert!(matches!(failure, LoginFailure::PhoneAuthentication { .. }), "{failure}");
     let night = r#"{"p_errno":"9","p_err":"システム・サービス停止中"}"#;
     let failure = login_with(move |_| sjis(night)).await;
     assert!(
@@ -116,7 +116,7 @@ async fn p1_every_address_of_a_login_is_judged() {
         ("sUrlEventWebSocket", "ws://127.0.0.1.example.com/virtual-secret"),
         ("sUrlEventWebSocket", "http://127.0.0.1/virtual-secret"),
         ("sUrlRequest", "http://127.0.0.1/virtual-secret?x"),
-        ("sUrlRequest", ""),
+        ("sUrlMaster", ""),
     ] {
         let failure = login_with(move |port| {
             let ack = String::from_utf8(login_ack(port)).unwrap();
@@ -150,6 +150,143 @@ async fn a_server_that_is_not_there_is_unreachable() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let folder = tempfile::tempdir().unwrap();
     let mut transport = Transport::new(&config(port, folder.path()), true).unwrap();
-    let failure = transport.login(&secret("user"), &secret("word")).await.unwrap_err();
+    let failure = transport.login(&password("user", "word")).await.unwrap_err();
     assert!(matches!(failure, LoginFailure::Unreachable(_)), "{failure}");
+}
+
+const AUTH_ID: &str = "canary48AuthId0123456789";
+
+/// A key pair, and the answer to a login whose addresses are encrypted for it: each with what the vendor leaves
+/// in, and the last one without.
+pub(crate) fn encrypted_ack(key: &rsa::PublicKey, port: u16) -> String {
+    let mut ack = String::from_utf8(login_ack(port)).unwrap();
+    for name in ["sUrlRequest", "sUrlMaster", "sUrlPrice", "sUrlEvent", "sUrlEventWebSocket"] {
+        let start = ack.find(&format!("\"{name}\":\"")).unwrap() + name.len() + 4;
+        let end = start + ack[start..].find('"').unwrap();
+        let address = match name {
+            "sUrlEventWebSocket" => ack[start..end].to_owned(),
+            _ => format!("\u{feff}{}\r\n", &ack[start..end]),
+        };
+        let encrypted = key.oaep_encrypt::<Sha256>(address.as_bytes()).unwrap();
+        let encrypted = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, encrypted);
+        ack.replace_range(start..end, &encrypted);
+    }
+    ack
+}
+
+fn new_key() -> rsa::PrivateKey {
+    rsa::PrivateKey::new(&mut getrandom::SysRng, 2_048).unwrap()
+}
+
+pub(crate) fn key_credentials(key: &rsa::PrivateKey) -> Credentials {
+    let der = key.to_pkcs8_der().unwrap();
+    let private_key = keys::PrivateKey::read(der.as_bytes()).unwrap();
+    Credentials::Key { auth_id: secret(AUTH_ID), private_key }
+}
+
+pub(crate) fn key_transport(server: &Server, folder: &std::path::Path) -> Transport {
+    let mut config = server.config(folder);
+    config.base_url = Some(format!("http://127.0.0.1:{}", server.port));
+    config.dialect = "web-broker-v4r10".to_owned();
+    Transport::new(&config, false).unwrap()
+}
+
+/// A login with a key that fails, and what it says.
+async fn key_login_with(body: impl Fn(u16) -> Vec<u8> + Send + Sync + 'static) -> LoginFailure {
+    let server = Server::start(move |_, port| Act::Body(body(port)));
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = key_transport(&server, folder.path());
+    let failure = transport.login(&key_credentials(&new_key())).await.unwrap_err();
+    assert!(!transport.is_logged_in());
+    assert_eq!(server.requests().len(), 1, "nothing is asked twice");
+    let text = format!("{failure} {failure:?}");
+    assert!(!text.contains("canary") && !text.contains("virtual-secret"), "{text}");
+    failure
+}
+
+#[tokio::test]
+async fn a_session_begins_with_a_key_and_its_addresses_stay_inside() {
+    let key = new_key();
+    let public = key.to_public_key();
+    let server = Server::start(move |asked, port| match asked.contains("/auth/?") {
+        true => Act::Body(sjis(&encrypted_ack(&public, port))),
+        false => {
+            Act::Body(sjis(r#"{"p_errno":"0","sCLMID":"CLMAuthLogoutAck","sResultCode":"0"}"#))
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = key_transport(&server, folder.path());
+    let credentials = key_credentials(&key);
+    assert_eq!(format!("{credentials:?}"), "Credentials { .. }");
+    let login = transport.login(&credentials).await.unwrap();
+    assert_eq!((login.account.as_str(), login.is_first), ("1", true));
+    let again = transport.login(&credentials).await.unwrap();
+    assert!(again.changed.is_empty(), "the same addresses: {:?}", again.changed);
+    transport.logout().await.unwrap();
+    let asked = server.requests();
+    let path = "/e_api_v4r10/auth/?";
+    assert!(asked[0].starts_with(path), "{}", asked[0]);
+    let json: serde_json::Value = serde_json::from_str(&asked[0][path.len()..]).unwrap();
+    let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["p_no", "p_sd_date", "sCLMID", "sAuthId", "sJsonOfmt"]);
+    assert_eq!(json["sAuthId"], AUTH_ID);
+    assert!(asked[2].starts_with("/request/ND=virtual-secret-1/?{\"p_no\":\""), "{}", asked[2]);
+}
+
+#[tokio::test]
+async fn logins_with_a_key_fail_in_ways_that_say_what_to_do() {
+    let other = new_key().to_public_key();
+    let failure = key_login_with(move |port| sjis(&encrypted_ack(&other, port))).await;
+    assert_eq!(failure, LoginFailure::KeyDoesNotFit("sUrlRequest"));
+    assert!(failure.to_string().contains("kumiki key set web-broker-private-key"), "{failure}");
+    // Addresses in clear are no addresses for a key.
+    let failure = key_login_with(login_ack).await;
+    assert_eq!(failure, LoginFailure::KeyDoesNotFit("sUrlRequest"));
+    let wrong = format!(r#"{{"p_errno":"-1","p_err":"sAuthId:[{AUTH_ID}] is not valid."}}"#);
+    let failure = key_login_with(move |_| sjis(&wrong)).await;
+    let (code, text) = ("-1".to_owned(), "sAuthId:[***] is not valid.".to_owned());
+    assert_eq!(failure, LoginFailure::IdRefused { code, text });
+    assert!(failure.to_string().contains("kumiki key set web-broker-auth-id"), "{failure}");
+    // Without the flag, too.
+    let unread = r#"{"p_errno":"0","sResultCode":"0","sUrlRequest":"","sUrlMaster":"",
+        "sUrlPrice":"","sUrlEvent":"","sUrlEventWebSocket":"","sKinsyouhouMidokuFlg":"0"}"#;
+    let failure = key_login_with(move |_| sjis(unread)).await;
+    assert_eq!(failure, LoginFailure::UnreadDocuments);
+    assert!(failure.to_string().contains("web site"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_version_that_was_switched_off_says_so() {
+    let server = Server::start(|_, _| {
+        Act::Raw(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec())
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.transport(folder.path(), true);
+    let failure = transport.login(&password("user", "word")).await.unwrap_err();
+    assert_eq!(failure, LoginFailure::Retired);
+    let told = failure.to_string();
+    assert!(told.contains("404") && told.contains("dialect"), "{told}");
+}
+
+#[tokio::test]
+async fn credentials_of_another_kind_are_never_sent() {
+    let server = Server::start(|_, port| Act::Body(login_ack(port)));
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = key_transport(&server, folder.path());
+    let failure = transport.login(&password("user", "word")).await.unwrap_err();
+    assert_eq!(failure, LoginFailure::OtherCredentials);
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_next_version_is_read_from_the_answer() {
+    let server = Server::start(|_, port| {
+        let ack = String::from_utf8(login_ack(port)).unwrap();
+        let notice = "\"sUpdateInformAPISpecFunction\":\"20261220\",\"sUrlRequest\"";
+        Act::Body(ack.replace("\"sUrlRequest\"", notice).into_bytes())
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.transport(folder.path(), true);
+    let login = transport.login(&password("user", "word")).await.unwrap();
+    assert_eq!(login.next_release, "20261220");
 }

@@ -177,3 +177,52 @@ fn p35_steps_are_those_of_the_exchanges_tables() {
     }
     println!("{tables} tables checked");
 }
+
+/// From release v4r10 on each master is a question, one after the other under rising numbers; the list of days
+/// has either of two names, and lots are wrong.
+#[tokio::test]
+async fn without_the_stream_each_master_is_a_question() {
+    for (days_list, named) in
+        [("aCLMStkDateZyouhou", "CLMStkGetDateZyouhou"), ("aCLMDateZyouhou", "CLMDateZyouhou")]
+    {
+        let key = rsa::PrivateKey::new(&mut getrandom::SysRng, 2_048).unwrap();
+        let public = key.to_public_key();
+        let server = Server::start(move |asked, port| {
+            if asked.contains("/auth/?") {
+                return Act::Body(sjis(&crate::logins::encrypted_ack(&public, port)));
+            }
+            let list = |name: &str, id: &str, row: &str| {
+                Act::Body(sjis(&format!(r#"{{"p_errno":"0","sCLMID":"{id}","{name}":[{row}]}}"#)))
+            };
+            let gone = r#"{"sIssueCode":"9999","sIssueName":"x","sYusenSizyou":"9"}"#;
+            let ticks = ticks_record(103, "20200101", &[(999_999_999, "1")]);
+            match asked.split("\"sCLMID\":\"").nth(1).and_then(|rest| rest.split('"').next()) {
+                Some("CLMStkGetDateZyouhou") => list(days_list, named, &days_record()),
+                Some(id @ "CLMStkGetIssueMstKabu") => {
+                    let rows = format!("{},{gone}", NAME.replace("\"100\"", "\"0\""));
+                    list("aCLMStkIssueMstKabu", id, &rows)
+                }
+                Some(id @ "CLMStkGetIssueSizyouMstKabu") => {
+                    let other = MARKET.replace("7203", "9999");
+                    list("aCLMStkIssueSizyouMstKabu", id, &format!("{MARKET},{other}"))
+                }
+                Some(id @ "CLMStkGetYobine") => list("aCLMStkYobine", id, &ticks),
+                other => panic!("{other:?}"),
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let mut transport = crate::logins::key_transport(&server, folder.path());
+        transport.login(&crate::logins::key_credentials(&key)).await.unwrap();
+        let masters = transport.masters(day("2026-05-11")).await.unwrap();
+        let issue = masters.issue("7203").unwrap();
+        assert_eq!((issue.lot.shares(), issue.upper_limit), (1, Some(Price::from_yen(3_350))));
+        assert!(masters.ticks(issue).is_some() && masters.issue("9999").is_none());
+        assert_eq!(masters.days.as_ref().unwrap().today, day("2026-05-11"));
+        assert_eq!(masters.system_is_open(), None, "the stream of events tells that");
+        let asked = server.requests();
+        assert_eq!(asked.len(), 5, "{asked:?}");
+        let number = |asked: &String| asked.split('"').nth(3).unwrap().parse::<u64>().unwrap();
+        assert!(asked.is_sorted_by(|one, next| number(one) < number(next)), "{asked:?}");
+        assert!(asked[1..].iter().all(|asked| asked.starts_with("/master/ND=virtual-secret-2/?")));
+    }
+}

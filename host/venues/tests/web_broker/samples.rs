@@ -6,7 +6,7 @@ use domain::order_mapping::field;
 use domain::{JstDate, Money, OrderSide, Price};
 use venues::web_broker::{account, frame, read_answer};
 
-use crate::server::{Act, Server, secret, sjis};
+use crate::server::{Act, Server, password, sjis};
 
 fn asset(name: &str) -> Option<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/assets").join(name);
@@ -31,7 +31,7 @@ async fn the_official_login_begins_a_session() {
     });
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.transport(folder.path(), false);
-    let login = transport.login(&secret("user"), &secret("word")).await.unwrap();
+    let login = transport.login(&password("user", "word")).await.unwrap();
     assert!(login.has_margin);
     assert_eq!((login.account.as_str(), login.last_login.as_str()), ("1", "20250725141124"));
     assert!(transport.event_address().is_some());
@@ -58,9 +58,15 @@ fn every_sample_is_read() {
     let [list, _] = read("order_list");
     assert_eq!(list.lists["aOrderList"].len(), 4);
     assert_eq!(field(&list.lists["aOrderList"][0], "sOrderStatus"), Some("一部約定"));
-    assert_eq!(account::read_cash(&read("cash_buying_power")[0]), Ok(Money::from_yen(1_000_000)));
+    assert_eq!(
+        account::read_cash(&read("cash_buying_power")[0]),
+        Ok(Ok(Money::from_yen(1_000_000)))
+    );
     assert_eq!(account::read_shortage(&read("cash_buying_power")[0]), Some(false));
-    assert_eq!(account::read_margin(&read("margin_capacity")[0]), Ok(Money::from_yen(3_000_000)));
+    assert_eq!(
+        account::read_margin(&read("margin_capacity")[0]),
+        Ok(Ok(Money::from_yen(3_000_000)))
+    );
     let sellable = account::read_sellable(&read("sellable_quantity")[0]).unwrap();
     assert_eq!((sellable.specific.shares(), sellable.general.shares()), (300, 0));
     assert!(account::read_cash(&order).unwrap_err().starts_with("11304: "));
@@ -98,10 +104,10 @@ fn positions_are_read_from_the_fields_of_the_vendors_samples() {
         "sOrderHyoukaTanka":"2900.0000","sOrderGaisanHyoukaSoneki":"10000",
         "sOrderHensaiKanouSuryou":"100"}]}"#;
     let mut answered = read_answer("x", answer.as_bytes(), false).unwrap();
-    let held = account::read_holdings(&answered).unwrap();
+    let held = account::read_holdings(&answered).unwrap().whole().unwrap();
     assert_eq!((held[0].symbol.as_str(), held[0].sellable.shares()), ("130A", 200));
     assert_eq!(held[0].profit, Some(Money::from_yen(-29_650)));
-    let margin = account::read_margin_positions(&answered).unwrap();
+    let margin = account::read_margin_positions(&answered).unwrap().whole().unwrap();
     assert_eq!((margin[0].id.as_str(), margin[0].side), ("202611200000402", OrderSide::Buy));
     assert_eq!((margin[0].is_general, margin[0].open_quantity.shares()), (true, 100));
     assert_eq!(margin[0].price, Price::from_yen(2_850));
@@ -110,7 +116,15 @@ fn positions_are_read_from_the_fields_of_the_vendors_samples() {
         assert_eq!(request.fields.len(), 1);
     }
     answered.lists.get_mut("aShinyouTategyokuList").unwrap()[0][2].value = "5".to_owned();
-    assert!(account::read_margin_positions(&answered).is_err());
+    // One odd row does not hide the others.
+    let other = answered.lists["aShinyouTategyokuList"][0].clone();
+    let rows = answered.lists.get_mut("aShinyouTategyokuList").unwrap();
+    rows.push(other);
+    rows[1][2].value = "1".to_owned();
+    let read = account::read_margin_positions(&answered).unwrap();
+    assert_eq!((read.rows.len(), read.rows[0].side), (1, OrderSide::Sell));
+    let expected = "202611200000402: sOrderBaibaiKubun is neither 1 nor 3";
+    assert_eq!((read.left_out.len(), read.left_out[0].why.as_str()), (1, expected));
     answered.lists.clear();
     assert!(account::read_holdings(&answered).unwrap_err().contains("aGenbutuKabuList"));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use venues::web_broker::encoding::{from_cp932, percent_decode, to_cp932};
-use venues::web_broker::{Environment, Transport, WebBrokerConfig};
+use venues::web_broker::{Credentials, Environment, Transport, WebBrokerConfig};
 
 /// What the server does with a request.
 pub(crate) enum Act {
@@ -59,7 +59,7 @@ impl Server {
     /// A transport that is logged in.
     pub(crate) async fn session(&self, folder: &Path) -> Transport {
         let mut transport = self.transport(folder, true);
-        transport.login(&secret("user"), &secret("word")).await.unwrap();
+        transport.login(&password("user", "word")).await.unwrap();
         transport
     }
 }
@@ -68,12 +68,18 @@ pub(crate) fn config(port: u16, folder: &Path) -> WebBrokerConfig {
     WebBrokerConfig {
         environment: Environment::Demo,
         base_url: Some(format!("http://127.0.0.1:{port}/e_api_v4r8/")),
+        dialect: "web-broker-spec".to_owned(),
         production_allowed: false,
         connect_timeout: Duration::from_secs(5),
         answer_timeout: Duration::from_millis(1_500),
         state_dir: folder.join("state"),
         cache_dir: folder.join("cache"),
     }
+}
+
+/// A name and a password.
+pub(crate) fn password(user: &str, password: &str) -> Credentials {
+    Credentials::Password { user: secret(user), password: secret(password) }
 }
 
 pub(crate) fn secret(text: &str) -> SecretString {

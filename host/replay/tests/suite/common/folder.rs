@@ -1,11 +1,14 @@
 //! Two days of trades, a round trip over them, and a run's folder to look into.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use domain::OrderSide;
 use domain::strategy::StrategyRuntime;
-use replay::{ReplayOptions, TradingDay, Unpaced, replay};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use replay::{ReplayOptions, RunObserver, TradingDay, Unpaced, replay};
 use results::RunFolder;
 use results::RunTotals;
 use results::output::ComponentIdentity;
@@ -71,3 +74,19 @@ pub(crate) fn lines(folder: &Path, name: &str) -> Vec<Value> {
     assert!(text.ends_with('\n'));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
+
+/// Writes a file of the vendor, which never has one without rows.
+pub(crate) fn put(folder: &Path, name: &str, text: &str) {
+    if text.lines().count() < 2 {
+        return;
+    }
+    let file = std::fs::File::create(folder.join(format!("{name}.csv.gz"))).unwrap();
+    let mut out = GzEncoder::new(file, Compression::fast());
+    out.write_all(text.as_bytes()).unwrap();
+    out.finish().unwrap();
+}
+
+/// Wants to know nothing of how a run goes on.
+pub(crate) struct Nobody;
+
+impl RunObserver for Nobody {}

@@ -214,6 +214,7 @@ pub(crate) fn options() -> ReplayOptions {
         unit_changes: vec![],
         split_dates_known: vec![],
         calendar: ExchangeCalendar::default(),
+        dates: None,
     }
 }
 

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 use domain::adjustment::Adjustment;
 use domain::{JstDate, Money, OrderEvent, Price, Random, TsNanos};
 use exchange::Preset;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use replay::data_set::{DataRequest, Granularity};
 use replay::instruments::InstrumentChoices;
-use replay::{ReplayOptions, RunObserver, Unpaced, replay};
+use replay::{ReplayOptions, Unpaced, replay};
 use results::sink::InMemory;
 
 use super::at_random::AtRandom;
+use crate::common::folder::{Nobody, put};
 
 const CODES: [&str; 2] = ["72030", "99840"];
 const DAYS: usize = 4;
@@ -312,6 +310,7 @@ impl Case {
             unit_changes: data.unit_changes.clone(),
             split_dates_known: data.split_dates_known.clone(),
             calendar: data.calendar.clone(),
+            dates: Some(data.range),
             ex_rights: data.ex_rights.clone(),
             warnings_max: domain::GuestLimit::Warnings.default_value(),
             rejected_bytes_max: domain::GuestLimit::Rejected.default_value(),
@@ -403,18 +402,3 @@ fn clock(micros: u64) -> String {
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     format!("{hour:02}:{minute:02}:{second:02}.{:06}", micros % MICROS_PER_SECOND)
 }
-
-/// Writes a file of the vendor, which never has one without rows.
-fn put(folder: &Path, name: &str, text: &str) {
-    if text.lines().count() < 2 {
-        return;
-    }
-    let file = std::fs::File::create(folder.join(format!("{name}.csv.gz"))).unwrap();
-    let mut out = GzEncoder::new(file, Compression::fast());
-    out.write_all(text.as_bytes()).unwrap();
-    out.finish().unwrap();
-}
-
-struct Nobody;
-
-impl RunObserver for Nobody {}

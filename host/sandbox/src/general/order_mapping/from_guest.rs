@@ -5,21 +5,21 @@ use domain::ShortText;
 use domain::fault::FaultKind;
 use domain::guest_limit::GuestLimit;
 use domain::limits::{
-    DIALECT_REQUEST_FIELDS_MAX, DIALECT_REQUEST_LISTS_MAX, DIALECT_REQUEST_ROWS_MAX,
-    DIALECT_TAGS_MAX, DIALECT_TEXT_BYTES_MAX,
+    DIALECT_HOSTS_MAX, DIALECT_REQUEST_FIELDS_MAX, DIALECT_REQUEST_LISTS_MAX,
+    DIALECT_REQUEST_ROWS_MAX, DIALECT_TAGS_MAX, DIALECT_TEXT_BYTES_MAX,
 };
 use domain::order::{OrderSide, OrderStatus, OrderType, ReasonCode, Rejection, TimeInForce};
 use domain::order_mapping::{
     BrokerAccepted, BrokerFill, BrokerFrame, BrokerNotice, BrokerOutcome, BrokerRequest, BrokerRow,
-    DialectDescription, Field, FieldList, Funding, NoticeKind, OrderPlan, TaxAccount, VenuePhase,
-    Verdict,
+    DialectDescription, Field, FieldList, Funding, ListedFill, NoticeKind, OrderPlan, TaxAccount,
+    VenuePhase, Verdict,
 };
 use domain::price::{Price, Quantity};
 use domain::text::{on_one_line, steers};
 use domain::time::{JstDate, NANOS_PER_SECOND, TsNanos};
 
 use super::super::to_guest::same_cases;
-use super::wit;
+use super::{wit, wit_venue};
 use crate::formula::description;
 
 /// What a dialect is asked to make a request for.
@@ -30,6 +30,7 @@ pub(super) enum Operation {
     Cancel,
     CancelAll,
     List,
+    Fills,
 }
 
 impl Operation {
@@ -41,7 +42,13 @@ impl Operation {
             Self::Cancel => "CLMKabuCancelOrder",
             Self::CancelAll => "CLMKabuCancelOrderAll",
             Self::List => "CLMOrderList",
+            Self::Fills => "CLMOrderListDetail",
         }
+    }
+
+    /// Whether it changes nothing at the broker.
+    const fn only_asks(self) -> bool {
+        matches!(self, Self::List | Self::Fills)
     }
 }
 
@@ -259,14 +266,27 @@ impl Reader {
         Ok(Rejection::new(refusal.code.into(), text))
     }
 
-    pub(super) fn description(&mut self, found: wit::Description) -> Answered<DialectDescription> {
+    /// What a dialect says of itself; one of 1.0 says nothing of hosts and fills.
+    pub(super) fn description(
+        &mut self,
+        found: wit::Description,
+        scope: Option<wit_venue::Scope>,
+    ) -> Answered<DialectDescription> {
         use domain::limits::{
             FORMULA_NAME_BYTES_MAX, FORMULA_TEXT_BYTES_MAX, FORMULA_WORD_BYTES_MAX,
         };
         description::word("its name", &found.name, FORMULA_NAME_BYTES_MAX, b'-')?;
         description::text("its version", &found.version, FORMULA_WORD_BYTES_MAX)?;
         description::text("its summary", &found.summary, FORMULA_TEXT_BYTES_MAX)?;
+        let scope = scope.map(|scope| (scope.hosts, scope.fill_rows));
+        let (hosts, fill_rows) = scope.unwrap_or_default();
+        within("hosts", hosts.len(), DIALECT_HOSTS_MAX)?;
+        let hosts = hosts.into_iter().map(|host| self.name("a host", host));
+        let hosts = hosts.collect::<Answered<_>>()?;
+        let fill_rows = fill_rows.map(|name| self.name("the field of the fills", name));
         Ok(DialectDescription {
+            hosts,
+            fill_rows: fill_rows.transpose()?,
             order_rows: self.name("the field of the rows", found.order_rows)?,
             name: found.name,
             version: found.version,
@@ -315,7 +335,7 @@ impl Reader {
         if id != operation.id() {
             return broken(format!("it makes `{id}` where `{}` is asked for", operation.id()));
         }
-        if found.password_field.is_some() && operation == Operation::List {
+        if found.password_field.is_some() && operation.only_asks() {
             return broken("it wants the second password for a list");
         }
         let fields = self.fields(found.fields)?;
@@ -377,7 +397,9 @@ impl Reader {
     pub(super) fn row(&mut self, found: wit::OrderRow) -> Answered<Result<BrokerRow, String>> {
         let (quantity, filled, leaves) = (found.quantity, found.filled, found.leaves);
         let adds_up = filled.checked_add(leaves).is_some_and(|sum| sum <= quantity);
-        if quantity == 0 || !adds_up {
+        // A broker may list an order that is over with a quantity of 0.
+        let is_none = quantity == 0 && !OrderStatus::from(found.status).is_final();
+        if is_none || !adds_up {
             return broken(format!(
                 "{filled} shares filled and {leaves} open of an order for {quantity}"
             ));
@@ -436,6 +458,17 @@ impl Reader {
             reason: found.reason.map(|text| self.reason(text)).transpose()?,
         };
         Ok(number.and(symbol).and(fill).map(|_| notice))
+    }
+
+    pub(super) fn listed_fill(&mut self, found: &wit_venue::ListedFill) -> Answered<ListedFill> {
+        if found.quantity == 0 {
+            return broken("a fill of no shares");
+        }
+        Ok(ListedFill {
+            quantity: Quantity::new(found.quantity),
+            price: self.price(&found.price)?,
+            time: found.time.as_deref().map(|text| self.time(text)).transpose()?,
+        })
     }
 
     fn fill(&mut self, found: wit::Fill) -> Answered<Result<BrokerFill, String>> {

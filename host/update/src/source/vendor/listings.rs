@@ -30,6 +30,8 @@ struct IssueText {
     scale: String,
     #[serde(rename = "Mkt", deserialize_with = "or_empty")]
     market: String,
+    #[serde(rename = "ProdCat", default, deserialize_with = "or_empty")]
+    product: String,
     #[serde(flatten)]
     more: IssueWords,
 }
@@ -120,8 +122,8 @@ impl VendorSource {
             return Err(SourceError::Malformed(first.to_string()));
         }
         let issues = issues.into_iter().map(|(code, text)| {
-            let IssueText { name, scale, market, .. } = text;
-            ListedIssue { code, name, scale, market }
+            let IssueText { name, scale, market, product, .. } = text;
+            ListedIssue { code, name, scale, market, product }
         });
         let issues: Vec<ListedIssue> = issues.collect();
         Ok((!issues.is_empty()).then_some(Master { date: on, issues }))

@@ -138,6 +138,36 @@ fn a_factor_that_is_known_stays_where_none_is_told() {
     assert_eq!(told.corrections, [correction("1301", days(1)[0], value)]);
 }
 
+/// The vendor's own columns of adjusted prices and volumes are what the view has, though a factor has five digits.
+#[test]
+fn adjusted_values_are_those_that_the_vendor_adjusts_itself() {
+    // C, Vo, AdjFactor, AdjC, AdjVo: one share becomes three, ten become one, and two become three.
+    let days_told = [
+        ("900.9", 700, 1.0, "2002", 315),
+        ("300.3", 2_100, 0.33333, "2002", 315),
+        ("300.3", 1_000, 1.0, "2002", 150),
+        ("3003", 200, 10.0, "2002", 300),
+        ("2002", 500, 0.66667, "2002", 500),
+        ("2010", 600, 1.0, "2010", 600),
+    ];
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let mut rows = market(&["1301"], &days(6));
+    for (row, (close, volume, factor, ..)) in rows.iter_mut().zip(days_told) {
+        let price = Some(close.parse().unwrap());
+        (row.open, row.high, row.low, row.close) = (price, price, price, price);
+        (row.volume, row.adjustment_factor) = (Some(volume), Some(factor));
+    }
+    store.apply(&rows).unwrap();
+    publish_and_split(&mut store);
+    let wanted = "SELECT close, volume, open = close AND high = close AND low = close
+        FROM adjusted ORDER BY date";
+    let expected = days_told.map(|(.., close, volume)| format!("{close}.0|{volume}.0|true"));
+    for file in [fixture.data.mother(), fixture.issue("1301")] {
+        assert_eq!(lines(&reader(&file), wanted), expected);
+    }
+}
+
 /// Rule `adjusted`.
 #[test]
 fn before_a_row_without_a_factor_nothing_is_adjusted() {

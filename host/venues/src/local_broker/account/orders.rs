@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::row::{List, Row, told, wrong};
 use super::{Unreadable, instrument, read_rows, share_count, side};
+use crate::Listed;
 use crate::local_broker::keys::is_derivative;
 use crate::local_broker::limits::DETAILS_MAX;
 
@@ -26,8 +27,8 @@ fn is_decimal(name: &str) -> bool {
 ///
 /// # Errors
 /// [`Unreadable`]
-pub fn read_orders(body: &str) -> Result<Vec<OrderRecordWire<'static>>, Unreadable> {
-    read_rows(body, "/orders", order)
+pub fn read_orders(body: &str) -> Result<Listed<OrderRecordWire<'static>>, Unreadable> {
+    read_rows(body, "/orders", &["ID"], order)
 }
 
 fn order(row: &Row<'_>) -> Result<OrderRecordWire<'static>, String> {
@@ -35,10 +36,12 @@ fn order(row: &Row<'_>) -> Result<OrderRecordWire<'static>, String> {
     let received = received(row)?;
     let (quantity, filled) = (row.shares("OrderQty")?, row.shares("CumQty")?);
     let is_over = state(row)? == ENDED;
-    let open = quantity.checked_sub(filled);
-    let open = open.ok_or_else(|| {
-        wrong("CumQty", &filled.to_string(), &format!("is more than OrderQty `{quantity}`"))
-    })?;
+    // A quantity of 0 beside filled shares is what a gateway may make of an order that is over.
+    if filled > quantity && quantity > 0 {
+        let what = format!("is more than OrderQty `{quantity}`");
+        return Err(wrong("CumQty", &filled.to_string(), &what));
+    }
+    let open = quantity.saturating_sub(filled);
     let price = row.decimal("Price")?.filter(|price| price.units() != 0);
     let expires = expires(row, received)?;
     Ok(OrderRecordWire {
@@ -56,6 +59,8 @@ fn order(row: &Row<'_>) -> Result<OrderRecordWire<'static>, String> {
         expire_time_ns: expires.map(TsNanos::nanos),
         status: status(row, quantity, filled)?,
         ts_event_ms: received.millis(),
+        trigger_type: None,
+        tags: Vec::new(),
         extra: Some(extra(row)?),
         origin: None,
     })
@@ -66,7 +71,7 @@ fn order(row: &Row<'_>) -> Result<OrderRecordWire<'static>, String> {
 fn order_type(row: &Row<'_>, price: Option<Decimal>) -> Result<OrderType, String> {
     match price {
         Some(price) if price.units() < 0 => Err(wrong("Price", &price.to_string(), "is below 0")),
-        None if row.required_whole("OrdType")? != OPPOSITE_LIMIT => Ok(OrderType::Market),
+        None if row.whole("OrdType")? != Some(OPPOSITE_LIMIT) => Ok(OrderType::Market),
         _ => Ok(OrderType::Limit),
     }
 }
@@ -77,20 +82,20 @@ const OPPOSITE_LIMIT: i64 = 5;
 fn time_in_force(row: &Row<'_>, exchange: i64, expires: bool) -> Result<TimeInForce, String> {
     let day = if expires { TimeInForce::Gtd } else { TimeInForce::Day };
     if is_derivative(exchange) {
-        return match row.required_whole("TimeInForce")? {
-            1 => Ok(day),
-            2 => Ok(TimeInForce::Ioc),
-            3 => Ok(TimeInForce::Fok),
-            other => Err(wrong("TimeInForce", &other.to_string(), "is none of 1 to 3")),
+        return match row.whole("TimeInForce")? {
+            None | Some(1) => Ok(day),
+            Some(2) => Ok(TimeInForce::Ioc),
+            Some(3) => Ok(TimeInForce::Fok),
+            Some(other) => Err(wrong("TimeInForce", &other.to_string(), "is none of 1 to 3")),
         };
     }
-    match row.required_whole("OrdType")? {
+    match row.whole("OrdType")? {
         // 4: a limit order that becomes a market order at the close; `extra` tells it.
-        1 | 4 | OPPOSITE_LIMIT => Ok(day),
-        2 => Ok(TimeInForce::AtTheOpen),
-        3 => Ok(TimeInForce::AtTheClose),
-        6 => Ok(TimeInForce::Ioc),
-        other => Err(wrong("OrdType", &other.to_string(), "is none of 1 to 6")),
+        None | Some(1 | 4 | OPPOSITE_LIMIT) => Ok(day),
+        Some(2) => Ok(TimeInForce::AtTheOpen),
+        Some(3) => Ok(TimeInForce::AtTheClose),
+        Some(6) => Ok(TimeInForce::Ioc),
+        Some(other) => Err(wrong("OrdType", &other.to_string(), "is none of 1 to 6")),
     }
 }
 
@@ -113,7 +118,9 @@ fn expires(row: &Row<'_>, received: TsNanos) -> Result<Option<TsNanos>, String> 
 
 fn received(row: &Row<'_>) -> Result<TsNanos, String> {
     let text = row.required_text("RecvTime")?;
-    let time = DateTime::parse_from_rfc3339(&text).ok();
+    let zoned = || DateTime::parse_from_rfc3339(&text).ok();
+    // A time without a zone is Japan's, like all that the gateway tells.
+    let time = zoned().or_else(|| DateTime::parse_from_rfc3339(&format!("{text}+09:00")).ok());
     let nanos = time.and_then(|time| time.timestamp_nanos_opt());
     let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
     nanos.map(TsNanos::from_nanos).ok_or_else(|| {
@@ -138,33 +145,36 @@ fn status(row: &Row<'_>, quantity: u64, filled: u64) -> Result<OrderStatus, Stri
         3 => Ok(OrderStatus::Accepted),
         4 => {
             let asked = history(row)?.into_iter().rev();
-            let mut asked = asked.filter(|step| matches!(step.kind, CHANGE | CANCEL));
+            let mut asked = asked.filter(|step| matches!(step.kind, Some(CHANGE | CANCEL)));
             match asked.next() {
-                Some(step) if step.kind == CANCEL => Ok(OrderStatus::PendingCancel),
+                Some(step) if step.kind == Some(CANCEL) => Ok(OrderStatus::PendingCancel),
                 _ => Ok(OrderStatus::PendingUpdate),
             }
         }
-        ENDED => ended(row, quantity, filled),
+        ENDED => Ok(ended(&history(row)?, quantity, filled)),
         other => Err(wrong("State", &other.to_string(), "is none of 1 to 5")),
     }
 }
 
-/// How an order ended. A cancel may set its quantity to what is filled, so that is no proof of a fill.
-fn ended(row: &Row<'_>, quantity: u64, filled: u64) -> Result<OrderStatus, String> {
-    let history = history(row)?;
+/// How an order ended. A cancel may set its quantity to what is filled, so that is no proof of a fill. Without a
+/// word on it, what is filled decides: the rest of an order that is partly filled can only have been taken back.
+fn ended(history: &[Step], quantity: u64, filled: u64) -> OrderStatus {
     let has = |takes: &dyn Fn(&Step) -> bool| history.iter().any(takes);
-    if has(&|step| step.kind == CANCEL && step.state == Some(DONE)) {
-        Ok(OrderStatus::Canceled)
+    let is_cancel = |step: &Step| step.kind == Some(CANCEL);
+    if has(&|step| is_cancel(step) && step.state == Some(DONE)) {
+        OrderStatus::Canceled
     } else if filled == quantity && filled > 0 {
-        Ok(OrderStatus::Filled)
-    } else if has(&|step| matches!(step.kind, EXPIRED | LAPSED)) {
-        Ok(OrderStatus::Expired)
-    } else if has(&|step| step.kind == CANCEL && !matches!(step.state, Some(FAILED | DELETED))) {
-        Ok(OrderStatus::Canceled)
-    } else if history.is_empty() {
-        Err(format!("Details is empty: how the order ended with {filled} of {quantity} is unknown"))
+        OrderStatus::Filled
+    } else if has(&|step| matches!(step.kind, Some(EXPIRED | LAPSED))) {
+        OrderStatus::Expired
+    } else if has(&|step| is_cancel(step) && !matches!(step.state, Some(FAILED | DELETED))) {
+        OrderStatus::Canceled
+    } else if filled > 0 && quantity == 0 {
+        OrderStatus::Filled
+    } else if filled > 0 && history.is_empty() {
+        OrderStatus::Canceled
     } else {
-        Ok(OrderStatus::Rejected)
+        OrderStatus::Rejected
     }
 }
 
@@ -181,7 +191,7 @@ const DELETED: i64 = 5;
 /// One row of `Details`.
 struct Step {
     number: i64,
-    kind: i64,
+    kind: Option<i64>,
     state: Option<i64>,
 }
 
@@ -196,7 +206,7 @@ fn history(row: &Row<'_>) -> Result<Vec<Step>, String> {
         let row = Row::read(text)?;
         Ok(Step {
             number: row.required_whole("SeqNum")?,
-            kind: row.required_whole("RecType")?,
+            kind: row.whole("RecType")?,
             state: row.whole("State")?,
         })
     };

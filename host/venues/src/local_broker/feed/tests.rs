@@ -68,6 +68,7 @@ fn trades(frames: &[(Option<i64>, Option<i64>)]) -> Vec<Option<Told>> {
 const BUY: (TradeSide, SideRule) = (TradeSide::Buy, SideRule::AtAsk);
 const SELL: (TradeSide, SideRule) = (TradeSide::Sell, SideRule::AtBid);
 const MISSED: (TradeSide, SideRule) = (TradeSide::Unknown, SideRule::AfterGap);
+const AUCTION: (TradeSide, SideRule) = (TradeSide::Unknown, SideRule::Auction);
 
 fn trade(price: i64, qty: i64, (side, rule): (TradeSide, SideRule)) -> Option<Told> {
     Some((price, qty, side, rule))
@@ -137,13 +138,13 @@ fn p53_p56_snapshots_and_trades_share_the_numbers_of_a_symbol() {
 #[test]
 fn p54_the_quote_before_decides_not_that_of_the_same_frame() {
     let mut feed = Feed::default();
-    feed.frame(&quoted(Some(101), Some(0), Some(102), Some(100)), at(0));
+    feed.frame(&quoted(Some(101), Some(100), Some(102), Some(100)), at(0));
     assert_eq!(
-        told(feed.frame(&quoted(Some(102), Some(100), Some(104), Some(102)), at(0)).trade),
+        told(feed.frame(&quoted(Some(102), Some(200), Some(104), Some(102)), at(0)).trade),
         trade(102, 100, BUY)
     );
     assert_eq!(
-        told(feed.frame(&quoted(Some(102), Some(200), Some(102), Some(100)), at(0)).trade),
+        told(feed.frame(&quoted(Some(102), Some(300), Some(102), Some(100)), at(0)).trade),
         trade(102, 100, SELL)
     );
 }
@@ -151,21 +152,21 @@ fn p54_the_quote_before_decides_not_that_of_the_same_frame() {
 #[test]
 fn p54_without_any_quote_before_there_is_no_trade_and_no_share_is_lost() {
     let mut feed = Feed::default();
-    feed.frame(&quoted(Some(101), Some(0), None, None), at(0));
-    assert_eq!(feed.frame(&board(Some(102), Some(100)), at(0)).trade, None);
-    assert_eq!(told(feed.frame(&board(Some(102), Some(300)), at(0)).trade), trade(102, 300, BUY));
+    feed.frame(&quoted(Some(101), Some(100), None, None), at(0));
+    assert_eq!(feed.frame(&board(Some(102), Some(200)), at(0)).trade, None);
+    assert_eq!(told(feed.frame(&board(Some(102), Some(400)), at(0)).trade), trade(102, 300, BUY));
 }
 
 #[test]
 fn p54_one_side_and_the_midpoint() {
     let mut feed = Feed::default();
-    feed.frame(&quoted(Some(101), Some(0), Some(102), None), at(0));
+    feed.frame(&quoted(Some(101), Some(100), Some(102), None), at(0));
     assert_eq!(
-        told(feed.frame(&board(Some(101), Some(100)), at(0)).trade),
+        told(feed.frame(&board(Some(101), Some(200)), at(0)).trade),
         trade(101, 100, (TradeSide::Unknown, SideRule::OneSided))
     );
     assert_eq!(
-        told(feed.frame(&board(Some(101), Some(200)), at(0)).trade),
+        told(feed.frame(&board(Some(101), Some(300)), at(0)).trade),
         trade(101, 100, (TradeSide::Buy, SideRule::Midpoint))
     );
 }
@@ -192,7 +193,7 @@ fn p54_the_log_is_warned_of_midpoints_once_a_minute() {
     let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
     tracing::subscriber::with_default(subscriber, || {
         let mut feed = Feed::default();
-        for (seconds, volume) in [(0, 0), (1, 100), (2, 200), (60, 300), (61, 400), (62, 500)] {
+        for (seconds, volume) in [(0, 50), (1, 100), (2, 200), (60, 300), (61, 400), (62, 500)] {
             feed.frame(&board(Some(101), Some(volume)), at(seconds));
         }
     });
@@ -217,7 +218,6 @@ fn p55_the_first_frame_and_a_falling_volume_tell_no_trade() {
 #[test]
 fn p55_null_carries_the_last_volume_and_duplicates_tell_nothing() {
     let found = trades(&[
-        (Some(100), None),
         (Some(100), Some(500)),
         (Some(100), None),
         (Some(100), Some(500)),
@@ -226,17 +226,75 @@ fn p55_null_carries_the_last_volume_and_duplicates_tell_nothing() {
         (Some(100), Some(600)),
         (Some(100), Some(600)),
     ]);
-    assert_eq!(found, [None, None, None, None, None, None, trade(100, 100, SELL), None]);
+    assert_eq!(found, [None, None, None, None, None, trade(100, 100, SELL), None]);
+}
+
+#[test]
+fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
+    for closed in [None, Some(0)] {
+        let found = trades(&[
+            (None, closed),
+            (None, closed),
+            (Some(102), Some(500)),
+            (Some(102), Some(600)),
+        ]);
+        assert_eq!(found, [None, None, trade(102, 500, AUCTION), trade(102, 100, BUY)]);
+        // No quote is wanted, and a price is waited for.
+        let mut feed = Feed::default();
+        let mut take =
+            |price, volume| told(feed.frame(&quoted(price, volume, None, None), at(0)).trade);
+        assert_eq!(take(None, closed), None);
+        assert_eq!(take(None, Some(500)), None);
+        assert_eq!(take(Some(102), Some(600)), trade(102, 600, AUCTION));
+    }
+    // Both, one after the other.
+    let found = trades(&[(None, None), (None, Some(0)), (None, None), (Some(99), Some(100))]);
+    assert_eq!(found, [None, None, None, trade(99, 100, AUCTION)]);
+    // A reset to 0 begins anew.
+    let found = trades(&[(Some(99), Some(500)), (Some(99), Some(0)), (Some(99), Some(100))]);
+    assert_eq!(found, [None, None, trade(99, 100, AUCTION)]);
+}
+
+#[test]
+fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
+    let take = |feed: &mut Feed, volume| told(feed.frame(&board(Some(102), volume), at(0)).trade);
+    // What was pushed of the opening while the push was down nobody knows.
+    let mut feed = Feed::default();
+    assert_eq!(take(&mut feed, None), None);
+    feed.gap();
+    assert_eq!(take(&mut feed, Some(500)), None);
+    assert_eq!(take(&mut feed, Some(600)), trade(102, 100, BUY));
+    let mut feed = Feed::default();
+    assert_eq!(take(&mut feed, Some(0)), None);
+    feed.gap();
+    assert_eq!(take(&mut feed, Some(500)), trade(102, 500, MISSED));
+    // A frame after the gap says that nothing was missed.
+    for closed in [None, Some(0)] {
+        let mut feed = Feed::default();
+        assert_eq!(take(&mut feed, None), None);
+        feed.gap();
+        assert_eq!(take(&mut feed, closed), None);
+        assert_eq!(take(&mut feed, Some(500)), trade(102, 500, AUCTION));
+    }
+    // A number came before, in the session of an earlier subscription: what is null now was not always.
+    let mut feed = Feed::default();
+    assert_eq!(take(&mut feed, Some(500)), None);
+    feed.forget("7203");
+    assert_eq!(take(&mut feed, None), None);
+    assert_eq!(take(&mut feed, Some(900)), None);
+    feed.begin_session(at(1));
+    assert_eq!(take(&mut feed, None), None);
+    assert_eq!(take(&mut feed, Some(900)), trade(102, 900, AUCTION));
 }
 
 #[test]
 fn p55_volume_without_a_price_is_added_to_the_next_trade() {
     let found = trades(&[
-        (Some(102), Some(0)),
-        (None, Some(100)),
-        (None, Some(300)),
-        (Some(102), Some(300)),
-        (Some(102), Some(300)),
+        (Some(102), Some(100)),
+        (None, Some(200)),
+        (None, Some(400)),
+        (Some(102), Some(400)),
+        (Some(102), Some(400)),
     ]);
     assert_eq!(found, [None, None, None, trade(102, 300, BUY), None]);
 }
@@ -245,8 +303,8 @@ fn p55_volume_without_a_price_is_added_to_the_next_trade() {
 fn p55_what_a_gap_missed_is_one_trade_at_the_first_price_after_it() {
     let mut feed = Feed::default();
     let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
-    assert_eq!(take(Some(102), Some(0)), None);
-    assert_eq!(take(Some(102), Some(100)), trade(102, 100, BUY));
+    assert_eq!(take(Some(102), Some(50)), None);
+    assert_eq!(take(Some(102), Some(100)), trade(102, 50, BUY));
     feed.gap();
     let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
     // Neither says how much was missed at which price.
@@ -310,9 +368,9 @@ fn p51_a_board_that_was_read_sets_no_quote_and_no_volume() {
     let mut feed = Feed::default();
     let read = quoted(Some(105), Some(900), Some(90), Some(80));
     assert_eq!(feed.board(&read, at(0)).sequence_id, 0);
-    assert_eq!(feed.frame(&board(Some(102), Some(0)), at(0)).trade, None);
+    assert_eq!(feed.frame(&board(Some(102), Some(50)), at(0)).trade, None);
     feed.board(&read, at(0));
-    assert_eq!(told(feed.frame(&board(Some(100), Some(100)), at(0)).trade), trade(100, 100, SELL));
+    assert_eq!(told(feed.frame(&board(Some(100), Some(150)), at(0)).trade), trade(100, 100, SELL));
     let snapshot = feed.board(&read, at(1));
     assert_eq!((snapshot.sequence_id, snapshot.request_id), (3, None));
     assert_eq!(snapshot.last_price, Some(Decimal::from_units(105 * YEN)));
@@ -349,7 +407,7 @@ fn no_more_than_the_limit_of_streams_is_kept() {
     assert_eq!(feed.frame(&symbol(2), at(0)).depth.sequence_id, 3);
     assert_eq!(
         told(feed.frame(&GatewayBoard { volume: Some(100 * SHARE), ..symbol(0) }, at(0)).trade),
-        trade(102, 100, BUY)
+        trade(102, 100, AUCTION)
     );
     for n in 0..2 * STREAMS_MAX {
         feed.frame(&symbol(n), at(0));
@@ -407,7 +465,7 @@ proptest! {
         let (mut first, mut last, mut sum) = (None::<i64>, None::<i64>, 0_i64);
         let mut before = board(None, None);
         let mut numbers = (String::new(), 0_u64);
-        let mut is_missed = false;
+        let (mut is_missed, mut is_unopened, mut was_open) = (false, false, false);
         for step in steps {
             now = now.plus_nanos(1_000_000);
             let frame = match step {
@@ -417,22 +475,36 @@ proptest! {
                     quoted(price, volume.map(grown), ask, bid)
                 }
                 Step::Again => before.clone(),
-                Step::Gap => { feed.gap(); is_missed = true; continue }
+                Step::Gap => { feed.gap(); (is_missed, is_unopened) = (true, false); continue }
                 Step::Read => {
                     let read = feed.board(&before, now);
                     numbers = (read.stream_session_id.clone().into_owned(), read.sequence_id);
                     continue;
                 }
-                Step::Forget => { feed.forget("7203"); (first, last, sum) = (None, None, 0); continue }
-                Step::Login => { feed.begin_session(now); (first, last, sum) = (None, None, 0); continue }
-                Step::NextDay => { now = now.plus_nanos(NANOS_PER_DAY); (first, last, sum) = (None, None, 0); continue }
+                Step::Forget | Step::Login | Step::NextDay => {
+                    match step {
+                        Step::Forget => feed.forget("7203"),
+                        Step::Login => feed.begin_session(now),
+                        _ => now = now.plus_nanos(NANOS_PER_DAY),
+                    }
+                    was_open = matches!(step, Step::Forget) && (was_open || last.is_some_and(|last| last > 0));
+                    (first, last, sum, is_unopened) = (None, None, 0, false);
+                    continue;
+                }
             };
+            // Frames without a number since the session began or the push was open: the first number tells all.
+            let is_auction = is_unopened && last.is_none() && frame.volume.is_some();
             if let Some(volume) = frame.volume {
-                if last.is_none_or(|last| volume < last) {
+                if is_auction {
+                    (first, sum) = (Some(0), 0);
+                } else if last.is_none_or(|last| volume < last) {
+                    was_open = was_open && last.is_none();
                     (first, sum) = (Some(volume), 0);
                     is_missed = false;
                 }
                 last = Some(volume);
+            } else {
+                is_unopened = last.is_none() && !was_open;
             }
             let out = feed.frame(&frame, now);
             let session = out.depth.stream_session_id.clone().into_owned();

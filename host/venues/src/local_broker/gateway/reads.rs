@@ -1,20 +1,23 @@
 //! What clients read: boards, balances, orders and positions (specification 1, "Endpoints"; specification 4,
 //! P51, P57, P59).
 
+use std::collections::BTreeSet;
+
 use domain::gateway_mapping::GatewayBoard;
 use ipc::{
-    BuyingPowerUpdated, Decimal, DepthSnapshot, Event, GetBoard, GetOrderList, OrderListFilter,
-    OrderListUpdated, OrderRecordWire, PositionsUpdated, error_code,
+    BuyingPowerUpdated, DepthSnapshot, Discrepancy, Event, GetBoard, GetOrderList,
+    OrderDiscrepancy, OrderListFilter, OrderListUpdated, OrderRecordWire, PositionsUpdated,
+    error_code,
 };
 
-use super::super::account::Unreadable;
+use super::super::account::{Amount, Unreadable};
 use super::super::lanes::Call;
 use super::super::limits::{LIST_ROWS_TOLD_MAX, SHORT_ANSWER_BYTES_MAX};
 use super::super::register_set::Registration;
 use super::super::request::Question;
 use super::super::{VENUE, account, keys};
-use super::{Gateway, Job, NoUse, fault_of};
-use crate::{Asked, ListFilter, Now, Recipient};
+use super::{Gateway, Job, fault_of};
+use crate::{Asked, LEFT_OUT_TOLD_MAX, LeftOut, ListFilter, Now, Recipient};
 
 /// What a client wants to know.
 #[derive(Debug, Clone)]
@@ -22,7 +25,7 @@ pub(crate) enum Read {
     /// The buying power: cash first.
     Cash,
     /// Then margin, with the cash.
-    Margin(Option<Decimal>),
+    Margin(Amount),
     /// The orders.
     Orders(ListFilter),
     /// The positions.
@@ -104,7 +107,7 @@ impl Gateway {
         read: Read,
         body: &str,
         now: Now,
-    ) -> Result<(), NoUse> {
+    ) -> Result<(), String> {
         let request_id = || asked.request_id.clone().into();
         match read {
             Read::Cash => {
@@ -117,22 +120,27 @@ impl Gateway {
                 let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
                     request_id: Some(request_id()),
                     venue: VENUE.into(),
-                    cash_available: cash,
+                    cash_available: cash.clone().unwrap_or_default(),
                     cash_shortfall: None,
-                    credit_available: margin,
+                    credit_available: margin.clone().unwrap_or_default(),
                     ts_ms: now.wall.millis(),
                 });
                 self.tell(Recipient::Client(asked.client), event);
+                for why in [cash, margin].into_iter().filter_map(Result::err) {
+                    self.tell_left_out(&asked, &format!("{why}; it is left out"));
+                }
             }
             Read::Orders(filter) => {
-                let rows = account::read_orders(body).map_err(|why| self.no_use(&why))?;
-                let mut rows: Vec<_> = rows.into_iter().filter(|row| filter.takes(row)).collect();
+                let read = account::read_orders(body).map_err(|why| self.no_use(&why))?;
+                self.tell_odd_orders(&read.left_out, now);
+                let mut rows: Vec<_> =
+                    read.rows.into_iter().filter(|row| filter.takes(row)).collect();
                 rows.iter_mut().for_each(|row| self.secrets.order(row));
                 self.tell_orders(&asked, rows);
             }
             Read::Positions => {
-                let mut positions =
-                    account::read_positions(body).map_err(|why| self.no_use(&why))?;
+                let read = account::read_positions(body).map_err(|why| self.no_use(&why))?;
+                let mut positions = read.rows;
                 positions.iter_mut().for_each(|row| self.secrets.position(row));
                 let event = Event::PositionsUpdated(PositionsUpdated {
                     request_id: Some(request_id()),
@@ -141,17 +149,45 @@ impl Gateway {
                     ts_ms: now.wall.millis(),
                 });
                 self.tell(Recipient::Client(asked.client), event);
+                crate::told(&read.left_out).for_each(|why| self.tell_left_out(&asked, &why));
             }
             Read::Board(symbol) => {
-                self.board_read(&asked, &symbol, body, now).map_err(NoUse::Undecoded)?;
+                self.board_read(&asked, &symbol, body, now)?;
             }
         }
         Ok(())
     }
 
-    fn no_use(&self, why: &Unreadable) -> NoUse {
-        let words = self.secrets.words(&why.to_string());
-        if why.is_decoded { NoUse::Unknown(words) } else { NoUse::Undecoded(words) }
+    fn no_use(&self, why: &Unreadable) -> String {
+        self.secrets.words(&why.to_string())
+    }
+
+    /// Tells the asker what his answer does not have, after the answer.
+    fn tell_left_out(&mut self, asked: &Asked, why: &str) {
+        let why = self.secrets.words(why);
+        self.tell_error(asked, error_code::GATEWAY_ERROR, &why);
+    }
+
+    /// Tells the orders that are left out of a list, the first ones and how many more there are. What the list
+    /// before had alike was told.
+    fn tell_odd_orders(&mut self, left_out: &[LeftOut], now: Now) {
+        let all: BTreeSet<String> = left_out.iter().map(|odd| odd.why.clone()).collect();
+        let before = std::mem::replace(&mut self.odd_orders, all);
+        let new = left_out.iter().filter(|odd| !before.contains(&odd.why)).cloned();
+        let new: Vec<LeftOut> = new.collect();
+        for (place, why) in crate::told(&new).enumerate() {
+            let odd = new.get(place).filter(|_| place < LEFT_OUT_TOLD_MAX);
+            let id = odd.and_then(|odd| odd.id.as_deref()).map(|id| self.secrets.words(id));
+            let event = Event::OrderDiscrepancy(OrderDiscrepancy {
+                venue: VENUE.into(),
+                client_order_id: None,
+                venue_order_id: id.map(Into::into),
+                discrepancy: Discrepancy::Unreadable,
+                message: self.secrets.words(&why).into(),
+                ts_event_ms: now.wall.millis(),
+            });
+            self.tell(Recipient::All, event);
+        }
     }
 
     fn tell_orders(&mut self, asked: &Asked, mut rows: Vec<OrderRecordWire<'static>>) {

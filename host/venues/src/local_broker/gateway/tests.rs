@@ -251,6 +251,7 @@ fn rules(keep_alive: KeepAlive) -> Rules {
         forced_logout: ForcedLogout::default(),
         retry_wait: secs(5),
         reconnect_base: secs(5),
+        order_calls_per_second: 5,
     }
 }
 

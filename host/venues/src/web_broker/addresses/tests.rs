@@ -9,6 +9,7 @@ fn config(base_url: Option<&str>, environment: Environment, allowed: bool) -> We
     WebBrokerConfig {
         environment,
         base_url: base_url.map(str::to_owned),
+        dialect: "web-broker-v4r10".to_owned(),
         production_allowed: allowed,
         connect_timeout: Duration::from_secs(1),
         answer_timeout: Duration::from_secs(1),
@@ -21,18 +22,66 @@ fn of(base_url: &str) -> Result<Addresses, AddressError> {
     Addresses::new(&config(Some(base_url), Environment::Demo, true))
 }
 
+fn login_of(base_url: Option<&str>, dialect: &str) -> Result<(String, LoginKind), AddressError> {
+    let dialect = dialect.to_owned();
+    let config = WebBrokerConfig { dialect, ..config(base_url, Environment::Demo, true) };
+    let addresses = Addresses::new(&config)?;
+    let login = addresses.login(&SecretString::from("x".to_owned()));
+    Ok((login.expose_secret().to_owned(), addresses.login_kind()))
+}
+
+/// The path is the dialect's where the address has none, and never of another kind of login.
+#[test]
+fn the_dialect_says_the_path_and_the_kind_of_login() {
+    let found = login_of(None, "web-broker-v4r8").unwrap();
+    let wanted = "https://demo-kabuka.e-shiten.jp/e_api_v4r8/auth/?x".to_owned();
+    assert_eq!(found, (wanted, LoginKind::Password));
+    for (base_url, dialect, wanted, kind) in [
+        ("http://127.0.0.1:1", "web-broker-spec", "e_api_v4r8/", LoginKind::Password),
+        ("http://127.0.0.1:1/", "web-broker-v4r10", "e_api_v4r10/", LoginKind::Key),
+        ("http://127.0.0.1:1/x/", "web-broker-v4r10", "x/", LoginKind::Key),
+        ("http://127.0.0.1:1/e_api_v4r9/", "web-broker-v4r10", "e_api_v4r9/", LoginKind::Key),
+    ] {
+        let wanted = format!("http://127.0.0.1:1/{wanted}auth/?x");
+        assert_eq!(login_of(Some(base_url), dialect), Ok((wanted, kind)), "{base_url}");
+    }
+    for (base_url, dialect) in [
+        ("http://127.0.0.1:1/e_api_v4r10/", "web-broker-spec"),
+        ("https://demo-kabuka.e-shiten.jp/e_api_v4r8/", "web-broker-v4r10"),
+    ] {
+        assert_eq!(login_of(Some(base_url), dialect), Err(AddressError::OtherRelease));
+    }
+}
+
+#[test]
+fn p1_the_price_host_is_for_addresses_of_a_session_only() {
+    let market = Addresses::new(&config(None, Environment::Prod, true)).unwrap();
+    let price = "https://price-kabuka.e-shiten.jp/e_api_v4r10/master/token/";
+    let event = "wss://price-kabuka.e-shiten.jp/e_api_v4r10/event_ws/token/";
+    assert!(market.judge(price, Scheme::Http).is_ok());
+    assert!(market.judge(event, Scheme::WebSocket).is_ok());
+    let near = "https://price-kabuka.e-shiten.jp.example.com/token/";
+    assert_eq!(market.judge(near, Scheme::Http).map(drop), Err(AddressError::OtherServer));
+    let demo = Addresses::new(&config(None, Environment::Demo, true)).unwrap();
+    assert_eq!(demo.judge(price, Scheme::Http).map(drop), Err(AddressError::Production));
+    let base =
+        config(Some("https://price-kabuka.e-shiten.jp/e_api_v4r10/"), Environment::Prod, true);
+    assert_eq!(Addresses::new(&base).map(drop), Err(AddressError::Elsewhere));
+}
+
 #[test]
 fn p1_the_built_in_addresses_and_this_machine_are_taken() {
     let demo = Addresses::new(&config(None, Environment::Demo, false)).unwrap();
     assert_eq!((demo.host(), demo.is_production()), (DEMO_HOST, false));
     let login = demo.login(&SecretString::from("x".to_owned()));
-    let wanted = "https://demo-kabuka.e-shiten.jp/e_api_v4r8/auth/?x";
+    let wanted = "https://demo-kabuka.e-shiten.jp/e_api_v4r10/auth/?x";
     assert_eq!(login.expose_secret(), wanted);
     let market = Addresses::new(&config(None, Environment::Prod, true)).unwrap();
     assert_eq!((market.host(), market.is_production()), (PRODUCTION_HOST, true));
     for good in [
-        "https://demo-kabuka.e-shiten.jp/e_api_v4r8/",
-        "https://DEMO-KABUKA.e-shiten.jp:443/e_api_v4r8/",
+        "https://demo-kabuka.e-shiten.jp",
+        "https://demo-kabuka.e-shiten.jp/e_api_v4r9/",
+        "https://DEMO-KABUKA.e-shiten.jp:443/e_api_v4r10/",
         "http://127.0.0.1:1/",
         "http://127.9.9.9:80/x/",
         "http://[::1]:5/x/",
@@ -52,7 +101,7 @@ fn p1_every_other_address_is_refused() {
         ("https://xdemo-kabuka.e-shiten.jp/e_api_v4r8/", Elsewhere),
         ("https://demo-kabuka.e-shiten.jp./e_api_v4r8/", Elsewhere),
         ("https://example.com/demo-kabuka.e-shiten.jp/", Elsewhere),
-        ("https://demo-kabuka.e-shiten.jp/e_api_v4r9/", Elsewhere),
+        ("https://demo-kabuka.e-shiten.jp/e_api_v4r10/x/", Elsewhere),
         ("https://demo-kabuka.e-shiten.jp:444/e_api_v4r8/", NotPlain),
         ("https://name@demo-kabuka.e-shiten.jp/e_api_v4r8/", NotPlain),
         ("http://demo-kabuka.e-shiten.jp/e_api_v4r8/", NotEncrypted),

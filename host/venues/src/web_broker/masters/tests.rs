@@ -9,7 +9,7 @@ fn fields(pairs: &[(&str, &str)]) -> Vec<Field> {
 #[test]
 fn a_wrong_record_gives_no_issue() {
     let today = "2026-05-11".parse().unwrap();
-    let mut collector = Collector::default();
+    let mut collector = Collector::new(true);
     let good = [("sIssueCode", "130A"), ("sIssueName", "x"), ("sBaibaiTani", "100")];
     for (name, value) in
         [("sBaibaiTani", "0"), ("sBaibaiTani", "-1"), ("sIssueCode", "13"), ("sIssueCode", "a b c")]

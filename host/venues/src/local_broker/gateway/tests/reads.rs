@@ -60,6 +60,64 @@ fn a_long_list_is_told_in_parts() {
     }
 }
 
+/// One odd order is left out and told once, to everybody; the others are shown, and nothing is said of its end.
+#[test]
+fn p129_an_odd_order_is_told_once_and_hides_no_other_one() {
+    let mut world = World::ready();
+    let mut odd = order(2);
+    odd["Exchange"] = json!(4);
+    world.fake.orders = vec![order(1), odd, order(3)];
+    for round in 0..3 {
+        let told = list(&mut world, OrderListFilter::default());
+        let discrepancies: Vec<Value> = told
+            .iter()
+            .filter(|event| matches!(event, Event::OrderDiscrepancy(_)))
+            .map(|event| serde_json::to_value(event).unwrap())
+            .collect();
+        assert_eq!(discrepancies.len(), usize::from(round == 0), "{told:?}");
+        if let Some(odd) = discrepancies.first() {
+            assert_eq!(odd["venue_order_id"], "20261124A02N00000002");
+            assert_eq!(odd["discrepancy"], "unreadable");
+            assert!(odd["message"].as_str().unwrap().contains("Exchange `4`"), "{odd}");
+        }
+        let Some(Event::OrderListUpdated(part)) = told.last() else { panic!("{told:?}") };
+        let ids: Vec<&str> = part.orders.iter().map(|row| &*row.venue_order_id).collect();
+        assert_eq!(ids, ["20261124A02N00000001", "20261124A02N00000003"]);
+        assert_eq!(told.len(), discrepancies.len() + 1, "{told:?}");
+    }
+}
+
+/// An amount and a position that cannot be read are errors behind what can.
+#[test]
+fn odd_amounts_and_positions_are_told_after_the_rest() {
+    let mut world = World::ready();
+    world.fake.instead = vec![("/wallet/cash", 200, r#"{"StockAccountWallet": "much"}"#)];
+    world.buying_power("a");
+    world.wait(secs(1));
+    let told: Vec<Value> =
+        world.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap()).collect();
+    assert_eq!(
+        (&told[0]["event"], &told[0]["cash_available"]),
+        (&json!("BuyingPowerUpdated"), &Value::Null)
+    );
+    assert!(told[1]["message"].as_str().unwrap().contains("StockAccountWallet"), "{told:?}");
+    assert_eq!((&told[1]["event"], &told[1]["request_id"]), (&json!("Error"), &json!("a")));
+    assert_eq!(told.len(), 2);
+    world.told.clear();
+    let rows = r#"[{"ExecutionID":"E1","Symbol":"8306","Exchange":4,"LeavesQty":1,"Side":"2"},
+        {"ExecutionID":null,"Symbol":"7203","Exchange":1,"LeavesQty":100,"Side":"2"}]"#;
+    world.fake.instead = vec![("/positions", 200, rows)];
+    world.positions(1, "p");
+    world.wait(secs(1));
+    let told: Vec<Value> =
+        world.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap()).collect();
+    assert_eq!(told[0]["positions"].as_array().unwrap().len(), 1, "{told:?}");
+    assert_eq!(told[0]["positions"][0]["instrument_id"], "7203.TSE");
+    let message = told[1]["message"].as_str().unwrap();
+    assert!(message.starts_with("E1: GET /positions: Exchange `4`"), "{message}");
+    assert_eq!(told.len(), 2);
+}
+
 #[test]
 fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
     let mut world = World::ready();
