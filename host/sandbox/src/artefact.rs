@@ -438,7 +438,7 @@ mod tests {
     fn a_formula_may_import_nothing() {
         let component = r#"(component (import "kumiki:strategy/log@1.0.0" (instance)))"#;
         let bytes = wat::parse_str(component).unwrap();
-        let error = Artefact::from_bytes_as(&contract::FORMULA, "mine", bytes).unwrap_err();
+        let error = Artefact::from_bytes_as(&FORMULA, "mine", bytes).unwrap_err();
         assert_eq!(
             error.to_string(),
             "mine imports `kumiki:strategy/log@1.0.0`; a formula may import nothing. It gets no \

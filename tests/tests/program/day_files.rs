@@ -93,7 +93,7 @@ fn a_replay_reads_a_day_that_only_its_own_file_has_and_one_in_both_once() {
     let bases = ["whole", "split"].map(begin);
     assert!(bases[0] == bases[1] && bases[0].contains("2025-01-07"), "{bases:?}");
     // What the run was made from is found again.
-    user.good("replay verify split-trade --quiet");
+    user.good("replay verify split-trade --data split --quiet");
 }
 
 #[test]

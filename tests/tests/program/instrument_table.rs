@@ -214,7 +214,7 @@ fn the_exchange_s_calendar_is_kept_and_held_against_the_data() {
     let note = "rows of days on which the exchange is closed: 2025-01-09";
     let told = user.good(&format!("{run} --out run"));
     assert_eq!(told.matches(note).count(), 1, "{told}");
-    let days = std::fs::read_to_string(user.path("run/days.csv")).unwrap();
+    let days = fs::read_to_string(user.path("run/days.csv")).unwrap();
     assert!(days.contains("2025-01-09"), "{days}");
     let table = user.good("data check data");
     assert!(

@@ -16,7 +16,7 @@ Examples:
       the value comes from another program
   kumiki key set web-broker-auth-id --file e_api_authid.txt
   kumiki key set web-broker-private-key --file e_api_private_key.pem
-      the login at the web broker, from the files that it gave; the second password is kept nowhere
+      the login at the web broker, from its files; the second password is never kept
   kumiki key set web-broker-user
   kumiki key set web-broker-password
       the same for dialects without keys: web-broker-spec, web-broker-v4r8

@@ -99,11 +99,11 @@ fn a_day_order_does_not_live_on_the_next_day() {
 }
 
 #[test]
-fn a_gtd_order_ends_at_its_own_time_and_not_at_the_next_trade() {
+fn a_gtd_order_ends_at_its_own_close_and_not_at_the_next_trade() {
     let trades = Market::default().trade(6, 1.0, "1000", 100).trade(8, 1.0, "900", 100);
     let order = common::until(7, limit("O-1", Buy, 100, "950"));
     let (result, _) = run(&trades, Script::default().after(1, order), &options());
-    assert_eq!(result.orders[0].ts_last.to_string(), "2025-01-08 00:00:00.000000 JST");
+    assert_eq!(result.orders[0].ts_last.to_string(), "2025-01-07 15:30:00.000000 JST");
     assert!(result.fills.is_empty());
 }
 

@@ -1,6 +1,6 @@
 //! Two days of trades, a round trip over them, and a run's folder to look into.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -80,7 +80,7 @@ pub(crate) fn put(folder: &Path, name: &str, text: &str) {
     if text.lines().count() < 2 {
         return;
     }
-    let file = std::fs::File::create(folder.join(format!("{name}.csv.gz"))).unwrap();
+    let file = File::create(folder.join(format!("{name}.csv.gz"))).unwrap();
     let mut out = GzEncoder::new(file, Compression::fast());
     out.write_all(text.as_bytes()).unwrap();
     out.finish().unwrap();
