@@ -32,9 +32,13 @@ dist *arguments:
 soak:
     cargo xtask soak
 
-# Write the generated schemas anew.
+# Write the generated schemas and pages anew.
 schemas:
     cargo xtask schemas
+
+# Check the pages in docs/ and make a book of them.
+docs:
+    cargo xtask docs
 
 # Say what is there, what is missing and what to do about it.
 doctor:

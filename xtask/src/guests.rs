@@ -31,7 +31,7 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     }
     let toolchain = toolchain::find()?;
     eprintln!("building {} guests with {}", guests.len(), toolchain.description);
-    compile(project, &toolchain)?;
+    compile(project, &toolchain, &project.guests_manifest(), &[])?;
     let modules = project.guests_target().join(TARGET).join("release");
     let mut changed = 0;
     for guest in &guests {
@@ -44,13 +44,19 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     Ok(())
 }
 
-fn compile(project: &Project, toolchain: &Toolchain) -> Result<()> {
+/// Compiles packages for the sandbox: those of a manifest, or what more arguments name of them.
+pub(crate) fn compile(
+    project: &Project,
+    toolchain: &Toolchain,
+    manifest: &Path,
+    more: &[&str],
+) -> Result<()> {
     let mut command = project.cargo();
     // Flags for the host's processor or linker would break the guests.
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.envs(toolchain.variables.iter().map(|(name, value)| (name, value)));
-    command.args(["build", "--release", "--target", TARGET]);
-    command.arg("--manifest-path").arg(project.guests_manifest());
+    command.args(["build", "--release", "--target", TARGET]).args(more);
+    command.arg("--manifest-path").arg(manifest);
     command.arg("--target-dir").arg(project.guests_target());
     command.args(&toolchain.arguments);
     command.arg("--config").arg(without_machine_paths(project, toolchain));
@@ -126,7 +132,8 @@ fn write_component(guest: &Guest, modules: &Path, release: &Path) -> Result<bool
     )
 }
 
-fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
+/// Writes a file unless it has these bytes already; tells whether it did.
+pub(crate) fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool> {
     if fs::read(path).is_ok_and(|present| present == bytes) {
         return Ok(false);
     }

@@ -12,6 +12,7 @@ mod cases;
 mod component;
 mod demo;
 mod dist;
+mod docs;
 mod doctor;
 mod duckdb;
 mod environment;
@@ -21,6 +22,7 @@ mod guests;
 mod host;
 mod languages;
 mod npm;
+mod page_guests;
 mod paths;
 mod process;
 mod production_port;
@@ -127,8 +129,14 @@ enum Task {
         check: bool,
     },
 
-    /// Write the generated schemas anew into schemas/.
+    /// Write the generated schemas and pages anew into schemas/ and docs/reference/.
     Schemas,
+
+    /// Check the links of the pages in docs/, compile the strategies that they show, and make a book of HTML.
+    ///
+    /// The book goes to `<target>/book`. `mdbook` makes it where it is installed; the pages can be read
+    /// without it.
+    Docs,
 
     /// Run the seeded tests with all their seeds, of which `test` takes a part, and try all packages.
     ///
@@ -149,7 +157,7 @@ impl Task {
 
     /// Whether it builds what is linked with DuckDB.
     fn needs_database(&self) -> bool {
-        !matches!(self, Self::Demo { .. } | Self::Guests { .. } | Self::Doctor)
+        !matches!(self, Self::Demo { .. } | Self::Guests { .. } | Self::Docs | Self::Doctor)
     }
 }
 
@@ -168,7 +176,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     if !matches!(arguments.task, Task::Doctor) {
         doctor::require(&project, matches!(arguments.task, Task::Test { no_lint: false }))?;
     }
-    if !matches!(arguments.task, Task::Doctor | Task::Setup | Task::Guests { .. }) {
+    if !matches!(arguments.task, Task::Doctor | Task::Docs | Task::Setup | Task::Guests { .. }) {
         host::announce(&project);
     }
     if arguments.task.needs_database() {
@@ -191,6 +199,7 @@ fn perform(project: &Project, task: Task) -> anyhow::Result<()> {
         Task::Bench { name, arguments } => bench::run(project, &name, &arguments),
         Task::Dist { only, check } => dist::run(project, &only, check),
         Task::Schemas => schemas::write(project),
+        Task::Docs => docs::run(project),
         Task::Soak => soak::run(project),
         Task::Doctor => doctor::run(project),
     }

@@ -104,7 +104,7 @@ fn test_on(line: &str) -> Option<&str> {
 
 /// An interpreter that has what the tests need: the one that was named, else that of our own environment;
 /// otherwise the reason.
-fn interpreter(project: &Project) -> Result<OsString, String> {
+pub(crate) fn interpreter(project: &Project) -> Result<OsString, String> {
     if let Some(named) = env::var_os(VARIABLE) {
         let answer = process::ask(Command::new(&named).args(["-c", PROBE]));
         let reason = || {

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must hold, step by step.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -12,10 +13,12 @@ use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
 use crate::{
-    browser, doctor, graphql_audit, guests, host, languages, process, production_port, python,
-    schemas,
+    browser, docs, doctor, graphql_audit, guests, host, languages, page_guests, process,
+    production_port, python, schemas,
 };
 
+/// Names the interpreter that runs the blocks of Python in pages.
+const PAGES_PYTHON: &str = "KUMIKI_PAGES_PYTHON";
 /// Tests that are told at the end as the slowest, of those whose runner says how long they took.
 const SLOWEST: usize = 20;
 
@@ -47,6 +50,7 @@ fn run_steps(
         steps.step("format", || format(project))?;
     }
     steps.step("guests", || guests::build(project))?;
+    steps.step("guests of the pages", || page_guests::build(project))?;
     steps.step("guests in other languages", || languages::build(project))?;
     if !no_lint {
         steps.step("lints", || lint(project))?;
@@ -80,6 +84,7 @@ fn lint(project: &Project) -> Result<()> {
 }
 
 fn document(project: &Project) -> Result<()> {
+    docs::check(project)?;
     let mut command = project.cargo_with_database("doc --workspace --no-deps");
     process::run(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
@@ -89,12 +94,15 @@ fn test(project: &Project, skips: &mut Skips, timed: &mut Vec<Case>) -> Result<(
     let mut failures = Failures::default();
     take(guests::test(project)?, skips, &mut failures);
     let has_nextest = doctor::has_nextest(project);
+    // Where there is none, the step of the tests in Python says why.
+    let python = python::interpreter(project).ok().map(|python| (PAGES_PYTHON, python));
     let mut command = project.cargo_with_database("test --workspace --no-fail-fast");
     // nextest does not run the examples of the documentation.
     command.args(has_nextest.then_some("--doc")).args(["--", "--show-output"]);
+    command.envs(python.clone());
     take(process::run_and_read(&mut command)?, skips, &mut failures);
     if has_nextest {
-        nextest(project, skips, timed, &mut failures)?;
+        nextest(project, python, skips, timed, &mut failures)?;
     }
     failures.verdict()
 }
@@ -108,6 +116,7 @@ fn take((output, ended): (String, Result<()>), skips: &mut Skips, failures: &mut
 
 fn nextest(
     project: &Project,
+    variables: impl IntoIterator<Item = (&'static str, OsString)>,
     skips: &mut Skips,
     timed: &mut Vec<Case>,
     failures: &mut Failures,
@@ -121,7 +130,7 @@ fn nextest(
     fs::write(&config, nextest_config(&store))
         .with_context(|| format!("cannot write {}", config.display()))?;
     let mut command = project.cargo_with_database("nextest run --workspace --no-fail-fast");
-    command.arg("--config-file").arg(&config);
+    command.arg("--config-file").arg(&config).envs(variables);
     let ended = process::run(&mut command);
     let failed = ended.is_err();
     failures.take_end(ended);

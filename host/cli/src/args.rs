@@ -831,6 +831,14 @@ pub(crate) struct SchemasArgs {
     /// Compare this folder with what would be written; fails when they differ.
     #[arg(long, value_name = "DIR")]
     pub(crate) check: Option<PathBuf>,
+
+    /// Write the generated pages of docs/reference into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write_pages: Option<PathBuf>,
+
+    /// Compare these pages in this folder with what would be written; fails when they differ.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) check_pages: Option<PathBuf>,
 }
 
 /// `name=value`; the value is a JSON number or truth value, else a text.

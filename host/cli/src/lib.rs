@@ -46,6 +46,8 @@ mod live;
 mod local_broker;
 mod logging;
 mod order;
+#[cfg(feature = "database")]
+mod pages;
 mod paths;
 mod progress;
 #[cfg(feature = "database")]

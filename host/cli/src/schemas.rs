@@ -17,8 +17,8 @@ use sweep::journal::JournalLine;
 use sweep::manifest::SWEEP_VERSION;
 use sweep::table::{Column as SweepColumn, head_columns, tail_columns};
 
-use crate::Ending;
 use crate::args::SchemasArgs;
+use crate::{Ending, pages};
 
 /// The schema of a line of `events.jsonl`.
 const RUN_EVENTS: &str = "run-events.schema.json";
@@ -31,8 +31,39 @@ const RUN_COMMANDS: &str = "run-commands.schema.json";
 /// Tables whose JSON form is a type, from which its schema is made.
 const IS_A_TYPE: [&str; 2] = ["summary", "narrative"];
 
-/// Writes the schemas, or compares them with what is there.
+/// Writes the schemas or the pages that are generated, or compares them with what is there.
 pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
+    if let Some(folder) = &args.write {
+        write(folder, &schemas())?;
+    }
+    if let Some(folder) = &args.write_pages {
+        write(folder, &pages::all())?;
+    }
+    let (folder, wanted) = match (&args.check, &args.check_pages) {
+        (Some(folder), _) => (folder, schemas()),
+        (None, Some(folder)) => (folder, pages::all()),
+        (None, None) => return Ok(Ending::Done),
+    };
+    let stale: Vec<_> =
+        wanted.iter().filter(|(name, text)| !is_fresh(&folder.join(name), text)).collect();
+    for (name, _) in &stale {
+        eprintln!("{} is not what the code writes; run `cargo xtask schemas`", name);
+    }
+    Ok(if stale.is_empty() { Ending::Done } else { Ending::Problems })
+}
+
+fn write(folder: &Path, files: &[(String, String)]) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (name, text) in files {
+        let path = folder.join(name);
+        atomic_file::write(&path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Every schema: the name of its file and its text.
+fn schemas() -> Vec<(String, String)> {
     let mut schemas: Vec<(String, String)> = [
         ("replay-run.json", format!("{:#}\n", replay_run_schema())),
         ("replay-sweep.json", format!("{:#}\n", replay_sweep_schema())),
@@ -60,21 +91,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         let name = format!("run-{}.schema.json", table.name);
         (name, format!("{:#}\n", table.json_schema()))
     }));
-    if let Some(folder) = &args.write {
-        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        for (name, schema) in &schemas {
-            let path = folder.join(name);
-            atomic_file::write(&path, schema.as_bytes())
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-    }
-    let Some(folder) = &args.check else { return Ok(Ending::Done) };
-    let stale: Vec<_> =
-        schemas.iter().filter(|(name, schema)| !is_fresh(&folder.join(name), schema)).collect();
-    for (name, _) in &stale {
-        eprintln!("{} is not what the code writes; run `cargo xtask schemas`", name);
-    }
-    Ok(if stale.is_empty() { Ending::Done } else { Ending::Problems })
+    schemas
 }
 
 fn is_fresh(path: &Path, schema: &str) -> bool {
