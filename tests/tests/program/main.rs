@@ -9,6 +9,8 @@ mod daily_market;
 mod data_tools;
 mod day_files;
 mod determinism;
+#[cfg(unix)]
+mod docs_blocks;
 mod empty_days;
 mod golden_runs;
 mod hostile_guests;
