@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tests::{built, files};
 
-use page::{Block, Kind, NEEDS, Typed};
+use page::{Block, Kind, NEEDS};
 use shell::Shell;
 
 /// Folders of docs/ whose pages have a test here.
@@ -26,6 +26,8 @@ const NOT_RUN: [&str; 7] = [
     "docs/reference/messages.md",
     "docs/reference/update-rules.md",
 ];
+/// What the system has to make terminals with.
+const TERMINALS: &str = "the program `script` of util-linux";
 /// Blocks that run at least, so that a reader of pages which finds none is noticed.
 const RUN_LEAST: usize = 40;
 
@@ -163,12 +165,21 @@ fn run_page(page: &Page) -> Result<Counts, String> {
                 *counts.needs.entry(need).or_default() += 1;
                 continue;
             }
-            Kind::Commands { are_servers, exit_code, is_output_held } => {
+            Kind::Commands { is_server, at_terminal, exit_code, is_output_held } => {
+                if at_terminal && !shell::has_terminals() {
+                    *counts.needs.entry(TERMINALS).or_default() += 1;
+                    continue;
+                }
                 let typed = page::commands(block.text()).map_err(failed)?;
-                let last = typed.len() - 1;
                 for (index, one) in typed.iter().enumerate() {
-                    let expected = if index == last { exit_code } else { 0 };
-                    let said = command(shell, one, are_servers, expected).map_err(failed)?;
+                    let is_last = index + 1 == typed.len();
+                    let said = match one.command.strip_suffix(" &") {
+                        Some(server) => shell.serve(server, &one.output),
+                        None if is_server && is_last => shell.serve(&one.command, &one.output),
+                        None if at_terminal => shell.type_in(&one.command),
+                        None => shell.run(&one.command, if is_last { exit_code } else { 0 }),
+                    };
+                    let said = said.map_err(failed)?;
                     if is_output_held {
                         page::holds(&said, &one.output).map_err(failed)?;
                     }
@@ -220,24 +231,11 @@ fn run_page(page: &Page) -> Result<Counts, String> {
     Ok(counts)
 }
 
-fn command(
-    shell: &mut Shell,
-    typed: &Typed,
-    is_server: bool,
-    exit_code: i32,
-) -> Result<String, String> {
-    match typed.command.strip_suffix(" &") {
-        Some(server) => shell.serve(server),
-        None if is_server => shell.serve(&typed.command),
-        None => shell.run(&typed.command, exit_code),
-    }
-}
-
 /// Whether a page starts servers, which listen on ports that other pages use too.
 fn has_servers(page: &Page) -> bool {
     page.blocks.iter().any(|block| match block.kind() {
-        Ok(Kind::Commands { are_servers, .. }) => {
-            are_servers || block.text().lines().any(|line| line.ends_with(" &"))
+        Ok(Kind::Commands { is_server, .. }) => {
+            is_server || block.text().lines().any(|line| line.ends_with(" &"))
         }
         _ => false,
     })

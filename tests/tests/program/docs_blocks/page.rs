@@ -3,13 +3,12 @@
 use serde_json::Value;
 
 /// Tags of blocks that cannot run here, and what they need.
-pub(super) const NEEDS: [(&str, &str); 6] = [
+pub(super) const NEEDS: [(&str, &str); 5] = [
     ("needs-source", "the project's folder with a compiler, or an installation"),
     ("needs-vendor", "the vendor's key"),
     ("needs-cluster", "a cluster"),
     ("needs-broker", "a broker's account"),
     ("needs-windows", "Windows"),
-    ("needs-terminal", "a person at a terminal"),
 ];
 /// Languages of blocks that hold no commands and no code.
 const TEXTS: [&str; 2] = ["text", "csv"];
@@ -31,8 +30,10 @@ pub(super) struct Block {
 pub(super) enum Kind<'a> {
     /// Its commands run.
     Commands {
-        /// Each is a server: it runs to the end of the page.
-        are_servers: bool,
+        /// The last one is a server: it runs to the end of the page.
+        is_server: bool,
+        /// They run at a terminal, where a person answers.
+        at_terminal: bool,
         /// That of the last command.
         exit_code: i32,
         /// The lines below a command are in what it writes.
@@ -87,12 +88,14 @@ impl Block {
     pub(super) fn kind(&self) -> Result<Kind<'_>, String> {
         let language = self.language();
         let mut kind = None;
-        let (mut are_servers, mut exit_code, mut is_output_held) = (false, 0, false);
+        let (mut is_server, mut at_terminal) = (false, false);
+        let (mut exit_code, mut is_output_held) = (0, false);
         let mut component = None;
         for tag in self.words().skip(1) {
             let (name, value) = tag.split_once('=').unwrap_or((tag, ""));
             match (language, name) {
-                ("console", "server") => are_servers = true,
+                ("console", "server") => is_server = true,
+                ("console", "terminal") => at_terminal = true,
                 ("console", "output") => is_output_held = true,
                 ("console", "exit") => {
                     exit_code = value.parse().map_err(|_| format!("`{tag}`: give a number"))?;
@@ -111,7 +114,7 @@ impl Block {
         let of_form = match language {
             "console" => {
                 commands(&self.text)?;
-                Kind::Commands { are_servers, exit_code, is_output_held }
+                Kind::Commands { is_server, at_terminal, exit_code, is_output_held }
             }
             "rust" => match whole_guest(&self.text) {
                 Some((usual, is_strategy)) => {
@@ -301,11 +304,18 @@ mod tests {
 
     #[test]
     fn fences_say_what_is_to_be_done() {
-        let commands = Kind::Commands { are_servers: false, exit_code: 0, is_output_held: false };
+        let commands = |is_server, at_terminal, exit_code, is_output_held| Kind::Commands {
+            is_server,
+            at_terminal,
+            exit_code,
+            is_output_held,
+        };
         let run = "$ a\n";
-        assert_eq!(block("console", run).kind(), Ok(commands));
-        let commands = Kind::Commands { are_servers: true, exit_code: 3, is_output_held: true };
-        assert_eq!(block("console,server exit=3,output", run).kind(), Ok(commands));
+        assert_eq!(block("console", run).kind(), Ok(commands(false, false, 0, false)));
+        let found = block("console,server exit=3,output", run);
+        assert_eq!(found.kind(), Ok(commands(true, false, 3, true)));
+        let found = block("console,terminal", run);
+        assert_eq!(found.kind(), Ok(commands(false, true, 0, false)));
         for (tag, need) in NEEDS {
             assert_eq!(block(&format!("console,{tag}"), run).kind(), Ok(Kind::Needs(need)));
         }

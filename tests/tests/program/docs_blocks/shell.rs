@@ -21,6 +21,17 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const STEP: Duration = Duration::from_millis(10);
 /// Bytes of what a command wrote that a failure shows, its last.
 const SHOWN: usize = 4_000;
+/// What a reader answers: where this stands last, this is typed. The passwords are those of the simulators.
+const ANSWERS: [(&str, &str); 2] =
+    [("[y/N]", "y\n"), ("password of the web broker (is not shown):", "0000\n")];
+/// Ends what goes on and asks nothing.
+const QUIT: &str = "q";
+/// How long the reader looks at such a thing.
+const LOOK: Duration = Duration::from_secs(3);
+/// Makes a terminal.
+const TERMINAL: &str = "script";
+/// The size of the reader's terminal.
+const SIZE: &str = "stty rows 40 cols 120";
 /// Names the interpreter; `cargo xtask test` sets it.
 const PYTHON: &str = "KUMIKI_PAGES_PYTHON";
 /// What the reader keeps of the tests' environment.
@@ -124,38 +135,91 @@ impl Shell {
 
     /// Runs a command to its end, which must come with this exit code; gives what it wrote.
     pub(super) fn run(&mut self, text: &str, exit_code: i32) -> Result<String, String> {
+        let mut command = self.program("sh");
+        let (mut child, said) = self.start(command.args(["-c", &self.script(text)]));
+        let ended = wait(&mut child, PATIENCE, || false);
+        self.judge(text, ended, &mut child, &said, exit_code)
+    }
+
+    /// A command as the shell runs it, with the variables and the folder of the one before it.
+    fn script(&self, text: &str) -> String {
         let state = self.state();
         let state = state.display();
-        let script = format!(
+        format!(
             ". '{state}'\n{text}\nstatus=$?\n\
              {{ export -p; printf \"cd '%s'\\n\" \"$PWD\"; }} > '{state}'\nexit $status"
-        );
-        let mut command = self.program("sh");
-        let (mut child, said) = self.start(command.args(["-c", &script]));
-        let ended = wait(&mut child, |_| false);
-        let found = read(&said);
+        )
+    }
+
+    /// What a command wrote, if it ended as it should.
+    fn judge(
+        &self,
+        text: &str,
+        ended: Option<ExitStatus>,
+        child: &mut Child,
+        said: &Path,
+        exit_code: i32,
+    ) -> Result<String, String> {
+        let found = read(said);
         match ended {
             Some(status) if status.code() == Some(exit_code) => Ok(found),
             Some(status) => Err(format!("`{text}` ended with {status}:\n{}", last(&found))),
             None => {
-                stop(&mut child);
+                stop(child);
                 Err(format!("`{text}` does not end:\n{}", last(&found)))
             }
         }
     }
 
-    /// Starts a server, which ends with the page, and waits for the first line that it writes; gives that.
-    pub(super) fn serve(&mut self, text: &str) -> Result<String, String> {
+    /// Runs a command at a terminal, and answers what it asks; gives what was seen there.
+    pub(super) fn type_in(&mut self, text: &str) -> Result<String, String> {
+        let script = self.path("typed.sh");
+        fs::write(&script, format!("{SIZE}\n{}", self.script(text))).unwrap();
+        let mut command = self.program(TERMINAL);
+        command.arg("-qec").arg(format!("sh '{}'", script.display())).arg("/dev/null");
+        let (mut child, said) = self.start(command.stdin(Stdio::piped()));
+        let Some(mut input) = child.stdin.take() else { return Err("no input".to_owned()) };
+        let (watch, mut seen, mut is_left) = (Stopwatch::start(), 0, false);
+        let ended = loop {
+            if let Some(status) = wait(&mut child, STEP, || false) {
+                break Some(status);
+            }
+            let shown = read(&said);
+            let new = shown.get(seen..).unwrap_or_default();
+            let asked = ANSWERS.iter().find(|(question, _)| new.trim_end().ends_with(question));
+            if let Some((_, answer)) = asked {
+                // It may have ended at this moment.
+                let _ = input.write_all(answer.as_bytes());
+                seen = shown.len();
+            } else if !is_left && watch.elapsed() > LOOK {
+                let _ = input.write_all(QUIT.as_bytes());
+                is_left = true;
+            } else if watch.elapsed() > PATIENCE {
+                break None;
+            }
+        };
+        self.judge(text, ended, &mut child, &said, 0)
+    }
+
+    /// Starts a server, which ends with the page, and waits until it has written the last line that the page shows,
+    /// up to the first number in it; without one, any line. Gives what it wrote.
+    pub(super) fn serve(&mut self, text: &str, shown: &[String]) -> Result<String, String> {
         let script = format!(". '{}'\n{text}", self.state().display());
         let mut command = self.program("sh");
         let (mut child, said) = self.start(command.args(["-c", &script]));
-        let ended = wait(&mut child, |_| read(&said).contains('\n'));
-        let found = read(&said);
+        let shown = shown.iter().map(|line| line.trim()).filter(|line| !["", "..."].contains(line));
+        let sign = shown.last().unwrap_or_default().split(|one: char| one.is_ascii_digit()).next();
+        let is_up = || {
+            let found = read(&said);
+            let mut lines = found.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            lines.any(|line| line.starts_with(sign.unwrap_or_default()))
+        };
+        let ended = wait(&mut child, PATIENCE, is_up);
         self.running.push(child);
+        let found = read(&said);
         match ended {
-            // One that goes on has said its line.
-            None if found.contains('\n') => Ok(found),
-            None => Err(format!("`{text}` says nothing")),
+            None if is_up() => Ok(found),
+            None => Err(format!("`{text}` does not say that it is there:\n{}", last(&found))),
             Some(status) => Err(format!("`{text}` ended with {status}:\n{}", last(&found))),
         }
     }
@@ -180,7 +244,7 @@ impl Shell {
         if !matches!(written, Some(Ok(()))) {
             return Some(Err(format!("the interpreter ended:\n{}", last(&read(&python.said)))));
         }
-        wait(child, |_| sign.is_file());
+        wait(child, PATIENCE, || sign.is_file());
         let ended = read(&sign);
         let _ = fs::remove_file(&sign);
         Some(match ended.as_str() {
@@ -196,18 +260,24 @@ impl Drop for Shell {
     }
 }
 
-/// Waits until a process ends, `is_enough`, or for too long; gives how it ended.
-fn wait(child: &mut Child, is_enough: impl Fn(&Child) -> bool) -> Option<ExitStatus> {
+/// Waits until a process ends, `is_enough`, or for so long; gives how it ended.
+fn wait(child: &mut Child, patience: Duration, is_enough: impl Fn() -> bool) -> Option<ExitStatus> {
     let watch = Stopwatch::start();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return Some(status);
         }
-        if is_enough(child) || watch.elapsed() > PATIENCE {
+        if is_enough() || watch.elapsed() > patience {
             return None;
         }
         clock::sleep(STEP);
     }
+}
+
+/// Whether this system has what makes terminals.
+pub(super) fn has_terminals() -> bool {
+    let asked = Command::new(TERMINAL).arg("--version").stdin(Stdio::null()).output();
+    asked.is_ok_and(|output| output.status.success())
 }
 
 /// Ends a process and all that it has started.
