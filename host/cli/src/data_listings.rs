@@ -115,7 +115,7 @@ fn fetch(args: &InstrumentsArgs) -> Result<bool> {
         }
         (true, Every::Change) => days_of_files(args)?,
     };
-    let mut line = ProgressLine::start("fetching lists", parts.len() as u64, false, args.quiet);
+    let mut line = ProgressLine::start("fetching lists", parts.len() as u64, false);
     for (done, days) in parts.iter().enumerate() {
         let mut known = BTreeMap::new();
         // What is there already tells of changes too.

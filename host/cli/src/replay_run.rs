@@ -20,7 +20,7 @@ use crate::execution;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::paths;
-use crate::progress::ProgressLine;
+use crate::progress::{self, ProgressLine};
 use crate::strategy;
 use crate::terminal::{grouped, not_modelled, pairs, percent};
 
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
         (None, Some(script)) => Box::new(script),
         (None, None) => Box::new(Unpaced),
     };
-    let mut screen = Screen::new(&interrupt, args.quiet);
+    let mut screen = Screen::new(&interrupt);
     let outcome = request.run(driver.as_mut(), None, &mut screen);
     drop(driver);
     let finished = match outcome {
@@ -135,8 +135,8 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
             folder: args.data.clone(),
             cache: strategies.cache.clone(),
             instruments: args.instruments.clone(),
-            start: args.start,
-            end: args.end,
+            start: args.from,
+            end: args.to,
             granularity: args.granularity.into(),
             choices: args.choices()?,
         },
@@ -155,15 +155,14 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
 /// Shows how far a request is, and passes the user's wish for an end on.
 pub(crate) struct Screen<'a> {
     interrupt: &'a Interrupt,
-    quiet: bool,
     line: Option<ProgressLine>,
     /// Whether progress counts days, not rows.
     by_days: bool,
 }
 
 impl<'a> Screen<'a> {
-    pub(crate) const fn new(interrupt: &'a Interrupt, quiet: bool) -> Self {
-        Self { interrupt, quiet, line: None, by_days: false }
+    pub(crate) const fn new(interrupt: &'a Interrupt) -> Self {
+        Self { interrupt, line: None, by_days: false }
     }
 
     fn end_line(&mut self) {
@@ -176,7 +175,7 @@ impl<'a> Screen<'a> {
 impl RunObserver for Screen<'_> {
     fn file_begins(&mut self, name: &str, bytes: u64) {
         let what = format!("reading {name}");
-        self.line = Some(ProgressLine::start(&what, bytes, true, self.quiet));
+        self.line = Some(ProgressLine::start(&what, bytes, true));
     }
 
     fn file_read(&mut self, bytes: u64, rows: u64) {
@@ -191,7 +190,7 @@ impl RunObserver for Screen<'_> {
 
     fn run_begins(&mut self, total: u64, counts_days: bool) {
         self.by_days = counts_days;
-        self.line = Some(ProgressLine::start("replaying", total, false, self.quiet));
+        self.line = Some(ProgressLine::start("replaying", total, false));
     }
 
     fn run_goes_on(&mut self, position: RunPosition) {
@@ -206,7 +205,7 @@ impl RunObserver for Screen<'_> {
     }
 
     fn run_is_made_again(&mut self, window: u32) {
-        if self.quiet {
+        if progress::is_quiet() {
             return;
         }
         if window > 1 {

@@ -13,12 +13,12 @@ use tests::{built, signals};
 /// A user with some daily prices.
 fn user() -> UserFolder {
     let user = UserFolder::empty();
-    user.good("data sample --daily --codes 3 --days 2 --data-dir data");
+    user.good("data sample --daily --codes 3 --days 2 --prices data");
     user
 }
 
 fn said(user: &UserFolder, flags: &str, sql: &str) -> Said {
-    let mut command = user.command(&format!("sql --data-dir data {flags}"));
+    let mut command = user.command(&format!("sql --prices data {flags}"));
     let output = command.arg(sql).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Said {
@@ -109,8 +109,7 @@ fn every_type_is_shown() {
 #[cfg(unix)]
 fn limited(user: &UserFolder, kibibytes: u64, flags: &str, sql: &str) -> Command {
     let program = built::kumiki().display().to_string();
-    let line =
-        format!("ulimit -v {kibibytes}; exec '{program}' sql --data-dir data {flags} \"$0\"");
+    let line = format!("ulimit -v {kibibytes}; exec '{program}' sql --prices data {flags} \"$0\"");
     let mut command = Command::new("sh");
     command.args(["-c", &line, sql]).current_dir(user.folder()).stdin(Stdio::null());
     command.env_remove("KUMIKI_LOG").env_remove("KUMIKI_LOG_FORMAT").env_remove("DATA_DIR");
@@ -149,7 +148,7 @@ fn answers_take_no_more_memory_than_they_may() {
     let user = user();
     let sql = "SELECT repeat('x', 10000) AS v FROM range(100000)";
     // The columns in which the engine hands 2,048 rows over count as its memory.
-    let flags = "--rows 100000 --memory 300 --threads 1";
+    let flags = "--limit 100000 --memory 300 --jobs 1";
     let mut child =
         limited(&user, 1_500_000, &format!("--format csv {flags}"), sql).spawn().unwrap();
     let (mut out, mut bytes) = (child.stdout.take().unwrap(), 0);
@@ -258,7 +257,7 @@ fn a_prompt_ends_when_it_is_told_to() {
     let user = user();
     let program = built::kumiki().display().to_string();
     let line = format!(
-        "sh -c 'echo $$; exec \"{program}\" sql --data-dir data'; echo \"ended with $?\"; stty -a"
+        "sh -c 'echo $$; exec \"{program}\" sql --prices data'; echo \"ended with $?\"; stty -a"
     );
     let mut command = Command::new("script");
     command.args(["--quiet", "--command", &line, "/dev/null"]).current_dir(user.folder());

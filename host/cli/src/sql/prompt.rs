@@ -139,6 +139,7 @@ fn editor(console: &Console) -> Result<Reedline> {
         .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
         .with_edit_mode(Box::new(Emacs::new(keys)))
         .with_validator(Box::new(WholeStatement))
+        .with_ansi_colors(console::colors_enabled())
         .with_quick_completions(true);
     let Some(folder) = dirs::data_local_dir().map(|folder| folder.join("kumiki")) else {
         return Ok(editor);
