@@ -45,7 +45,7 @@ use crate::logging::LogArgs;
 use crate::standard_error;
 
 #[cfg(test)]
-pub(crate) use replay::RUN_HELP;
+pub(crate) use self::replay::RUN_HELP;
 pub(crate) use {
     self::data::{CheckArgs, ConvertArgs, DataCommand, InfoArgs, SampleArgs},
     self::engine::{EngineArgs, EngineMode},

@@ -154,7 +154,7 @@ const KEYS: [Key; 33] = [
         default: "1800",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_SECOND_PASSWORD_IDLE_SECS",
-        meaning: "after so many seconds without use the second password is forgotten",
+        meaning: "seconds without use after which the engine forgets the second password",
     },
     Key {
         name: "web_broker.unknown_settle_secs",
@@ -162,7 +162,7 @@ const KEYS: [Key; 33] = [
         default: "5",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_UNKNOWN_SETTLE_SECS",
-        meaning: "after so many seconds an order that no list has is not at the broker",
+        meaning: "seconds after which an order that no list has is not at the broker",
     },
     Key {
         name: "web_broker.connect_timeout_ms",
@@ -226,7 +226,7 @@ const KEYS: [Key; 33] = [
         default: "120",
         flag: "--local-broker",
         variable: "KUMIKI_LOCAL_BROKER_READ_TIMEOUT_SECS",
-        meaning: "with read-timeout: after so many seconds without a message it is opened again",
+        meaning: "with read-timeout: seconds without a message after which the engine opens it again",
     },
     Key {
         name: "local_broker.forced_logout",
@@ -282,7 +282,7 @@ const KEYS: [Key; 33] = [
         default: "false",
         flag: "--local-broker",
         variable: "KUMIKI_LOCAL_BROKER_RECORD",
-        meaning: "whether boards and trades of what is subscribed are kept in files",
+        meaning: "whether the engine keeps subscribed boards and trades in files",
     },
     Key {
         name: "local_broker.record_dir",
@@ -321,7 +321,7 @@ pub(crate) fn read_table(path: &Path) -> Result<Table> {
     let bytes = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
     if bytes > BYTES_MAX {
         return Err(wrong_arguments(format!(
-            "{shown} has {bytes} bytes; settings have at most {BYTES_MAX}"
+            "{shown} has {bytes} bytes; a file of settings has at most {BYTES_MAX}"
         )));
     }
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;

@@ -22,7 +22,7 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
     if args.daily {
         return database::sample(args);
     }
-    let out = args.out.as_deref().context("--out DIR is missing")?;
+    let out = args.out.as_deref().context("the trades need a folder; give one with --out DIR")?;
     let default = ["7203.TSE".parse()?];
     let instruments =
         if args.instruments.is_empty() { &default[..] } else { args.instruments.as_slice() };

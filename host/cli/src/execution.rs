@@ -215,7 +215,7 @@ mod tests {
         assert!(parse_latency("5").unwrap_err().contains("write a duration like"));
         assert_eq!(
             parse_latency("2days"),
-            Err(format!("`{text}` is more than one day; write a shorter time, like 100ms"))
+            Err("`2days` is more than one day; write a shorter time, like 100ms".to_owned())
         );
     }
 }

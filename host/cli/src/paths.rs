@@ -13,7 +13,7 @@ pub(crate) fn cache_folder(folders: &FolderArgs) -> Result<PathBuf> {
     match &folders.cache_dir {
         Some(folder) => Ok(folder.clone()),
         None => system_cache()
-            .context("this system names no cache folder; give one with --cache-dir DIR"),
+            .context("this system has no folder for caches; give one with --cache-dir DIR"),
     }
 }
 

@@ -61,7 +61,9 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from > to
     {
-        return Err(wrong_arguments(format!("--from {from} is after --to {to}")));
+        return Err(wrong_arguments(format!(
+            "--from {from} is after --to {to}; give an earlier --from"
+        )));
     }
     let cancel = CancelToken::new();
     let token = cancel.clone();
@@ -86,7 +88,11 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         adjusted: args.adjusted,
     };
     if query.from > query.to {
-        bail!("--from {} is after the last day of the data, {}", query.from, query.to);
+        bail!(
+            "--from {} is after the last day of the data, {}; give an earlier day",
+            query.from,
+            query.to
+        );
     }
     let done = match &query.sort_by {
         SortBy::Module(bound) if args.explain => engine
@@ -298,7 +304,9 @@ fn explain(found: &Explanation) -> Result<Ending> {
         println!("same  both gave the same rows, bit for bit");
         return Ok(Ending::Done);
     }
-    output::failure("the kernel and the statement gave different rows");
+    output::failure(
+        "the kernel and the statement gave different rows; please report the formula and the data",
+    );
     Ok(Ending::Problems)
 }
 

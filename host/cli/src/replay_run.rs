@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
         let _ = sender.send(RunCommand::Stop);
     })?;
     if args.speed.is_some() && args.granularity == Granularity::Day {
-        refuse("--speed paces trades and minutes; a day's bar has nothing to pace: leave it out");
+        refuse("--speed paces trades and minutes, and daily bars have no pace; leave it out");
     }
     let request = request(args, RUN_WINDOW)?;
     let mut clock = SystemClock::default();
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
             {
                 let (left, file) = (script.left(), file.display());
                 eprintln!(
-                    "{left} commands of {file} are for rows after the last one of this run, and were not given"
+                    "{left} commands of {file} come after the last row of this run, and were not given"
                 );
             }
             Ending::Done
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
             if let Some(folder) = args.out.as_deref().filter(|_| finished.is_earlier_kept) {
                 let folder = folder.display();
                 eprintln!(
-                    "they were not written: {folder} has an earlier run, which has ended, and keeps it"
+                    "the results were not written: {folder} keeps the earlier run, which has ended"
                 );
             }
             Ending::Interrupted
@@ -110,8 +110,8 @@ fn tell_if_another(commands: &Path, digest: &str) {
     if manifest["event_log_digest"] != digest {
         let folder = folder.display();
         eprintln!(
-            "this is not what {folder} has: the strategy, its parameters, the dates, the cash or the execution \
-             are others; `kumiki replay verify {folder}` makes that run again as it was"
+            "this run differs from that in {folder}: the strategy, its parameters, the dates, the cash or the execution \
+             are others; `kumiki replay verify {folder}` makes the run there again"
         );
     }
 }
@@ -211,11 +211,11 @@ impl RunObserver for Screen<'_> {
         if window > 1 {
             eprintln!(
                 "the strategy failed, or used more than one event may, in a window of {window}; the run is made again with window 1, \
-                 which tells where"
+                 to find the place"
             );
         } else if io::stderr().is_terminal() {
             // Only who sees the progress begin anew needs to know.
-            eprintln!("the strategy failed; the run is made again step by step, which tells where");
+            eprintln!("the strategy failed; the run is made again step by step, to find the place");
         }
     }
 

@@ -35,10 +35,10 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
         refuse("a sweep needs a folder for its results; give one with --out DIR");
     };
     if args.run.speed.is_some() {
-        refuse("--speed paces a single run; a sweep goes as fast as it can: leave it out");
+        refuse("--speed paces a single run, and a sweep goes as fast as it can; leave it out");
     }
     if args.run.commands.is_some() {
-        refuse("--commands are those of one run; a sweep makes many: leave it out");
+        refuse("--commands belong to one run, and a sweep makes many; leave it out");
     }
     let fixed = strategy::parameters(&args.run.params);
     let grid = match &args.points {

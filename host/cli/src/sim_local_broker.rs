@@ -71,7 +71,7 @@ fn source(args: &LocalBrokerArgs) -> Result<Source> {
         return Ok(Source::Files {
             folder: folder.clone(),
             cache: cache
-                .context("this system names no folder for caches; give one with --cache-dir DIR")?,
+                .context("this system has no folder for caches; give one with --cache-dir DIR")?,
             start,
             end,
         });
@@ -80,8 +80,9 @@ fn source(args: &LocalBrokerArgs) -> Result<Source> {
         return Ok(Source::Still);
     }
     let mean_gap_ms = u32::try_from(args.mean_gap.as_millis()).ok().filter(|gap| *gap > 0);
-    let mean_gap_ms =
-        mean_gap_ms.ok_or_else(|| wrong_arguments("--mean-gap is 1ms to 1000h".to_owned()))?;
+    let mean_gap_ms = mean_gap_ms.ok_or_else(|| {
+        wrong_arguments("--mean-gap must be 1ms to 1000h; write a time like 500ms".to_owned())
+    })?;
     Ok(Source::Walk { seed: args.seed, days: args.days, mean_gap_ms })
 }
 

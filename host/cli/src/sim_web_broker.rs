@@ -84,7 +84,7 @@ fn data(args: &WebBrokerArgs, folder: &Path) -> Result<MarketData> {
     Ok(MarketData {
         folder: folder.to_path_buf(),
         cache: cache
-            .context("this system names no folder for caches; give one with --cache-dir DIR")?,
+            .context("this system has no folder for caches; give one with --cache-dir DIR")?,
         start,
         end,
         speed: args.speed,

@@ -133,7 +133,7 @@ fn from_stdin() -> Result<String> {
     let most = u64::try_from(SQL_BYTES_MAX)? + 1;
     io::stdin().lock().take(most).read_to_string(&mut sql).context("cannot read standard input")?;
     if sql.len() > SQL_BYTES_MAX {
-        bail!("standard input holds more than {SQL_BYTES_MAX} bytes");
+        bail!("standard input holds more than {SQL_BYTES_MAX} bytes; give a shorter statement");
     }
     Ok(sql)
 }

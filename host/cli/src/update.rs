@@ -154,7 +154,7 @@ fn web_broker(args: &UpdateArgs, cache_dir: &Path) -> Result<Result<WebBrokerAcc
     }
     let folder = args.config_dir.clone().or(file.config_dir).or_else(paths::system_config);
     let folder =
-        folder.context("this system names no folder for that; give one with --config-dir")?;
+        folder.context("this system has no folder for settings; give one with --config-dir DIR")?;
     let config = file.web_broker.connection(&folder, cache_dir);
     let addresses = WebBrokerAddresses::new(&config).map_err(|error| error.to_string());
     let found = addresses.and_then(|addresses| credentials::find(false, addresses.login_kind()));

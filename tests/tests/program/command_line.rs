@@ -602,7 +602,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     user.good("replay run sma-cross --data data --instrument 7203.TSE --quiet --out out");
     let ended = manifest();
     let said = interrupted_run(&user);
-    let told = "they were not written: out has an earlier run, which has ended, and keeps it\n";
+    let told = "the results were not written: out keeps the earlier run, which has ended\n";
     assert!(said.ends_with(told), "{said}");
     assert_eq!(manifest(), ended);
 }

@@ -54,6 +54,7 @@ fn serving(more: &[&str]) -> Serving {
 fn rows(sort_by: &str) -> Vec<Value> {
     let text = good(&[
         "rank",
+        "query",
         "--from",
         "2016-01-01",
         "--sort-by",

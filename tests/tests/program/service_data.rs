@@ -421,7 +421,7 @@ fn silent_clients_leave_the_service_its_files() {
     let mut serving = Serving::of(command);
     let tells = |text: &str| fs::read_to_string(&errors).unwrap().contains(text);
     wait_until("fewer connections", || {
-        tells("at most 8 connections are open at a time, not the 1024 of --max-connections")
+        tells("at most 8 connections, not the 1024 of --max-connections")
     });
     assert_eq!(served(serving.address).unwrap().0, 5);
     let (process, idle) = (serving.child.id(), 1);

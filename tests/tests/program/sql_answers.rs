@@ -183,11 +183,11 @@ fn every_row_is_written_to_programs() {
     assert_eq!((json.out.lines().count(), json.out.lines().last()), (1_200_000, last));
     let table = said(&user, "", sql);
     let note =
-        "note: there are more than these 10000 rows; --rows N shows more, --format csv or jsonl";
+        "note: there are more than these 10000 rows; --limit N shows more, --format csv or jsonl";
     assert!(table.code == 0 && table.errors.contains(note), "{}", table.errors);
     assert_eq!(table.out.lines().count(), 10_002);
     // Who wants fewer says so.
-    let some = said(&user, "--format csv --rows 7", sql);
+    let some = said(&user, "--format csv --limit 7", sql);
     assert_eq!(some.out.lines().count(), 8);
     assert!(some.errors.contains("more than these 7 rows"), "{}", some.errors);
 }
@@ -219,7 +219,7 @@ fn a_statement_ends_at_once_while_it_is_printed() {
     for (signal, flags) in
         [("TERM", "--format csv"), ("INT", "--format jsonl"), ("TERM", ""), ("HUP", "--format csv")]
     {
-        let flags = format!("--rows 1000000 {flags}");
+        let flags = format!("--limit 1000000 {flags}");
         let mut child = limited(&user, 4_000_000, &flags, sql).spawn().unwrap();
         if !flags.ends_with(' ') {
             // The first lines were written; the rest waits.
@@ -283,7 +283,7 @@ fn a_prompt_ends_when_it_is_told_to() {
 #[test]
 fn limits_that_cannot_be_are_refused() {
     let user = user();
-    for flags in ["--memory 0", "--memory 15", "--rows 0", "--memory 99999999"] {
+    for flags in ["--memory 0", "--memory 15", "--limit 0", "--memory 99999999"] {
         let said = said(&user, flags, "SELECT 1");
         assert_eq!(said.code, 2, "{flags}");
         assert!(said.errors.contains("invalid value"), "{}", said.errors);

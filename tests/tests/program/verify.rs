@@ -557,7 +557,6 @@ fn commands_that_a_run_never_comes_to_are_told() {
     });
     fs::write(user.path("late.jsonl"), format!("{line}\n")).unwrap();
     let said = user.said(&format!("{RUN} {SMALL} --commands late.jsonl"));
-    let words =
-        "1 commands of late.jsonl are for rows after the last one of this run, and were not given";
+    let words = "1 commands of late.jsonl come after the last row of this run, and were not given";
     assert!(said.code == 0 && said.errors.contains(words), "{said:?}");
 }

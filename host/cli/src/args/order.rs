@@ -81,7 +81,9 @@ pub(crate) struct AttachArgs {
     #[arg(long, value_name = "DIR", help_heading = "Engine")]
     pub(crate) config_dir: Option<PathBuf>,
 
-    /// Form of answers: for people, or events of the engine as JSON lines.
+    /// Form of answers.
+    ///
+    /// json prints the engine's own events, one in a line.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Arg, Args, Subcommand, ValueEnum};
 use domain::limits::SWEEP_JOBS_MAX;
 use domain::{InstrumentId, JstDate, Money, Quantity};
 use replay::Multiplier;
@@ -24,6 +24,7 @@ pub(crate) enum ReplayCommand {
     /// Run one strategy over many combinations of its parameters.
     #[command(
         after_long_help = SWEEP_HELP,
+        mut_args(of_a_sweep),
         mut_arg("out", |out| out.help("The sweep's folder; an interrupted sweep goes on there"))
     )]
     Sweep(Box<SweepArgs>),
@@ -41,6 +42,16 @@ pub(crate) enum ReplayCommand {
     Compare(CompareArgs),
     /// Show the decisions of a strategy with their orders.
     Narrative(NarrativeArgs),
+}
+
+/// Options of a run as a sweep shows them: how orders are filled only in the long help, and those that a sweep
+/// refuses nowhere.
+fn of_a_sweep(option: Arg) -> Arg {
+    match (option.get_id().as_str(), option.get_help_heading()) {
+        ("speed" | "commands", _) => option.hide(true),
+        (_, Some("Execution")) => option.hide_short_help(true),
+        _ => option,
+    }
 }
 
 /// Its table of execution models is held to them by a test beside their options.

@@ -1,9 +1,8 @@
 //! Helps, earlier names, and values of arguments.
 
+use ::replay::instruments::{InstrumentName, TickChoice};
 use domain::Quantity;
-use replay::instruments::{InstrumentName, TickChoice};
 
-use super::examples::EXAMPLES;
 use super::replay::{parse_lot, parse_ticks};
 use super::*;
 
@@ -107,11 +106,11 @@ fn read_line(line: &str) -> String {
 fn every_command_has_examples_that_are_read() {
     let shown = all().into_iter().skip(1).map(|(name, _)| name.replacen("kumiki ", "", 1));
     let mut shown: Vec<String> = shown.collect();
-    let mut named: Vec<&str> = EXAMPLES.iter().map(|(path, _)| *path).collect();
+    let mut named: Vec<&str> = examples::EXAMPLES.iter().map(|(path, _)| *path).collect();
     shown.sort_unstable();
     named.sort_unstable();
     assert_eq!(shown, named);
-    for (path, examples) in EXAMPLES {
+    for (path, examples) in examples::EXAMPLES {
         for example in examples {
             assert!(example.starts_with(&format!("kumiki {path}")), "{example}");
             read_line(example);

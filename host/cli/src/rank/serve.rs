@@ -32,7 +32,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     let token = token(args)?;
     if token.is_none() && !args.listen.ip().is_loopback() {
         tracing::warn!(
-            "everybody who reaches {} may ask and load files; see --token-file",
+            "everybody who reaches {} may ask and load files; --token-file asks for a token",
             args.listen
         );
     }
@@ -68,8 +68,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
     } else if snapshot.refused.is_some() {
         tracing::warn!(
-            "the daily prices of {} cannot be used, see above: all rankings are answered 503 until what is \
-             published there can be; `kumiki rank publish` makes it anew; Ctrl-C ends the service",
+            "the daily prices of {} cannot be used, see above; all rankings are answered 503 until usable prices \
+             are published; `kumiki rank publish` makes the snapshot again; Ctrl-C ends the service",
             args.data.prices.display()
         );
     } else if args.follow.is_some() {
@@ -80,7 +80,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     } else {
         tracing::warn!(
             "{} holds no daily prices yet: all rankings are answered 503 until `kumiki data update` or \
-             `kumiki data sample --daily` has put some there; Ctrl-C ends the service",
+             `kumiki data sample --daily` puts some there; Ctrl-C ends the service",
             args.data.prices.display()
         );
     }
@@ -93,7 +93,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
 fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
     let Some(primary) = &args.follow else { return Ok(None) };
     if args.settings.follow_interval.is_zero() || args.settings.follow_patience.is_zero() {
-        let text = "--follow-interval and --follow-patience must be longer than nothing";
+        let text = "--follow-interval and --follow-patience must be longer than nothing; write times like 5s";
         return Err(wrong_arguments(text));
     }
     let options = ReplicaOptions {
@@ -167,18 +167,19 @@ fn engine_options(args: &ServeArgs) -> EngineOptions {
 fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
     if args.settings.max_formula > limits::FORMULA_CHARS_MAX {
         let most = limits::FORMULA_CHARS_MAX;
-        let text = format!("--max-formula {}: at most {most}", args.settings.max_formula);
+        let text = format!("--max-formula is {}; write at most {most}", args.settings.max_formula);
         return Err(wrong_arguments(text));
     }
     if args.settings.concurrent == 0
         || args.settings.max_connections == 0
         || args.settings.max_downloads == 0
     {
-        let text = "--concurrent, --max-connections and --max-downloads must be at least 1";
+        let text = "--concurrent, --max-connections and --max-downloads must be at least 1; write larger numbers";
         return Err(wrong_arguments(text));
     }
     if args.settings.send_timeout.is_zero() || args.settings.answer_timeout.is_zero() {
-        let text = "--send-timeout and --answer-timeout must be longer than nothing";
+        let text =
+            "--send-timeout and --answer-timeout must be longer than nothing; write times like 60s";
         return Err(wrong_arguments(text));
     }
     Ok(ServiceLimits {

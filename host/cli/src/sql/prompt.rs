@@ -94,7 +94,7 @@ pub(super) fn run(console: &Console, format: SqlFormat) -> Result<Ending> {
             ".quit" | ".exit" | "exit" | "quit" => return Ok(Ending::Done),
             ".help" => println!("{HELP}"),
             ".views" | ".tables" => println!("{}", views(console)),
-            other if other.starts_with('.') => eprintln!("{other} is not known; see .help"),
+            other if other.starts_with('.') => eprintln!("{other} is no command; .help lists them"),
             sql => {
                 is_asked.store(true, Ordering::Release);
                 match show::answer(console, sql, &running.next(), format) {

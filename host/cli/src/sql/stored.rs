@@ -78,7 +78,10 @@ fn runs(
         }
     }
     if runs.is_empty() {
-        bail!("--runs {}: it holds no run of `kumiki replay run`", root.display());
+        bail!(
+            "--runs {}: it holds no run of `kumiki replay run`; name the folder of its --out, or one above",
+            root.display()
+        );
     }
     let mut views = vec![StoredView::Rows(overview(rows))];
     for table in TABLES.iter().filter(|table| table.name != SUMMARY) {
