@@ -36,7 +36,7 @@ Exit codes:
   17  the order desk cannot start: the broker's address is refused, or a file cannot be used
   18  the dialect cannot be used
   19  the local broker's real market needs LOCALBROKER_ALLOW_PROD=1 and
-      LOCALBROKER_ENV=prod together, and has only one of them
+      LOCALBROKER_ENV=prod together
   20  the local broker's venue cannot start: its address is refused, or the system cannot
   21  the engine cannot record boards: the folder cannot be written, has no room, or another
       program records there
