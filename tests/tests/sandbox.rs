@@ -76,7 +76,7 @@ fn an_endless_loop_ends_at_the_same_point_every_time() {
     let text = fault.to_string();
     assert!(text.starts_with("strategy `loops-forever` ("), "{text}");
     assert!(
-        text.contains("look for an endless loop; `--limit fuel=200000000` allows more"),
+        text.contains("look for an endless loop; `--guest-limit fuel=200000000` allows more"),
         "{text}"
     );
     assert!(text.contains("at kumiki:strategy/guest@1.0.0#advance"), "{text}");
@@ -179,7 +179,7 @@ fn a_call_may_not_ask_for_too_much() {
     let (number, fault) = until_fault(&mut started("returns-huge-lists", config, limits));
     assert_eq!(number, 1);
     let text = fault.to_string();
-    let expected = "bytes in one call; 16384 are allowed; `--limit result=32KiB` allows more";
+    let expected = "bytes in one call; 16384 are allowed; `--guest-limit result=32KiB` allows more";
     assert!(text.contains(expected), "{text}");
 
     let config = r#"{"count": 257}"#;
@@ -225,7 +225,7 @@ fn init_has_fuel_of_its_own() {
         module("empty").instantiate(limits).unwrap().init("{}", &[instrument()]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Fuel { budget: 100, per_event: 100_000_000 });
     let text = fault.to_string();
-    assert!(text.contains("`--limit lifecycle-fuel=200` allows more"), "{text}");
+    assert!(text.contains("`--guest-limit lifecycle-fuel=200` allows more"), "{text}");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn parts_of_a_component_have_limits() {
         (Limits { memory_bytes: 1 << 16, ..Limits::default() }, "memory"),
     ] {
         let fault = begun(limits).unwrap_err();
-        assert!(fault.contains(&format!("--limit {flag}=")), "{fault}");
+        assert!(fault.contains(&format!("--guest-limit {flag}=")), "{fault}");
     }
 }
 

@@ -6,6 +6,7 @@ mod build;
 mod contents;
 mod debian;
 mod inspect;
+mod pages;
 mod place;
 mod third_party;
 mod tree;

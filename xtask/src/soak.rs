@@ -29,7 +29,7 @@ const SEEDED: [(&str, &str, &str, u64); 8] = [
     ("--test suite", "cuts::", "KUMIKI_SOAK_CUTS", 500),
     // Runs of one instrument, alone and beside another that nothing is done on.
     ("--test suite", "days::", "KUMIKI_SOAK_DAYS", 200),
-    // Runs of `kumiki update` that are killed, and jobs that publish one state after the other.
+    // Runs of `kumiki data update` that are killed, and jobs that publish one state after the other.
     ("--test program", "update_kills:: update_crash::", "KUMIKI_SOAK_KILLS", 100),
 ];
 

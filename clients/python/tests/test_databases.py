@@ -37,7 +37,7 @@ def prices(tmp_path_factory):
                 row = (day, f"{code}0", close, close + 5, close - 5, close, 0, 0, volume, volume * close, "1.0")
                 print(*row, sep=",", file=file)
     data = folder / "data"
-    command = [program(), "update", "--data-dir", data, "--from-files", files]
+    command = [program(), "data", "update", "--prices", data, "--from-files", files]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (data / "jp" / "stocks_daily" / "mother.db").is_file(), ended.stderr
     return data
@@ -79,7 +79,7 @@ def test_a_database_of_a_newer_duckdb_is_refused_with_the_lines_that_convert_it(
         "to.execute('CREATE TABLE daily AS FROM old.daily')"
     run_in("2.0.1", newer, mother)
     pathlib.Path(f"{mother}.newer").replace(mother)
-    ask = [program(), "sql", "--data-dir", data, "--format", "csv", "SELECT count(*) AS n FROM daily"]
+    ask = [program(), "sql", "--prices", data, "--format", "csv", "SELECT count(*) AS n FROM daily"]
     refused = subprocess.run(ask, capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1 and "was written by DuckDB v2.0.1" in refused.stderr
     lines = [line.strip() for line in refused.stderr.splitlines() if line.strip().startswith(("ATTACH", "COPY"))]

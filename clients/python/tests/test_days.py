@@ -32,8 +32,8 @@ def test_what_was_recorded_live_is_replayed(tmp_path):
         assert world.engine.end() == 0
     assert len(told) == 59
     assert [path.name for path in (recordings / "trades").iterdir()] == ["equities_trades_20261201.csv.gz"]
-    ran("replay", "run", "sma-cross", "--data", recordings / "trades", "--instrument", "7203.TSE", "--start", TUESDAY,
-        "--end", TUESDAY, "--param", "fast=2", "--param", "slow=5", "--out", tmp_path / "run")
+    ran("replay", "run", "sma-cross", "--data", recordings / "trades", "--instrument", "7203.TSE", "--from", TUESDAY,
+        "--to", TUESDAY, "--param", "fast=2", "--param", "slow=5", "--out", tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text(encoding="utf-8"))
     assert (manifest["status"], [file["rows"] for file in manifest["inputs"]]) == ("completed", [len(told)])
     with gzip.open(recordings / "trades" / "equities_trades_20261201.csv.gz", "rt", encoding="utf-8") as file:

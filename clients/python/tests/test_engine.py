@@ -377,7 +377,7 @@ def test_a_session_can_be_repeated_from_its_commands(start, market, desk, seed):
         out = work / f"repeated-{seed}-{window}"
         arguments = [
             "replay", "run", component("trades-at-random"), "--data", str(market.folder), "--instrument", "7203.TSE",
-            "--instrument", "9984.TSE", "--start", market.days[1], "--end", market.days[2], "--cash", RICH,
+            "--instrument", "9984.TSE", "--from", market.days[1], "--to", market.days[2], "--cash", RICH,
             *(flag if flag != "0ms" else f"{latency}ms" for flag in EXECUTION_FLAGS),
             *(f"--param={name}={value}" for name, value in parameters.items()), "--commands",
             str(folder / "commands.jsonl"), "--window", window, "--out", str(out), "--quiet",

@@ -463,7 +463,7 @@ def test_a_run_by_recorded_commands_that_comes_out_otherwise_says_so(start, mark
         given = {"fast": "5", "cash": str(CASH), "strategy": component("sma-cross"), **other}
         ended = subprocess.run(
             [str(program()), "replay", "run", given["strategy"], "--data", str(market.folder),
-             "--instrument", "7203.TSE", "--start", span["start_date"], "--end", span["end_date"], "--cash",
+             "--instrument", "7203.TSE", "--from", span["start_date"], "--to", span["end_date"], "--cash",
              given["cash"], *EXECUTION_FLAGS, f"--param=fast={given['fast']}", "--param=slow=20", "--commands",
              str(commands), "--out", str(out), "--quiet"],
             capture_output=True, text=True, encoding="utf-8", timeout=60,
@@ -474,8 +474,8 @@ def test_a_run_by_recorded_commands_that_comes_out_otherwise_says_so(start, mark
 
     recorded = manifest(folder)["event_log_digest"]
     assert again() == ("", recorded), "the same run says nothing"
-    words = (f"this is not what {folder} has: the strategy, its parameters, the dates, the cash or the execution are "
-             f"others; `kumiki replay verify {folder}` makes that run again as it was\n")
+    words = (f"this run differs from that in {folder}: the strategy, its parameters, the dates, the cash or the execution are "
+             f"others; `kumiki replay verify {folder}` makes the run there again\n")
     for other in ({"cash": str(CASH + 1)}, {"fast": "6"}):
         told, digest = again(**other)
         assert (told, digest != recorded) == (words, True), (other, told)

@@ -148,7 +148,7 @@ def test_a_run_full_of_orders_sends_nobody_away_that_reads(desk, tmp_path, reade
         call("data", "sample", "--out", "month", "--instrument", "7203.TSE", "--days", "21", "--trades-per-day", "5000",
              "--seed", "1")
     market = Market(folder / "month", ["7203.TSE"])
-    engine = Engine(tmp_path / "engine", market.folder, more=["--limit", "folder-day=32MiB"])
+    engine = Engine(tmp_path / "engine", market.folder, more=["--guest-limit", "folder-day=32MiB"])
     try:
         with contextlib.ExitStack() as stack:
             clients = [stack.enter_context(Bare(engine)) for _ in range(readers)]

@@ -21,7 +21,7 @@ PAGE_ROWS = 10_000
 
 def test_a_long_list_of_orders_comes_in_pages(start, market):
     """P74: at most 10,000 rows a frame with `more` and `next`, by arrival."""
-    engine = start(standalone=True, more=["--limit", "folder-day=32MiB"])
+    engine = start(standalone=True, more=["--guest-limit", "folder-day=32MiB"])
     with engine.client() as client:
         market.load(client, 0, 2)
         market.run(client, "floods-orders", first=0, last=2, multiplier="max", initial_cash=RICH,

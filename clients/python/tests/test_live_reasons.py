@@ -261,7 +261,7 @@ def test_no_connection(world):
     assert phases == ["submit", "accepted"]
     # The log as SQL sees it, while the engine has it open.
     query = "SELECT run, phase, client_order_id FROM audit ORDER BY phase DESC"
-    asked = [program(), "sql", "--config-dir", one.engine.config, "--data-dir", one.folder, "--format", "csv", query]
+    asked = [program(), "sql", "--config-dir", one.engine.config, "--prices", one.folder, "--format", "csv", query]
     rows = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.splitlines()
     assert rows == ["run,phase,client_order_id", "live,submit,kept", "live,accepted,kept"], rows
 

@@ -123,7 +123,7 @@ def test_exit_codes(engine, tmp_path):
     code, told, why = order(engine, *wanted)
     assert (code, told) == (2, "") and "give --yes" in why
     code, told, why = order(engine, *wanted, "--yes")
-    assert (code, told) == (3, "") and "the second password is needed" in why
+    assert (code, told) == (3, "") and "needs the second password" in why
     code, shown = at_terminal(engine, *wanted, "--yes", answers=[("(is not shown): ", "")])
     assert code == 3 and "nothing was sent" in shown
     code, _, why = order(engine, "modify", "codes", "--yes")

@@ -26,7 +26,7 @@ def ran(*words):
 
 def asked(data, sql):
     """The rows of an answer of `kumiki sql`."""
-    return [json.loads(line) for line in ran("sql", "--data-dir", data, "--format", "jsonl", sql).splitlines()]
+    return [json.loads(line) for line in ran("sql", "--prices", data, "--format", "jsonl", sql).splitlines()]
 
 
 def test_what_was_recorded_is_published_and_asked(tmp_path):
@@ -46,7 +46,7 @@ def test_what_was_recorded_is_published_and_asked(tmp_path):
         assert world.engine.end() == 0
     finally:
         world.close()
-    told = json.loads(ran("update", "board", "--recordings", recordings, "--data-dir", data, "--format", "json"))
+    told = json.loads(ran("data", "boards", "--recordings", recordings, "--prices", data, "--format", "json"))
     jsonschema.validate(told, json.loads((SCHEMAS / "update-board.json").read_text(encoding="utf-8")))
     assert (told["trades"], told["written"], told["damaged"]) == (COUNT, 1, []), told
     columns = "price, qty, side, side_rule, sequence_id, timestamp_ms, after_gap"

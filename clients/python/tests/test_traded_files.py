@@ -28,7 +28,7 @@ def rows_of(folder, code):
 
 def traded(tmp_path, folder, code, day, form):
     """What a client is told of a day's trades, as prices and quantities."""
-    market = ("--data", folder, "--cache", tmp_path / "cache", "--instrument", code, "--date", day, "--speed", "max",
+    market = ("--data", folder, "--cache-dir", tmp_path / "cache", "--instrument", code, "--date", day, "--speed", "max",
               "--market-begins", "held", "--board-only", "200")
     with (
         LocalWorld(tmp_path / "world", form=form, market=market) as world,

@@ -436,6 +436,6 @@ def test_an_engine_that_is_gone_tells_what_to_do(tmp_path, is_reset):
         watch = watching(engine, "7203", "--format", "json", stdout=subprocess.PIPE)
         _, errors = watch.communicate(timeout=PATIENCE)
     assert watch.returncode == 1, errors
-    assert errors.startswith("error: the engine has ended the connection, or is gone"), errors
+    assert errors.startswith("error: the engine ended the connection; start"), errors
     assert "start `kumiki serve --mode live`" in errors and "run `kumiki watch` again" in errors, errors
     assert is_reset or "too_slow" in errors, errors

@@ -80,7 +80,7 @@ const KEYS: [Key; 33] = [
         name: "engine.limits",
         kind: "list of texts",
         default: "[]",
-        flag: "--limit",
+        flag: "--guest-limit",
         variable: "KUMIKI_LIMITS",
         meaning: "other limits for strategies, like `memory=128MiB`; `kumiki strategy limits` lists them",
     },
@@ -154,7 +154,7 @@ const KEYS: [Key; 33] = [
         default: "1800",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_SECOND_PASSWORD_IDLE_SECS",
-        meaning: "after so many seconds without use the second password is forgotten",
+        meaning: "seconds without use after which the engine forgets the second password",
     },
     Key {
         name: "web_broker.unknown_settle_secs",
@@ -162,7 +162,7 @@ const KEYS: [Key; 33] = [
         default: "5",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_UNKNOWN_SETTLE_SECS",
-        meaning: "after so many seconds an order that no list has is not at the broker",
+        meaning: "seconds after which an order that no list has is not at the broker",
     },
     Key {
         name: "web_broker.connect_timeout_ms",
@@ -186,7 +186,7 @@ const KEYS: [Key; 33] = [
         default: "false",
         flag: "--web-broker",
         variable: "KUMIKI_WEB_BROKER_DAILY_HISTORY",
-        meaning: "whether `kumiki update` logs in for daily prices that the vendor does not give",
+        meaning: "whether `kumiki data update` logs in for daily prices that the vendor does not give",
     },
     Key {
         name: "local_broker.base_url",
@@ -226,7 +226,7 @@ const KEYS: [Key; 33] = [
         default: "120",
         flag: "--local-broker",
         variable: "KUMIKI_LOCAL_BROKER_READ_TIMEOUT_SECS",
-        meaning: "with read-timeout: after so many seconds without a message it is opened again",
+        meaning: "with read-timeout: seconds without a message after which the engine opens it again",
     },
     Key {
         name: "local_broker.forced_logout",
@@ -282,7 +282,7 @@ const KEYS: [Key; 33] = [
         default: "false",
         flag: "--local-broker",
         variable: "KUMIKI_LOCAL_BROKER_RECORD",
-        meaning: "whether boards and trades of what is subscribed are kept in files",
+        meaning: "whether the engine keeps subscribed boards and trades in files",
     },
     Key {
         name: "local_broker.record_dir",
@@ -307,7 +307,25 @@ pub(crate) fn markdown() -> String {
             "| `{name}` | {kind} | {default} | `{variable}` | `{flag}` | {meaning} |\n"
         ));
     }
+    #[cfg(feature = "database")]
+    text.push_str(&crate::args::settings_markdown());
     text
+}
+
+/// Reads a file of settings.
+///
+/// # Errors
+/// A file that cannot be read; wrong arguments where it is too large or no TOML.
+pub(crate) fn read_table(path: &Path) -> Result<Table> {
+    let shown = path.display();
+    let bytes = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
+    if bytes > BYTES_MAX {
+        return Err(wrong_arguments(format!(
+            "{shown} has {bytes} bytes; a file of settings has at most {BYTES_MAX}"
+        )));
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    text.parse().map_err(|error: toml::de::Error| wrong_arguments(format!("{shown}: {error}")))
 }
 
 /// What a file says; nothing where it says nothing.
@@ -338,16 +356,9 @@ impl Configuration {
     }
 
     fn read_file(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        let bytes = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
-        if bytes > BYTES_MAX {
-            return Err(wrong_arguments(format!(
-                "{shown} has {bytes} bytes; settings have at most {BYTES_MAX}"
-            )));
-        }
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&text, folder).map_err(|why| wrong_arguments(format!("{shown}: {why}")))
+        let found = Self::of_table(&read_table(path)?, folder);
+        found.map_err(|why| wrong_arguments(format!("{}: {why}", path.display())))
     }
 
     /// Takes what the environment says in place of what the file says.
@@ -395,10 +406,10 @@ impl Configuration {
         Ok(())
     }
 
-    fn parse(text: &str, folder: &Path) -> Result<Self, String> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+    fn of_table(table: &Table, folder: &Path) -> Result<Self, String> {
         let mut found = Self::default();
-        for (section, values) in &table {
+        // That of rankings is read by their service.
+        for (section, values) in table.iter().filter(|(section, _)| *section != "rank") {
             let Value::Table(values) = values else { return Err(no_key(section)) };
             if values.is_empty()
                 && !KEYS.iter().any(|key| key.name.starts_with(&format!("{section}.")))
@@ -480,7 +491,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Configuration, String> {
-        Configuration::parse(text, Path::new("/home/me"))
+        let table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        Configuration::of_table(&table, Path::new("/home/me"))
     }
 
     /// The value of a setting in a section of a file, as a text.
@@ -511,7 +523,7 @@ mod tests {
             local_broker: local_broker::tests::every_key(Path::new("/home/me")),
         };
         assert_eq!(parse(text), Ok(expected));
-        assert_eq!(parse(""), Ok(Configuration::default()));
+        assert_eq!(parse("[rank]\ntimeout = \"5s\""), Ok(Configuration::default()));
         assert_eq!(text.matches(" = ").count(), KEYS.len(), "the text above has every key");
         assert!(KEYS.iter().all(|key| markdown().contains(key.name)));
     }

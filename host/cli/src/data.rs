@@ -22,7 +22,7 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
     if args.daily {
         return database::sample(args);
     }
-    let out = args.out.as_deref().context("--out DIR is missing")?;
+    let out = args.out.as_deref().context("the trades need a folder; give one with --out DIR")?;
     let default = ["7203.TSE".parse()?];
     let instruments =
         if args.instruments.is_empty() { &default[..] } else { args.instruments.as_slice() };
@@ -30,7 +30,7 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
         instruments.iter().map(domain::InstrumentId::vendor_code).collect::<Result<_, _>>()?;
     let spec = SampleSpec {
         seed: args.seed,
-        start: args.start.map_or_else(|| "2025-01-06".parse(), Ok)?,
+        start: args.from.map_or_else(|| "2025-01-06".parse(), Ok)?,
         days: args.days.unwrap_or(TRADE_DAYS),
         codes: SampleCodes::These(codes),
         trades_per_code_day: args.trades_per_day,
@@ -53,7 +53,7 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
 pub(crate) fn convert(args: &ConvertArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
     let bytes = args.from.metadata().map_or(0, |metadata| metadata.len());
-    let mut line = ProgressLine::start("converting", bytes, true, args.quiet);
+    let mut line = ProgressLine::start("converting", bytes, true);
     let converted =
         marketdata::convert(&args.from, &args.to, args.code, args.force, &mut |progress| {
             line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
         let folder = file.path().parent().unwrap_or(Path::new("."));
         let calendar = read_calendar(folder)?;
         let options = AuditOptions { quiet_minutes: args.quiet_minutes, calendar };
-        let Some(audit) = audited(args, &file, &options, &interrupt)? else {
+        let Some(audit) = audited(&file, &options, &interrupt)? else {
             eprintln!("interrupted while reading {}", file.path().display());
             return Ok(Ending::Interrupted);
         };
@@ -158,14 +158,13 @@ fn files_of(folder: &Path) -> Result<Vec<Checked>, DataError> {
 
 /// The audit of a file; `None` when the user stopped it.
 fn audited(
-    args: &CheckArgs,
     file: &Checked,
     options: &AuditOptions,
     interrupt: &Interrupt,
 ) -> Result<Option<FileAudit>> {
     let bytes = file.path().metadata().map_or(0, |metadata| metadata.len());
     let name = file.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut line = ProgressLine::start(&format!("checking {name}"), bytes, true, args.quiet);
+    let mut line = ProgressLine::start(&format!("checking {name}"), bytes, true);
     let progress: &mut ProgressFn<'_> = &mut |progress| {
         line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
         if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

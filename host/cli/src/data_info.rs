@@ -38,7 +38,7 @@ enum Known {
 pub(crate) fn run(args: &InfoArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
     let inventory = Inventory::of(&args.folder)?;
-    let folders = FolderArgs { cache: args.cache.clone(), strategies: None };
+    let folders = FolderArgs { cache_dir: args.cache_dir.clone(), strategies: None };
     let store = TradeStore::new(paths::cache_folder(&folders)?.join("trades"));
     let mut known = Vec::new();
     for file in &inventory.files {
@@ -79,21 +79,15 @@ fn known_of(
     let trades = (file.kind == FileKind::Trades).then(|| TradeFile::from_path(&file.path));
     let Some(Ok(trades)) = trades else { return Some(Known::Nothing) };
     if args.scan {
-        return scanned(args, &trades, file, interrupt);
+        return scanned(&trades, file, interrupt);
     }
     let cached = store.cached_codes(&trades);
     let cached: Vec<_> = cached.into_iter().map(|(code, rows)| (code.to_string(), rows)).collect();
     Some(if cached.is_empty() { Known::Nothing } else { Known::Cached(cached) })
 }
 
-fn scanned(
-    args: &InfoArgs,
-    trades: &TradeFile,
-    file: &StoredFile,
-    interrupt: &Interrupt,
-) -> Option<Known> {
-    let mut line =
-        ProgressLine::start(&format!("reading {}", file.name), file.bytes, true, args.quiet);
+fn scanned(trades: &TradeFile, file: &StoredFile, interrupt: &Interrupt) -> Option<Known> {
+    let mut line = ProgressLine::start(&format!("reading {}", file.name), file.bytes, true);
     let mut codes: Vec<String> = Vec::new();
     let read = read_trades(
         trades,

@@ -51,7 +51,7 @@ pub(crate) fn instruments(args: &InstrumentsArgs) -> Result<Ending> {
     let [topix100_from, _] = STEP_CHANGES.map(StepChange::date);
     if dates.iter().any(|date| *date < topix100_from) {
         eprintln!(
-            "note: before {topix100_from} TOPIX100 had price steps that are not known here, so its ticks are empty; \
+            "note: the price steps of TOPIX100 before {topix100_from} are unknown, so its ticks are empty; \
              fill them in"
         );
     }
@@ -77,7 +77,7 @@ fn days_of_files(args: &InstrumentsArgs) -> Result<Vec<Vec<JstDate>>> {
         let last = calendar.business_day_before(today);
         let last = last.context("the calendar has no business day before today")?;
         eprintln!(
-            "note: {} has no files of the vendor, so the list of {last} is fetched; --date names others",
+            "note: {} has no files of the vendor, so this fetches the list of {last}; --date names other days",
             args.folder.display()
         );
         return Ok(vec![vec![last]]);
@@ -115,7 +115,7 @@ fn fetch(args: &InstrumentsArgs) -> Result<bool> {
         }
         (true, Every::Change) => days_of_files(args)?,
     };
-    let mut line = ProgressLine::start("fetching lists", parts.len() as u64, false, args.quiet);
+    let mut line = ProgressLine::start("fetching lists", parts.len() as u64, false);
     for (done, days) in parts.iter().enumerate() {
         let mut known = BTreeMap::new();
         // What is there already tells of changes too.
@@ -177,7 +177,7 @@ pub(crate) fn calendar(args: &CalendarArgs) -> Result<Ending> {
     let _interrupt = Interrupt::listen_and(move || wanted.cancel())?;
     let fetched = vendor(&args.vendor, &cancel)?.calendar(from, to)?;
     if fetched.is_empty() {
-        bail!("the vendor has no calendar from {from} to {to}");
+        bail!("the vendor has no calendar from {from} to {to}; give other dates");
     }
     let mut rows = read_rows(folder)?.unwrap_or_default();
     rows.extend(fetched);

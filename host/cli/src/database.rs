@@ -11,9 +11,7 @@ use pricestore::DataDir;
 use pricestore::sample::make_daily_sample;
 use ranking::RankError;
 
-use crate::args::{
-    DatabaseCommand, ListingsCommand, RankCommand, SampleArgs, UpdateArgs, UpdateCommand,
-};
+use crate::args::{DatabaseCommand, ListingsCommand, RankCommand, SampleArgs};
 use crate::logging::LogDefault;
 use crate::terminal::grouped;
 use crate::{Ending, data_listings, rank, schemas, sql};
@@ -21,21 +19,18 @@ use crate::{Ending, data_listings, rank, schemas, sql};
 pub(crate) use crate::data_info_prices::Prices;
 
 /// What a command logs when nobody says otherwise.
-pub(crate) fn default_log(command: &DatabaseCommand) -> LogDefault {
+pub(crate) const fn default_log(command: &DatabaseCommand) -> LogDefault {
     match command {
-        DatabaseCommand::Rank(rank) if matches!(rank.command, Some(RankCommand::Serve(_))) => {
-            LogDefault::Service
-        }
-        DatabaseCommand::Update(update) if is_quiet(update) => LogDefault::QuietJob,
-        DatabaseCommand::Update(_) => LogDefault::Job,
+        DatabaseCommand::Rank(RankCommand::Serve(_)) => LogDefault::Service,
         _ => LogDefault::Command,
     }
 }
 
-fn is_quiet(update: &UpdateArgs) -> bool {
-    match &update.command {
-        Some(UpdateCommand::Board(board)) => board.quiet,
-        None => update.quiet,
+/// What a command of `kumiki data` logs when nobody says otherwise.
+pub(crate) const fn listings_log(command: &ListingsCommand) -> LogDefault {
+    match command {
+        ListingsCommand::Update(_) | ListingsCommand::Boards(_) => LogDefault::Job,
+        _ => LogDefault::Command,
     }
 }
 
@@ -54,16 +49,17 @@ pub(crate) fn run(command: &DatabaseCommand) -> Result<Ending> {
     match command {
         DatabaseCommand::Rank(rank) => rank::run(rank),
         DatabaseCommand::Sql(sql) => sql::run(sql),
-        DatabaseCommand::Update(update) => crate::update::run(update),
         DatabaseCommand::Schemas(schemas) => schemas::run(schemas),
     }
 }
 
-/// Runs a command about the vendor's lists.
+/// Runs a command of `kumiki data`.
 pub(crate) fn listings(command: &ListingsCommand) -> Result<Ending> {
     match command {
         ListingsCommand::Instruments(args) => data_listings::instruments(args),
         ListingsCommand::Calendar(args) => data_listings::calendar(args),
+        ListingsCommand::Update(args) => crate::update::run(args),
+        ListingsCommand::Boards(args) => crate::update::board::run(args),
     }
 }
 
@@ -75,9 +71,9 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
         codes: args.codes.unwrap_or(usual.codes),
         days: args.days.map_or(Ok(usual.days), usize::try_from)?,
         seed: args.seed,
-        first: args.start.unwrap_or(usual.first),
+        first: args.from.unwrap_or(usual.first),
     };
-    let made = make_daily_sample(&DataDir::new(&args.data_dir), &sample)?;
+    let made = make_daily_sample(&DataDir::new(&args.prices), &sample)?;
     println!(
         "{} rows of {} issues on {} business days, {} to {}, in {} ({:.1} s)",
         grouped(&made.rows.to_string()),
@@ -85,7 +81,7 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
         grouped(&made.published.days.to_string()),
         made.published.range.0,
         made.published.range.1,
-        args.data_dir.display(),
+        args.prices.display(),
         watch.elapsed().as_secs_f64()
     );
     Ok(Ending::Done)

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
     let names_broker = !args.web_broker.is_empty() || !args.local_broker.is_empty();
     if args.mode == EngineMode::Replay && (args.dev_login || names_broker) {
         return Err(wrong_arguments(
-            "--web-broker, --local-broker and --dev-login are of --mode live; a replay has no broker",
+            "--web-broker, --local-broker and --dev-login need --mode live, because a replay has no broker; leave them out",
         ));
     }
     standard_error::write_aside()?;
@@ -98,8 +98,9 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
 fn standalone(args: &EngineArgs, file: &Configuration) -> Result<StartLine> {
     let or_systems = |asked: Option<&PathBuf>, system: Option<PathBuf>, flag: &str| {
         let folder = asked.cloned().or(system);
-        folder
-            .with_context(|| format!("this system names no folder for that; give one with {flag}"))
+        folder.with_context(|| {
+            format!("this system has no folder for settings or caches; give one with {flag}")
+        })
     };
     let config = paths::system_config();
     Ok(StartLine {

@@ -8,37 +8,45 @@ use exchange::{Commission, Preset, SameDayRoundTrips};
 
 /// How the exchange fills orders: a named set of parameters, and single ones in place of its own.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Execution")]
 pub(crate) struct ExecutionArgs {
-    /// How orders are filled: strict (no latency, no fees), realistic (a tenth of each trade, 100 ms, a
-    /// broker's fees) or optimistic (which says so in every result). The options below replace single
-    /// parameters; `kumiki replay run --help` has a table of all.
+    /// Model of fills: strict, realistic or optimistic.
+    ///
+    /// strict has no latency and no fees. realistic fills a tenth of each trade, after 100 ms, with a
+    /// broker's fees. optimistic says so in every result. The options below replace single values;
+    /// `kumiki help replay run` has a table of all.
     #[arg(long, value_name = "MODEL", default_value_t = Preset::Strict)]
     execution: Preset,
 
-    /// Time from an order's sending to its arrival at the exchange.
+    /// Time of an order to the exchange.
     #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
     latency: Option<u64>,
 
-    /// Ticks paid on top of a trade's price by orders that take liquidity.
+    /// Ticks that orders pay when they take liquidity.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole)]
     slippage_ticks: Option<u32>,
 
-    /// Share of each trade's volume that our orders may take, in percent.
+    /// Percent of a trade's volume that our orders may take.
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = parse_whole)]
     participation: Option<u32>,
 
-    /// Shares that trade at a resting order's price before a touch fills it; `endless` means that
-    /// only a trade through the price fills it.
+    /// Shares ahead of a resting order, or endless.
+    ///
+    /// So many shares trade at the order's price before a touch fills it. With endless only a trade through
+    /// the price fills it.
     #[arg(long, value_name = "SHARES", value_parser = parse_queue)]
     queue_ahead: Option<Queue>,
 
-    /// What the broker charges: none, 450ppm,min=50,max=1000 (of the value), order:100 (yen), or
+    /// Fees of the broker, like none or 450ppm,min=50,max=1000.
+    ///
+    /// none, 450ppm,min=50,max=1000 (of the value), order:100 (yen), or
     /// tiers:50000=55,100000=99,1070 (value up to = fee, then the fee above).
     #[arg(long, value_name = "FEES")]
     commission: Option<Commission>,
 
-    /// Whether the same money may go in and out of the same issue within a day, which brokers refuse
-    /// for a cash account: allow or refuse.
+    /// Buy, sell and buy again in a day: allow or refuse.
+    ///
+    /// Brokers refuse it for a cash account, where the same money would go into the same issue twice.
     #[arg(long, value_name = "WHETHER")]
     same_day_round_trips: Option<SameDayRoundTrips>,
 }
@@ -67,7 +75,7 @@ fn parse_latency(text: &str) -> Result<u64, String> {
         .map_err(|error| format!("{error}; write a duration like 0ms, 250us or 1s"))?;
     let one_day = Duration::from_secs(86_400);
     if duration > one_day {
-        return Err("more than one day".to_owned());
+        return Err(format!("`{text}` is more than one day; write a shorter time, like 100ms"));
     }
     u64::try_from(duration.as_nanos()).map_err(|error| error.to_string())
 }
@@ -107,7 +115,7 @@ pub(crate) fn in_words(model: &ExecutionModel) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::RUN_EXAMPLES;
+    use crate::args::RUN_HELP;
     use clap::Parser;
 
     #[derive(Debug, Parser)]
@@ -138,7 +146,7 @@ mod tests {
             for row in &rows[2..] {
                 let (option, value) = (&row[0], &row[1 + place]);
                 // The same in the help, which has spaces in place of lines.
-                let help = RUN_EXAMPLES.lines().find(|line| line.trim_start().starts_with(option));
+                let help = RUN_HELP.lines().find(|line| line.trim_start().starts_with(option));
                 let help: Vec<_> =
                     help.unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
                 assert_eq!(help[1 + place].trim(), value, "{option}");
@@ -205,6 +213,9 @@ mod tests {
     fn latencies_are_durations() {
         assert_eq!(parse_latency("250us"), Ok(250_000));
         assert!(parse_latency("5").unwrap_err().contains("write a duration like"));
-        assert_eq!(parse_latency("2days"), Err("more than one day".to_owned()));
+        assert_eq!(
+            parse_latency("2days"),
+            Err("`2days` is more than one day; write a shorter time, like 100ms".to_owned())
+        );
     }
 }

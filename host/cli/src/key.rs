@@ -28,8 +28,8 @@ fn set(args: &KeySetArgs) -> Result<Ending> {
     let key = named(&args.name);
     if !args.more.is_empty() {
         refuse(
-            "a key's value is no argument, because everybody on this machine can read arguments; it is \
-             asked for, or read from standard input",
+            "a key's value is no argument, because everybody on this machine can read arguments; \
+             type it at the prompt, or give it on standard input",
         );
     }
     let store = store(&args.store)?;
@@ -74,10 +74,10 @@ fn all() -> impl Iterator<Item = Key> {
 fn named(name: &OsStr) -> Key {
     let names = all().map(Key::entry).collect::<Vec<_>>().join(", ");
     if name.len() > NAME_BYTES_MAX {
-        refuse(&format!("NAME is longer than {NAME_BYTES_MAX} bytes; it can be {names}"));
+        refuse(&format!("NAME is longer than {NAME_BYTES_MAX} bytes; write one of {names}"));
     }
     let found = all().find(|key| name == key.entry());
-    found.unwrap_or_else(|| refuse(&format!("there is no key of this name; it can be {names}")))
+    found.unwrap_or_else(|| refuse(&format!("there is no key of this name; write one of {names}")))
 }
 
 fn store(args: &StoreArgs) -> Result<KeyStore> {
@@ -86,7 +86,7 @@ fn store(args: &StoreArgs) -> Result<KeyStore> {
         None => KeyStore::from_environment()?,
     };
     if store == KeyStore::Off {
-        bail!("{}=off: no store to use; name one with --store", keys::STORE_VARIABLE);
+        bail!("{}=off leaves no store to use; name one with --store", keys::STORE_VARIABLE);
     }
     Ok(store)
 }
@@ -101,7 +101,9 @@ fn read_value(key: Key) -> Result<SecretSlice<u8>> {
         bail!("{} is a file: give its path with --file KEY.pem", key.entry());
     }
     if !stderr().is_terminal() {
-        bail!("nobody can be asked for the value: standard error is no terminal");
+        bail!(
+            "the command cannot ask for the value, because standard error is no terminal; give it on standard input, or with --file"
+        );
     }
     let question = format!("{} (is not shown): ", key.entry());
     let line = hidden::read_line(&question, key.file_bytes_max())?;

@@ -23,6 +23,7 @@
 mod output;
 
 mod args;
+mod completions;
 mod configuration;
 mod data;
 mod data_check;
@@ -169,6 +170,7 @@ fn is_wrong_arguments(error: &anyhow::Error) -> bool {
 fn default_log(command: &Command) -> LogDefault {
     match command {
         Command::Database(command) => database::default_log(command),
+        Command::Data(DataCommand::Listings(command)) => database::listings_log(command),
         Command::Live(command) => live::default_log(command),
         _ => LogDefault::Command,
     }
@@ -183,6 +185,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
             replay_results::narrative(narrative)
         }
         Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(sweep),
+        Command::Replay(ReplayCommand::Merge(merge)) => replay_sweep_merge::run(merge),
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
         Command::Live(command) => live::run(command),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
@@ -191,6 +194,8 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Data(DataCommand::Info(info)) => data_info::run(info),
         Command::Data(DataCommand::Listings(command)) => database::listings(command),
         Command::Database(command) => database::run(command),
+        Command::Completions(completions) => completions::completions(completions),
+        Command::Man(man) => completions::man(man),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),
         Command::Strategy(StrategyCommand::Compile(args)) => strategy_compile::run(args),

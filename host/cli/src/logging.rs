@@ -3,12 +3,10 @@
 //! Libraries below us have events too. They are left out at every level, because they may hold an
 //! address, and the web broker's is a secret.
 
-use std::env;
-use std::ffi::OsString;
 use std::fmt::{self, Write as _};
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 use domain::clock::wall_now;
 use domain::text::on_one_line;
 use tracing::level_filters::LevelFilter;
@@ -22,6 +20,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use crate::standard_error::{self, StandardError, utc};
+use crate::{progress, terminal};
 
 /// The crates whose events are shown: all of host/, as targets name them.
 const OWN: [&str; 19] = [
@@ -49,27 +48,48 @@ const OWN: [&str; 19] = [
 /// Where the level may come from, besides the arguments.
 const LEVEL_VARIABLE: &str = "KUMIKI_LOG";
 /// Where the format may come from, besides the arguments.
-const FORMAT_VARIABLE: &str = "KUMIKI_LOG_FORMAT";
-/// The argument for the format.
-const FORMAT_ARGUMENT: &str = "--log-format";
+pub(crate) const FORMAT_VARIABLE: &str = "KUMIKI_LOG_FORMAT";
 
-/// What is logged, and how; the same under every command.
+/// What is written to standard error, and how; the same under every command.
 #[derive(Debug, Clone, Copy, Args)]
-#[command(next_help_heading = "Log (standard error)")]
+#[command(next_help_heading = "Every command")]
 pub(crate) struct LogArgs {
-    /// What is logged. Default: warn; info for `serve`, `rank serve` and `update`.
-    #[arg(long, value_name = "LEVEL", env = LEVEL_VARIABLE, global = true)]
+    /// Log more; twice for details.
+    #[arg(long, short, global = true, action = ArgAction::Count)]
+    verbose: u8,
+
+    /// Show no progress and no notes.
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Use colors: auto, always or never; auto obeys NO_COLOR.
+    #[arg(
+        long, value_name = "WHEN", global = true, value_enum, default_value_t = ColorChoice::Auto,
+        hide_possible_values = true, hide_default_value = true
+    )]
+    color: ColorChoice,
+
+    /// Log level: off, error, warn, info, debug or trace.
+    ///
+    /// Default: warn; info for `serve`, `rank serve`, `data update` and `data boards`.
+    #[arg(
+        long, value_name = "LEVEL", env = LEVEL_VARIABLE, global = true, hide_possible_values = true,
+        hide_env_values = true
+    )]
     log: Option<LogLevel>,
 
-    /// How it is written; json makes one object a line of everything on standard error.
+    /// Log form: human or json.
+    ///
+    /// With json each line of standard error is one JSON object.
     #[arg(
-        long,
-        value_name = "FORMAT",
-        env = FORMAT_VARIABLE,
-        global = true,
-        default_value = "human"
+        long, value_name = "FORM", env = FORMAT_VARIABLE, global = true, default_value = "human",
+        hide_possible_values = true, hide_default_value = true, hide_env_values = true
     )]
     log_format: LogFormat,
+
+    /// Show this help; `kumiki help COMMAND` shows more.
+    #[arg(long, short, global = true, action = ArgAction::HelpShort)]
+    help: Option<bool>,
 }
 
 /// The least urgent events that are shown.
@@ -95,20 +115,23 @@ enum LogFormat {
 pub(crate) enum LogDefault {
     /// A command that answers: warnings.
     Command,
-    /// A job that goes on for a while: also what it does.
+    /// A job that goes on for a while: also what it does; only errors when it is quiet.
     Job,
-    /// A job that was told to be quiet.
-    QuietJob,
     /// A service: as for a job, with the time.
     Service,
 }
 
 impl LogDefault {
-    const fn level(self) -> LevelFilter {
-        match self {
-            Self::Command => LevelFilter::WARN,
-            Self::Job | Self::Service => LevelFilter::INFO,
-            Self::QuietJob => LevelFilter::ERROR,
+    /// The level with so many `-v`, or with `-q`.
+    fn level(self, verbose: u8, quiet: bool) -> LevelFilter {
+        let usual = if self == Self::Command { LevelFilter::WARN } else { LevelFilter::INFO };
+        match (self, verbose) {
+            (Self::Job, _) if quiet => LevelFilter::ERROR,
+            _ if quiet => LevelFilter::WARN,
+            (_, 0) => usual,
+            (Self::Command, 1) => LevelFilter::INFO,
+            (Self::Command, 2) | (_, 1) => LevelFilter::DEBUG,
+            _ => LevelFilter::TRACE,
         }
     }
 }
@@ -132,7 +155,10 @@ impl LogArgs {
     /// # Errors
     /// When there is one already.
     pub(crate) fn start(self, default: LogDefault) -> Result<()> {
-        let level = self.log.map_or(default.level(), LevelFilter::from);
+        let usual = || default.level(self.verbose, self.quiet);
+        let level = self.log.map_or_else(usual, LevelFilter::from);
+        progress::set_quiet(self.quiet);
+        terminal::set_color(self.color);
         let own = FilterFn::new(move |one| is_own(one) && (one.is_span() || *one.level() <= level));
         // Spans, which are INFO, stay: they say where a warning belongs.
         let own = own.with_max_level_hint(match level {
@@ -157,25 +183,6 @@ impl LogArgs {
         };
         started.context("cannot start the log")
     }
-}
-
-/// Whether the words of a command line ask for JSON. For what has to be said before they are
-/// understood: that they are wrong.
-pub(crate) fn asks_for_json(words: impl IntoIterator<Item = OsString>) -> bool {
-    let mut words = words.into_iter().take_while(|word| word != "--");
-    let mut format = env::var_os(FORMAT_VARIABLE);
-    while let Some(word) = words.next() {
-        let value = |word: &OsString| {
-            let value = word.to_str()?.strip_prefix(FORMAT_ARGUMENT)?.strip_prefix('=')?;
-            Some(OsString::from(value))
-        };
-        if word == FORMAT_ARGUMENT {
-            format = words.next();
-        } else if let Some(value) = value(&word) {
-            format = Some(value);
-        }
-    }
-    format.is_some_and(|format| format == "json")
 }
 
 fn is_own(one: &Metadata<'_>) -> bool {
@@ -236,12 +243,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_ask_for_json() {
-        let asks = |line: &str| asks_for_json(line.split_whitespace().map(OsString::from));
-        assert!(asks("data check --log-format json") && asks("--log-format=json rank --nonsense"));
-        assert!(asks("--log-format human --log-format json"));
-        for line in ["", "json", "--log-format human", "--log-format", "-- --log-format json"] {
-            assert!(!asks(line), "{line}");
+    fn levels_follow_the_flags() {
+        for (default, verbose, quiet, level) in [
+            (LogDefault::Command, 0, false, LevelFilter::WARN),
+            (LogDefault::Command, 1, false, LevelFilter::INFO),
+            (LogDefault::Command, 2, false, LevelFilter::DEBUG),
+            (LogDefault::Command, 9, false, LevelFilter::TRACE),
+            (LogDefault::Command, 0, true, LevelFilter::WARN),
+            (LogDefault::Job, 0, false, LevelFilter::INFO),
+            (LogDefault::Job, 1, false, LevelFilter::DEBUG),
+            (LogDefault::Job, 0, true, LevelFilter::ERROR),
+            (LogDefault::Service, 0, true, LevelFilter::WARN),
+        ] {
+            assert_eq!(default.level(verbose, quiet), level, "{default:?} {verbose} {quiet}");
         }
     }
 

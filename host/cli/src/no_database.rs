@@ -12,7 +12,12 @@ use crate::args::{DatabaseCommand, ListingsCommand, SampleArgs};
 use crate::logging::LogDefault;
 
 /// What a command logs when nobody says otherwise.
-pub(crate) fn default_log(_: &DatabaseCommand) -> LogDefault {
+pub(crate) const fn default_log(_: &DatabaseCommand) -> LogDefault {
+    LogDefault::Command
+}
+
+/// What a command of `kumiki data` logs when nobody says otherwise.
+pub(crate) const fn listings_log(_: &ListingsCommand) -> LogDefault {
     LogDefault::Command
 }
 
@@ -31,7 +36,6 @@ pub(crate) fn run(command: &DatabaseCommand) -> Result<Ending> {
     absent(match command {
         DatabaseCommand::Rank(_) => "kumiki rank",
         DatabaseCommand::Sql(_) => "kumiki sql",
-        DatabaseCommand::Update(_) => "kumiki update",
     })
 }
 
@@ -40,6 +44,8 @@ pub(crate) fn listings(command: &ListingsCommand) -> Result<Ending> {
     absent(match command {
         ListingsCommand::Instruments(_) => "kumiki data instruments",
         ListingsCommand::Calendar(_) => "kumiki data calendar",
+        ListingsCommand::Update(_) => "kumiki data update",
+        ListingsCommand::Boards(_) => "kumiki data boards",
     })
 }
 
@@ -50,13 +56,12 @@ pub(crate) fn sample(_: &SampleArgs) -> Result<Ending> {
 
 fn absent(command: &str) -> Result<Ending> {
     bail!(
-        "`{command}` is not in this program: it was built without its database, as `cargo xtask demo` \
-         does at first. `cargo xtask setup` and then `cargo build --release -p cli` build all of it, in \
-         minutes"
+        "`{command}` is not in this program, which was built without its database, as by `cargo xtask demo`. \
+         `cargo xtask setup` and then `cargo build --release -p cli` build the whole program, in minutes"
     )
 }
 
-/// What a folder holds for rankings and `kumiki sql`: nobody looks here.
+/// What a folder holds for rankings and `kumiki sql`: this program does not look.
 pub(crate) struct Prices;
 
 impl Prices {
@@ -65,7 +70,7 @@ impl Prices {
     }
 
     pub(crate) fn print(&self) {
-        println!("\ndaily prices: not looked at, this program was built without its database");
+        println!("\ndaily prices: unknown, because this program was built without its database");
     }
 
     pub(crate) fn snapshot_json(&self) -> Value {

@@ -71,7 +71,7 @@ pub(crate) fn attach_to(args: &AttachArgs, venue: &'static str) -> Result<Desk> 
     let folder: Option<PathBuf> =
         args.config_dir.clone().or(file.config_dir).or_else(paths::system_config);
     let folder =
-        folder.context("this system names no folder for that; give one with --config-dir")?;
+        folder.context("this system has no folder for settings; give one with --config-dir DIR")?;
     let client = Client::attach(&folder, EngineMode::Live)?;
     if !client.ready().dialects.contains_key(venue) {
         anyhow::bail!("the engine has no venue {venue}");
@@ -126,7 +126,10 @@ fn submit(args: &OrderSubmitArgs) -> Result<Ending> {
         other => other,
     };
     if matches!(answer, Answer::Unknown(_)) {
-        eprintln!("the same order with --id {} tells what became of it", order.client_order_id);
+        eprintln!(
+            "send the same order with --id {} to see what became of it",
+            order.client_order_id
+        );
     }
     ended(&mut desk, answer, show::taken)
 }
@@ -274,7 +277,9 @@ fn which(args: &WhichArgs) -> String {
 /// The last second of a day in Japan (specification 4, P36).
 fn end_of_day(date: domain::JstDate) -> Result<u64> {
     let end = TsNanos::from_jst(date, LAST_SECOND).map(TsNanos::nanos);
-    end.ok_or_else(|| wrong_arguments(format!("{date} is no day that an order can last until")))
+    end.ok_or_else(|| {
+        wrong_arguments(format!("an order cannot last until {date}; give a later day"))
+    })
 }
 
 /// Shows what would be done, and asks whether it is to be.
@@ -288,7 +293,7 @@ fn is_wanted(desk: &Desk, confirm: &ConfirmArgs, text: &str) -> Result<bool> {
     }
     if !stdin().is_terminal() {
         return Err(wrong_arguments(
-            "nobody can be asked here; give --yes to send it without asking",
+            "the command cannot ask without a terminal; give --yes to send without asking",
         ));
     }
     eprint!("Send it? [y/N] ");
@@ -330,10 +335,10 @@ pub(crate) fn ended(
         (Ending::Done, Some(received)) if !is_json => println!("{}", done(&received.event)),
         (Ending::Done, _) => {}
         (Ending::NeedsPassword, _) => output::failure(
-            "the second password is needed, and was not given; it is asked for at a terminal only; nothing was sent",
+            "the engine needs the second password, which only a terminal can ask for; nothing was sent",
         ),
         (Ending::Unknown, None) => output::failure(&format!(
-            "no answer within {} s: it is not known what became of it; read `kumiki order list`",
+            "no answer came within {} s, so the result is unknown; read `kumiki order list`",
             ANSWER_TIME.as_secs()
         )),
         (_, Some(received)) => output::failure(&show::refusal(&received.event)),

@@ -4,9 +4,6 @@ mod command_line;
 mod limits;
 mod messages;
 
-use clap::CommandFactory;
-
-use crate::args::Cli;
 use crate::configuration;
 
 /// The first line of each page.
@@ -16,7 +13,7 @@ const MARK: &str =
 /// Every page: the name of its file and its text.
 pub(crate) fn all() -> Vec<(String, String)> {
     [
-        ("command-line.md", command_line::page(Cli::command())),
+        ("command-line.md", command_line::page(crate::args::command())),
         ("configuration.md", configuration_page()),
         ("limits.md", limits::page()),
         ("messages.md", messages::page(&ipc::schema::messages())),

@@ -10,11 +10,10 @@ use crate::args::FolderArgs;
 
 /// The cache folder: as asked for, else where the system keeps caches.
 pub(crate) fn cache_folder(folders: &FolderArgs) -> Result<PathBuf> {
-    match &folders.cache {
+    match &folders.cache_dir {
         Some(folder) => Ok(folder.clone()),
-        None => {
-            system_cache().context("this system names no cache folder; give one with --cache DIR")
-        }
+        None => system_cache()
+            .context("this system has no folder for caches; give one with --cache-dir DIR"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A progress line on a terminal; a plain line now and then elsewhere; nothing when told so.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
@@ -10,6 +11,19 @@ use crate::standard_error;
 
 /// How often a plain line is written where there is no terminal.
 const PLAIN_LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Whether the user wants no progress.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the user wants no progress.
+pub(crate) fn set_quiet(is_quiet: bool) {
+    QUIET.store(is_quiet, Ordering::Relaxed);
+}
+
+/// Whether the user wants no progress and no notes on it.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
 
 /// Progress of one piece of work.
 pub(crate) struct ProgressLine {
@@ -24,9 +38,9 @@ struct Plain {
 
 impl ProgressLine {
     /// Starts a line for `total` units of work (`bytes` or trades).
-    pub(crate) fn start(what: &str, total: u64, bytes: bool, quiet: bool) -> Self {
+    pub(crate) fn start(what: &str, total: u64, bytes: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let quiet = quiet || standard_error::is_json();
+        let quiet = is_quiet() || standard_error::is_json();
         let target = if quiet || !terminal {
             ProgressDrawTarget::hidden()
         } else {

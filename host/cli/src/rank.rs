@@ -21,7 +21,7 @@ use ranking::{
     SnapshotInfo, SortBy, export,
 };
 
-use crate::args::{PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat};
+use crate::args::{PublishArgs, QueryArgs, RankCommand, RowFormat};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::terminal::{grouped, terminal_width};
@@ -30,18 +30,18 @@ use crate::{Ending, wrong_arguments};
 pub(crate) use serve::service_sdl;
 
 /// Runs the command.
-pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
-    match &args.command {
-        Some(RankCommand::Serve(serve)) => serve::run(serve),
-        Some(RankCommand::Publish(publish)) => self::publish(publish),
-        Some(RankCommand::Formulas(formulas)) => formulas::run(formulas),
-        None => query(&args.query),
+pub(crate) fn run(command: &RankCommand) -> Result<Ending> {
+    match command {
+        RankCommand::Query(query) => self::query(query),
+        RankCommand::Serve(serve) => serve::run(serve),
+        RankCommand::Publish(publish) => self::publish(publish),
+        RankCommand::Formulas(formulas) => formulas::run(formulas),
     }
 }
 
 /// Makes a snapshot.
 fn publish(args: &PublishArgs) -> Result<Ending> {
-    let data = DataDir::new(&args.data.data_dir);
+    let data = DataDir::new(&args.data.prices);
     data.refuse_replica()?;
     let published = pricestore::publish(&data)?;
     publish_generation_of(&data, &published)?;
@@ -61,14 +61,16 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from > to
     {
-        return Err(wrong_arguments(format!("--from {from} is after --to {to}")));
+        return Err(wrong_arguments(format!(
+            "--from {from} is after --to {to}; give an earlier --from"
+        )));
     }
     let cancel = CancelToken::new();
     let token = cancel.clone();
     let _interrupt = Interrupt::listen_and(move || token.cancel())?;
-    let threads = args.threads.unwrap_or_else(cores);
+    let threads = args.jobs.unwrap_or_else(cores);
     let options = EngineOptions { threads, timeout: args.timeout, ..EngineOptions::single_query() };
-    let engine = open(&args.data.data_dir, options)?;
+    let engine = open(&args.data.prices, options)?;
     let to = args.to.unwrap_or(engine.snapshot().last);
     let sort_by = match sort_by(args, &cancel) {
         Err(error) if matches!(error.downcast_ref(), Some(RankError::Cancelled)) => {
@@ -81,12 +83,16 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         to,
         sort_by,
         order: args.order,
-        limit: args.rows(),
+        limit: args.limit,
         codes: (!args.codes.is_empty()).then(|| args.codes.clone()),
         adjusted: args.adjusted,
     };
     if query.from > query.to {
-        bail!("--from {} is after the last day of the data, {}", query.from, query.to);
+        bail!(
+            "--from {} is after the last day of the data, {}; give an earlier day",
+            query.from,
+            query.to
+        );
     }
     let done = match &query.sort_by {
         SortBy::Module(bound) if args.explain => engine
@@ -164,7 +170,7 @@ fn tell_days_behind(engine: &RankEngine) {
     let behind = engine.dataset().map_or(0, |dataset| dataset.days_behind(last, today));
     if behind > 0 {
         eprintln!(
-            "note: {} business day(s) are missing after the last one, {last}; `kumiki update` gets them",
+            "note: {} business day(s) are missing after the last one, {last}; `kumiki data update` gets them",
             grouped(&behind.to_string())
         );
     }
@@ -212,7 +218,7 @@ impl Read {
         days.dedup();
         self.tell(&days, |count, of, named| {
             format!(
-                "{count} day(s) {of} need a look: {named}; the last report of `kumiki update` says why"
+                "{count} day(s) {of} need a look: {named}; the last report of `kumiki data update` says why"
             )
         });
     }
@@ -229,7 +235,7 @@ fn sort_by(args: &QueryArgs, cancel: &CancelToken) -> Result<SortBy> {
         None => Ok(args.sort_by.clone().into()),
         Some(name) => {
             let registry =
-                formulas::registry(&args.registry, args.module_limits()?, &args.data.data_dir)?;
+                formulas::registry(&args.registry, args.limits.of_formula()?, &args.data.prices)?;
             let registry = registry.with_cancel(cancel.clone());
             Ok(registry.bind(name, &args.params)?.into())
         }
@@ -298,7 +304,9 @@ fn explain(found: &Explanation) -> Result<Ending> {
         println!("same  both gave the same rows, bit for bit");
         return Ok(Ending::Done);
     }
-    output::failure("the kernel and the statement gave different rows");
+    output::failure(
+        "the kernel and the statement gave different rows; please report the formula and the data",
+    );
     Ok(Ending::Problems)
 }
 

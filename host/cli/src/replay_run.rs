@@ -20,7 +20,7 @@ use crate::execution;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::paths;
-use crate::progress::ProgressLine;
+use crate::progress::{self, ProgressLine};
 use crate::strategy;
 use crate::terminal::{grouped, not_modelled, pairs, percent};
 
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
         let _ = sender.send(RunCommand::Stop);
     })?;
     if args.speed.is_some() && args.granularity == Granularity::Day {
-        refuse("--speed paces trades and minutes; a day's bar has nothing to pace: leave it out");
+        refuse("--speed paces trades and minutes, and daily bars have no pace; leave it out");
     }
     let request = request(args, RUN_WINDOW)?;
     let mut clock = SystemClock::default();
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
         (None, Some(script)) => Box::new(script),
         (None, None) => Box::new(Unpaced),
     };
-    let mut screen = Screen::new(&interrupt, args.quiet);
+    let mut screen = Screen::new(&interrupt);
     let outcome = request.run(driver.as_mut(), None, &mut screen);
     drop(driver);
     let finished = match outcome {
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
             {
                 let (left, file) = (script.left(), file.display());
                 eprintln!(
-                    "{left} commands of {file} are for rows after the last one of this run, and were not given"
+                    "{left} commands of {file} come after the last row of this run, and were not given"
                 );
             }
             Ending::Done
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
             if let Some(folder) = args.out.as_deref().filter(|_| finished.is_earlier_kept) {
                 let folder = folder.display();
                 eprintln!(
-                    "they were not written: {folder} has an earlier run, which has ended, and keeps it"
+                    "the results were not written: {folder} keeps the earlier run, which has ended"
                 );
             }
             Ending::Interrupted
@@ -110,8 +110,8 @@ fn tell_if_another(commands: &Path, digest: &str) {
     if manifest["event_log_digest"] != digest {
         let folder = folder.display();
         eprintln!(
-            "this is not what {folder} has: the strategy, its parameters, the dates, the cash or the execution \
-             are others; `kumiki replay verify {folder}` makes that run again as it was"
+            "this run differs from that in {folder}: the strategy, its parameters, the dates, the cash or the execution \
+             are others; `kumiki replay verify {folder}` makes the run there again"
         );
     }
 }
@@ -135,8 +135,8 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
             folder: args.data.clone(),
             cache: strategies.cache.clone(),
             instruments: args.instruments.clone(),
-            start: args.start,
-            end: args.end,
+            start: args.from,
+            end: args.to,
             granularity: args.granularity.into(),
             choices: args.choices()?,
         },
@@ -155,15 +155,14 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
 /// Shows how far a request is, and passes the user's wish for an end on.
 pub(crate) struct Screen<'a> {
     interrupt: &'a Interrupt,
-    quiet: bool,
     line: Option<ProgressLine>,
     /// Whether progress counts days, not rows.
     by_days: bool,
 }
 
 impl<'a> Screen<'a> {
-    pub(crate) const fn new(interrupt: &'a Interrupt, quiet: bool) -> Self {
-        Self { interrupt, quiet, line: None, by_days: false }
+    pub(crate) const fn new(interrupt: &'a Interrupt) -> Self {
+        Self { interrupt, line: None, by_days: false }
     }
 
     fn end_line(&mut self) {
@@ -176,7 +175,7 @@ impl<'a> Screen<'a> {
 impl RunObserver for Screen<'_> {
     fn file_begins(&mut self, name: &str, bytes: u64) {
         let what = format!("reading {name}");
-        self.line = Some(ProgressLine::start(&what, bytes, true, self.quiet));
+        self.line = Some(ProgressLine::start(&what, bytes, true));
     }
 
     fn file_read(&mut self, bytes: u64, rows: u64) {
@@ -191,7 +190,7 @@ impl RunObserver for Screen<'_> {
 
     fn run_begins(&mut self, total: u64, counts_days: bool) {
         self.by_days = counts_days;
-        self.line = Some(ProgressLine::start("replaying", total, false, self.quiet));
+        self.line = Some(ProgressLine::start("replaying", total, false));
     }
 
     fn run_goes_on(&mut self, position: RunPosition) {
@@ -206,17 +205,17 @@ impl RunObserver for Screen<'_> {
     }
 
     fn run_is_made_again(&mut self, window: u32) {
-        if self.quiet {
+        if progress::is_quiet() {
             return;
         }
         if window > 1 {
             eprintln!(
                 "the strategy failed, or used more than one event may, in a window of {window}; the run is made again with window 1, \
-                 which tells where"
+                 to find the place"
             );
         } else if io::stderr().is_terminal() {
             // Only who sees the progress begin anew needs to know.
-            eprintln!("the strategy failed; the run is made again step by step, which tells where");
+            eprintln!("the strategy failed; the run is made again step by step, to find the place");
         }
     }
 

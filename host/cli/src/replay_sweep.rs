@@ -18,11 +18,10 @@ use sweep::{
 };
 
 use crate::Ending;
-use crate::args::{SweepArgs, SweepCommand, refuse};
+use crate::args::{SweepArgs, refuse};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::replay_run::{self, Screen};
-use crate::replay_sweep_merge;
 use crate::strategy;
 use crate::sweep_report::{Report, parameters};
 
@@ -31,22 +30,15 @@ use crate::sweep_report::{Report, parameters};
 const SWEEP_WINDOW: u32 = 1_024;
 
 /// Runs the command.
-pub(crate) fn run(command: &SweepCommand) -> Result<Ending> {
-    match command {
-        SweepCommand::Make(args) => made(args),
-        SweepCommand::Merge(args) => replay_sweep_merge::run(args),
-    }
-}
-
-fn made(args: &SweepArgs) -> Result<Ending> {
+pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let Some(out) = &args.run.out else {
         refuse("a sweep needs a folder for its results; give one with --out DIR");
     };
     if args.run.speed.is_some() {
-        refuse("--speed paces a single run; a sweep goes as fast as it can: leave it out");
+        refuse("--speed paces a single run, and a sweep goes as fast as it can; leave it out");
     }
     if args.run.commands.is_some() {
-        refuse("--commands are those of one run; a sweep makes many: leave it out");
+        refuse("--commands belong to one run, and a sweep makes many; leave it out");
     }
     let fixed = strategy::parameters(&args.run.params);
     let grid = match &args.points {
@@ -55,7 +47,7 @@ fn made(args: &SweepArgs) -> Result<Ending> {
     };
     let interrupt = Interrupt::listen()?;
     let request = replay_run::request(&args.run, SWEEP_WINDOW)?;
-    let (module, loaded) = match request.load(&mut Screen::new(&interrupt, args.run.quiet)) {
+    let (module, loaded) = match request.load(&mut Screen::new(&interrupt)) {
         Ok(loaded) => loaded,
         Err(error) => return replay_run::ended(error),
     };
@@ -123,7 +115,7 @@ fn made(args: &SweepArgs) -> Result<Ending> {
     } else if sweep.is_done(&results) {
         eprintln!(
             "a part: {done} of {all} runs are done; put the parts together with \
-             `kumiki replay sweep merge`"
+             `kumiki replay merge`"
         );
         Ok(Ending::Done)
     } else {
@@ -203,7 +195,7 @@ fn swept(
     journal: &mut Journal,
     kept: Kept,
 ) -> Result<Results> {
-    let mut line = ProgressLine::start("sweeping", sweep.rows.len() as u64, false, args.run.quiet);
+    let mut line = ProgressLine::start("sweeping", sweep.rows.len() as u64, false);
     let results = sweep.run(journal, kept, &mut |progress| {
         line.update(progress.done as u64, || so_far(args.rank_by, sweep.plan, progress));
     });

@@ -1,11 +1,11 @@
-//! `kumiki replay sweep merge`: parts of a sweep, made on several machines, put together.
+//! `kumiki replay merge`: parts of a sweep, made on several machines, put together.
 
 use anyhow::Result;
 use domain::clock::Stopwatch;
 use sweep::{Merged, PartFolder, Points, RowRange, SweepFolder};
 
 use crate::Ending;
-use crate::args::SweepMergeArgs;
+use crate::args::MergeArgs;
 use crate::replay_sweep::complete;
 use crate::sweep_report::Report;
 
@@ -13,7 +13,7 @@ use crate::sweep_report::Report;
 const TOP: usize = 10;
 
 /// Runs the command.
-pub(crate) fn run(args: &SweepMergeArgs) -> Result<Ending> {
+pub(crate) fn run(args: &MergeArgs) -> Result<Ending> {
     let watch = Stopwatch::start();
     let points = args.points.as_deref().map(Points::read).transpose()?;
     let mut parts: Vec<PartFolder> = args.parts.iter().cloned().map(PartFolder).collect();

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
         strategies: Strategies { folder, cache, shipped: None },
         limits: args.limits.changes().to_vec(),
     };
-    let found = match request.run(&mut Screen::new(&interrupt, args.quiet)) {
+    let found = match request.run(&mut Screen::new(&interrupt)) {
         Ok(found) => found,
         Err(VerifyError::Request(
             error @ (RequestError::Cancelled { .. } | RequestError::Stopped),
@@ -105,7 +105,9 @@ fn print_table(found: &Verification, data: &Path) {
         println!("not written by the run, and not looked at: {}{more}", quoted.join(", "));
     }
     if !found.is_same() && !found.limits_changed.is_empty() {
-        println!("with other limits than the run's something else may come out; leave --limit out");
+        println!(
+            "with other limits than the run's something else may come out; leave --guest-limit out"
+        );
     } else if !found.is_same() && found.window > 1 {
         println!(
             "with a window of {} the strategy had trades in its memory before their time; it may \

@@ -39,7 +39,7 @@ impl End {
             });
         }
         // Without that the sender lives in the handler of Ctrl-C.
-        ended.recv().context("nobody is left to end it")
+        ended.recv().context("the simulator lost its end signal")
     }
 }
 
@@ -50,9 +50,9 @@ pub(crate) fn dates(
     to: Option<JstDate>,
 ) -> Result<(Option<JstDate>, Option<JstDate>)> {
     match (from, to) {
-        (Some(from), Some(to)) if from > to => {
-            Err(wrong_arguments(format!("--from {from} is after --to {to}")))
-        }
+        (Some(from), Some(to)) if from > to => Err(wrong_arguments(format!(
+            "--from {from} is after --to {to}; give an earlier --from"
+        ))),
         _ => Ok((date.or(from), date.or(to))),
     }
 }

@@ -66,12 +66,12 @@ fn config(args: &LocalBrokerArgs) -> Result<Config> {
 
 fn source(args: &LocalBrokerArgs) -> Result<Source> {
     if let Some(folder) = &args.data {
-        let cache = args.cache.clone().or_else(paths::system_cache);
+        let cache = args.cache_dir.clone().or_else(paths::system_cache);
         let (start, end) = dates(args.date, args.from, args.to)?;
         return Ok(Source::Files {
             folder: folder.clone(),
             cache: cache
-                .context("this system names no folder for caches; give one with --cache DIR")?,
+                .context("this system has no folder for caches; give one with --cache-dir DIR")?,
             start,
             end,
         });
@@ -80,8 +80,9 @@ fn source(args: &LocalBrokerArgs) -> Result<Source> {
         return Ok(Source::Still);
     }
     let mean_gap_ms = u32::try_from(args.mean_gap.as_millis()).ok().filter(|gap| *gap > 0);
-    let mean_gap_ms =
-        mean_gap_ms.ok_or_else(|| wrong_arguments("--mean-gap is 1ms to 1000h".to_owned()))?;
+    let mean_gap_ms = mean_gap_ms.ok_or_else(|| {
+        wrong_arguments("--mean-gap must be 1ms to 1000h; write a time like 500ms".to_owned())
+    })?;
     Ok(Source::Walk { seed: args.seed, days: args.days, mean_gap_ms })
 }
 
@@ -134,17 +135,17 @@ mod tests {
             ("--first-day 1900-01-01", "1900-01-01 is no day of the years 1990 to 2200"),
             ("--cash=-1", "must be 0 or above"),
             (
-                "--data . --cache . --from 2026-02-01 --to 2026-01-01",
+                "--data . --cache-dir . --from 2026-02-01 --to 2026-01-01",
                 "--from 2026-02-01 is after --to 2026-01-01",
             ),
-            ("--data . --cache . --instrument 7203 --instrument 7203.TSE", "7203.TSE"),
+            ("--data . --cache-dir . --instrument 7203 --instrument 7203.TSE", "7203.TSE"),
         ] {
             let error = started(line).unwrap_err();
             assert!(crate::is_wrong_arguments(&error), "{line}: {error:#}");
             assert!(error.to_string().contains(why), "{line}: {error:#}");
         }
         started("--still --instrument 7203=100 --first-day 2026-05-11").unwrap().stop();
-        let nowhere = started("--data /nowhere --cache /nowhere").unwrap_err();
+        let nowhere = started("--data /nowhere --cache-dir /nowhere").unwrap_err();
         assert!(!crate::is_wrong_arguments(&nowhere), "{nowhere:#}");
     }
 }

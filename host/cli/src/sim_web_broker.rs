@@ -79,12 +79,12 @@ fn private_key(args: &WebBrokerArgs) -> Result<Option<SecretString>> {
 }
 
 fn data(args: &WebBrokerArgs, folder: &Path) -> Result<MarketData> {
-    let cache = args.cache.clone().or_else(paths::system_cache);
+    let cache = args.cache_dir.clone().or_else(paths::system_cache);
     let (start, end) = dates(args.date, args.from, args.to)?;
     Ok(MarketData {
         folder: folder.to_path_buf(),
         cache: cache
-            .context("this system names no folder for caches; give one with --cache DIR")?,
+            .context("this system has no folder for caches; give one with --cache-dir DIR")?,
         start,
         end,
         speed: args.speed,

@@ -61,13 +61,13 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
     // Where nothing is left, that says why.
     left_out.tell();
     let options = ConsoleOptions {
-        threads: args.threads.unwrap_or_else(cores),
+        threads: args.jobs.unwrap_or_else(cores),
         memory_bytes: args.memory.saturating_mul(1 << 20),
         rows: rows(args)?,
         stored: stored?,
     };
     limit_memory(&options);
-    let console = Console::open(&DataDir::new(&args.data.data_dir), &options)?;
+    let console = Console::open(&DataDir::new(&args.prices.prices), &options)?;
     let sql = match &args.sql {
         Some(sql) => sql.clone(),
         None if io::stdin().is_terminal() => return prompt::run(&console, args.format),
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
 
 /// How many rows an answer may have: lines for programs are written as they come, and all of them.
 fn rows(args: &SqlArgs) -> Result<Option<usize>> {
-    Ok(match (args.rows, args.format) {
+    Ok(match (args.limit, args.format) {
         (Some(rows), _) => Some(usize::try_from(rows)?),
         (None, SqlFormat::Table) => Some(ROWS_HELD),
         (None, SqlFormat::Csv | SqlFormat::Jsonl) => None,
@@ -133,7 +133,7 @@ fn from_stdin() -> Result<String> {
     let most = u64::try_from(SQL_BYTES_MAX)? + 1;
     io::stdin().lock().take(most).read_to_string(&mut sql).context("cannot read standard input")?;
     if sql.len() > SQL_BYTES_MAX {
-        bail!("standard input holds more than {SQL_BYTES_MAX} bytes");
+        bail!("standard input holds more than {SQL_BYTES_MAX} bytes; give a shorter statement");
     }
     Ok(sql)
 }

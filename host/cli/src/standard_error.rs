@@ -100,8 +100,9 @@ pub(crate) fn write_aside() -> io::Result<()> {
             }
             let lost = ASIDE.get().map_or(0, |aside| aside.lost.swap(0, Ordering::Relaxed));
             if lost > 0 {
-                let text =
-                    format!("{lost} lines of the log were lost: nobody read standard error\n");
+                let text = format!(
+                    "{lost} lines of the log were lost, because standard error was not read\n"
+                );
                 write_now(&text);
             }
         }

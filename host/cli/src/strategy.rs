@@ -38,7 +38,7 @@ pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
     let names = strategies.names();
     if names.is_empty() {
         let folder = strategies.folder.display();
-        eprintln!("there are none in {folder}; build them with `cargo xtask guests`");
+        eprintln!("there are no strategies in {folder}; build them with `cargo xtask guests`");
         return Ok(Ending::Problems);
     }
     for name in names {

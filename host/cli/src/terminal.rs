@@ -1,6 +1,20 @@
 //! Texts and numbers for people.
 
+use clap::ColorChoice;
+
 use crate::table::{Align, plain};
+
+/// Forces colors on or off in all that draws, or leaves it to the terminal and NO_COLOR.
+pub(crate) fn set_color(choice: ColorChoice) {
+    let is_on = match choice {
+        ColorChoice::Auto => return,
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+    };
+    console::set_colors_enabled(is_on);
+    console::set_colors_enabled_stderr(is_on);
+    ratatui::crossterm::style::force_color_output(is_on);
+}
 
 /// The width to fit a table into; none where nobody looks at it.
 pub(crate) fn terminal_width() -> Option<usize> {

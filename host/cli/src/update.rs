@@ -1,6 +1,6 @@
-//! `kumiki update`: fetches daily prices, stores and publishes them, and tells what happened.
+//! `kumiki data update`: fetches daily prices, stores and publishes them, and tells what happened.
 
-mod board;
+pub(crate) mod board;
 mod show;
 
 use std::io::IsTerminal;
@@ -23,17 +23,14 @@ use update::{
 };
 
 use crate::Ending;
-use crate::args::{Format, UpdateArgs, UpdateCommand, address, first_day, refuse};
+use crate::args::{Format, UpdateArgs, address, first_day, refuse};
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
 use crate::paths;
-use crate::progress::ProgressLine;
+use crate::progress::{self, ProgressLine};
 
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
-    if let Some(UpdateCommand::Board(board)) = &args.command {
-        return board::run(board);
-    }
     let now = wall_now();
     if let Some(problem) = args.problem(now.jst_date()) {
         refuse(&problem);
@@ -51,7 +48,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
     }
     let removals = if args.remove_issues { Removals::Any } else { Removals::Few };
     let mut store = WorkDatabase::open(&options.data)?.removing(removals);
-    let mut screen = Screen::new(args.quiet);
+    let mut screen = Screen::default();
     if args.days.is_none() && args.from_files.is_none() && store.rows().known()?.dates.is_empty() {
         tracing::info!(
             "nothing is stored yet; --days {DAYS_FIRST_RUN} loads about four years at once"
@@ -92,7 +89,7 @@ fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
     codes.sort_unstable();
     codes.dedup();
     JobOptions {
-        data: DataDir::new(&args.data.data_dir),
+        data: DataDir::new(&args.data.prices),
         now,
         from,
         to,
@@ -157,7 +154,7 @@ fn web_broker(args: &UpdateArgs, cache_dir: &Path) -> Result<Result<WebBrokerAcc
     }
     let folder = args.config_dir.clone().or(file.config_dir).or_else(paths::system_config);
     let folder =
-        folder.context("this system names no folder for that; give one with --config-dir")?;
+        folder.context("this system has no folder for settings; give one with --config-dir DIR")?;
     let config = file.web_broker.connection(&folder, cache_dir);
     let addresses = WebBrokerAddresses::new(&config).map_err(|error| error.to_string());
     let found = addresses.and_then(|addresses| credentials::find(false, addresses.login_kind()));
@@ -173,16 +170,12 @@ fn absent(kind: SourceKind) -> impl FnOnce(String) -> SourceSlot {
 }
 
 /// Progress for people: a line on a terminal, plain lines elsewhere.
+#[derive(Default)]
 struct Screen {
-    quiet: bool,
     line: Option<(Phase, u64, ProgressLine)>,
 }
 
 impl Screen {
-    fn new(quiet: bool) -> Self {
-        Self { quiet, line: None }
-    }
-
     fn end(&mut self) {
         if let Some((.., line)) = self.line.take() {
             line.finish();
@@ -206,10 +199,10 @@ impl JobWatch for Screen {
         if !self.line.as_ref().is_some_and(is_same) {
             let is_new = self.line.as_ref().is_none_or(|line| line.0 != phase);
             self.end();
-            if is_new && !self.quiet && !std::io::stderr().is_terminal() {
+            if is_new && !progress::is_quiet() && !std::io::stderr().is_terminal() {
                 eprintln!("{}", words(phase));
             }
-            let line = ProgressLine::start(words(phase), of, phase == Phase::Files, self.quiet);
+            let line = ProgressLine::start(words(phase), of, phase == Phase::Files);
             self.line = Some((phase, of, line));
         }
         if let Some((.., line)) = &mut self.line {

@@ -34,8 +34,8 @@ const FORCED_LOGOUT: &str = "forced_logout";
 const STREAMING: &str = "Streaming";
 
 /// What users of this command can do where nobody is at the other end of the connection any more.
-const GONE: &str = "the engine has ended the connection, or is gone; where it is gone start \
-                    `kumiki serve --mode live`, and run `kumiki watch` again";
+const GONE: &str = "the engine ended the connection; start `kumiki serve --mode live` if it no \
+                    longer runs, and run `kumiki watch` again";
 
 /// What is shown.
 #[derive(Debug)]
@@ -304,7 +304,7 @@ fn standing(
             Ok(Some(state))
         }
         VenueLifecycle::Disconnected => bail!(
-            "nobody has logged in at {VENUE}; give --login, or start the engine with --local-broker login_at_start=true"
+            "{VENUE} has no login; give --login, or start the engine with --local-broker login_at_start=true"
         ),
         VenueLifecycle::LoggingIn => {
             bail!("a login at {VENUE} is under way; give --login to wait for its end")

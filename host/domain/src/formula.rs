@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(
             fault.to_string(),
             "formula `mine` (0123456789ab), in `evaluate`, used up its fuel of 9 units in one call; \
-             look for an endless loop; `--limit fuel=14` allows more\n    at mine::evaluate"
+             look for an endless loop; `--guest-limit fuel=14` allows more\n    at mine::evaluate"
         );
         fault.kind = FaultKind::Refused("too long".to_owned());
         fault.backtrace.clear();

@@ -1,4 +1,4 @@
-//! The limits of a guest that a user may change (`--limit name=value`): name, default, unit and
+//! The limits of a guest that a user may change (`--guest-limit name=value`): name, default, unit and
 //! reason of each, once. Faults name them, the sandbox holds their values.
 
 use std::fmt;
@@ -50,7 +50,7 @@ macro_rules! guest_limits {
             /// All of them, in the order in which they are listed.
             pub const ALL: &[Self] = &[$(Self::$limit),+];
 
-            /// The name in `--limit name=value`.
+            /// The name in `--guest-limit name=value`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$limit => $name),+ }
@@ -176,7 +176,7 @@ impl GuestLimit {
         Self::ALL.iter().copied().find(|limit| limit.name() == name)
     }
 
-    /// A value as `--limit` takes it: `64MiB`, `256`.
+    /// A value as `--guest-limit` takes it: `64MiB`, `256`.
     #[must_use]
     pub fn show(self, value: u64) -> String {
         let whole = |shift: u32| value > 0 && value.is_multiple_of(1 << shift);
@@ -193,10 +193,10 @@ impl GuestLimit {
     pub fn advice(self, allowed: u64) -> String {
         let most = self.most();
         if allowed >= most {
-            return format!("`--limit {self}` takes no more than {}", self.show(most));
+            return format!("`--guest-limit {self}` takes no more than {}", self.show(most));
         }
         let more = allowed.saturating_mul(2).min(most);
-        format!("`--limit {}={}` allows more", self, self.show(more))
+        format!("`--guest-limit {}={}` allows more", self, self.show(more))
     }
 }
 
@@ -361,9 +361,9 @@ mod tests {
     #[test]
     fn advice_names_no_more_than_there_may_be() {
         let memory = GuestLimit::Memory;
-        assert_eq!(memory.advice(64 << 20), "`--limit memory=128MiB` allows more");
-        assert_eq!(memory.advice(900 << 20), "`--limit memory=1GiB` allows more");
-        assert_eq!(memory.advice(1 << 30), "`--limit memory` takes no more than 1GiB");
+        assert_eq!(memory.advice(64 << 20), "`--guest-limit memory=128MiB` allows more");
+        assert_eq!(memory.advice(900 << 20), "`--guest-limit memory=1GiB` allows more");
+        assert_eq!(memory.advice(1 << 30), "`--guest-limit memory` takes no more than 1GiB");
     }
 
     #[test]

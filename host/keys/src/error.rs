@@ -10,7 +10,7 @@ use crate::{Key, KeyStore, STORE_VARIABLE};
 pub enum KeyError {
     /// No place has it.
     #[error(
-        "no key: {} is not set{}, there is no systemd credential {}, and {}; see `kumiki key --help`",
+        "no key: {} is not set{}, there is no systemd credential {}, and {}; see `kumiki help key`",
         key.variable(), NorOther(*key), key.entry(), StoreWithout(*key, *store, why)
     )]
     Missing {

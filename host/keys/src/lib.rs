@@ -245,7 +245,7 @@ mod tests {
             assert!(message.contains(words), "{message}");
         }
         let message = told(KEY.or_variable("OTHER_KEY"), KeyStore::System, "it is locked");
-        for words in ["nor is OTHER_KEY", "test-key", "it is locked", "kumiki key --help"] {
+        for words in ["nor is OTHER_KEY", "test-key", "it is locked", "kumiki help key"] {
             assert!(message.contains(words), "{message}");
         }
     }

@@ -58,7 +58,7 @@ const OF_LISTED: [&str; 2] = ["listed_issue", "list_date"];
 const OF_FLAGS: [(&str, &str); 2] = [("runs", "--runs"), ("sweeps", "--sweeps")];
 /// Views of folders that flags make too.
 const OF_FLAGS_TOO: [(&str, &str); 3] =
-    [("trades", "--market-data"), ("narrative", "--runs"), ("audit", "--runs or --config-dir")];
+    [("trades", "--data"), ("narrative", "--runs"), ("audit", "--runs or --config-dir")];
 /// Why a view is not there.
 const ABSENT: &str = "is not there";
 /// How often a running statement looks whether it was cancelled.
@@ -446,15 +446,18 @@ fn absent(data: &DataDir, views: &[View]) -> Vec<(String, String)> {
     let (mother, listed) = (data.mother(), data.listed_info());
     let table = |path: &Path| {
         if path.is_file() {
-            return format!("its table {ABSENT} in {}; `kumiki update` makes it", path.display());
+            return format!(
+                "its table {ABSENT} in {}; `kumiki data update` makes it",
+                path.display()
+            );
         }
-        file(path, "load daily prices with `kumiki update`")
+        file(path, "load daily prices with `kumiki data update`")
     };
     let mut known: Vec<(&str, String)> = Vec::new();
     known.extend(OF_MOTHER.map(|name| (name, table(&mother))));
     known.extend(OF_LISTED.map(|name| (name, table(&listed))));
     let board = data.jp_folder().join("stocks_board");
-    let recorded = "publish what an engine recorded with `kumiki update board`";
+    let recorded = "publish what an engine recorded with `kumiki data boards`";
     known.extend(boards::VIEWS.map(|(name, _)| (name, file(&board, recorded))));
     known.extend(FOLDERS.map(|name| {
         let flag = OF_FLAGS_TOO.iter().find(|(view, _)| *view == name);

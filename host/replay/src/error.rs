@@ -31,7 +31,7 @@ pub enum RequestError {
     #[error("cannot start a thread that compiles the strategy: {0}")]
     Thread(#[source] io::Error),
     /// The dates are in the wrong order.
-    #[error("--start {first} is after --end {last}")]
+    #[error("--from {first} is after --to {last}")]
     Dates {
         /// First date asked for.
         first: JstDate,

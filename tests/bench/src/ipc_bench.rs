@@ -352,7 +352,7 @@ fn program_alone(engine: &Engine, folder: &Path, strategy: &str, parameters: &Va
     let mut command = std::process::Command::new(built::kumiki());
     command.args(["replay", "run"]).arg(path).args(["--instrument", "7203.TSE", "--quiet"]);
     command.args(["--execution", "strict", "--latency", "0ms", "--same-day-round-trips", "allow"]);
-    command.arg("--data").arg(folder).arg("--cache").arg(engine.cache());
+    command.arg("--data").arg(folder).arg("--cache-dir").arg(engine.cache());
     command.arg("--out").arg(out.path().join("run"));
     for (name, value) in parameters.as_object().into_iter().flatten() {
         command.arg("--param").arg(format!("{name}={value}"));

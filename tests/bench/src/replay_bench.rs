@@ -399,7 +399,7 @@ fn kumiki_run(data: &std::path::Path, cache: &std::path::Path) -> std::process::
         // The figures count orders, which a cash account's broker would reject.
         .args(["--same-day-round-trips", "allow", "--data"])
         .arg(data)
-        .arg("--cache")
+        .arg("--cache-dir")
         .arg(cache);
     command
 }

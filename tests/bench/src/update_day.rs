@@ -1,4 +1,4 @@
-//! One more day, as `kumiki update` does it: the whole job with a source in memory, so that everything
+//! One more day, as `kumiki data update` does it: the whole job with a source in memory, so that everything
 //! but the network counts. The list of issues, the rows, what readers are told, the combined database, the
 //! snapshot, the per-issue databases, the generation that ties them, the report.
 

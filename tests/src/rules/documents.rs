@@ -272,7 +272,7 @@ mod tests {
         let found = typed(
             "`--one-two`、`A_B_C` YYYY |---| -- `kumiki`\n`kumiki data check data` and `kumiki sql`は \
              kumiki rank\n--from x, `kumiki replay sweep sma-cross`, `cargo xtask demo no` xkumiki y \
-             kumiki update.",
+             kumiki data update.",
         );
         let commands = [
             "--from",

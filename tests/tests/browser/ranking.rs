@@ -17,7 +17,7 @@ struct Serving {
 
 impl Serving {
     fn start(user: &UserFolder) -> Self {
-        let mut command = user.command("rank serve --listen 127.0.0.1:0 --data-dir data");
+        let mut command = user.command("rank serve --listen 127.0.0.1:0 --prices data");
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -37,7 +37,7 @@ impl Drop for Serving {
 /// for by itself.
 fn opened(browser: &mut Browser, codes: u32, days: u32) -> (UserFolder, Serving) {
     let user = UserFolder::empty();
-    let sample = format!("--codes {codes} --days {days} --seed 7 --data-dir data");
+    let sample = format!("--codes {codes} --days {days} --seed 7 --prices data");
     user.good(&format!("data sample --daily {sample}"));
     let serving = Serving::start(&user);
     browser.open(&serving.address);
@@ -58,7 +58,8 @@ fn shown(browser: &mut Browser) -> (String, Vec<(String, String)>) {
 
 /// The ranking of a day, as the program prints it.
 fn ranked(user: &UserFolder, date: &str, formula: &str) -> Vec<(String, f64)> {
-    let asked = format!("rank --data-dir data --from {date} --to {date} --limit 20 --format json");
+    let asked =
+        format!("rank query --prices data --from {date} --to {date} --limit 20 --format json");
     let output = user.command(&asked).args(["--sort-by", formula]).output().unwrap();
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let row = |row: &Value| {
@@ -294,8 +295,9 @@ fn a_service_without_data_says_what_to_do_and_ranks_when_there_is_some() {
     let user = UserFolder::empty();
     let serving = Serving::start(&user);
     browser.open(&serving.address);
-    browser.wait_for("document.querySelector('#status').textContent.includes('kumiki update')");
-    user.good("data sample --daily --codes 4 --days 10 --seed 7 --data-dir data");
+    browser
+        .wait_for("document.querySelector('#status').textContent.includes('kumiki data update')");
+    user.good("data sample --daily --codes 4 --days 10 --seed 7 --prices data");
     browser.wait_for("document.querySelectorAll('#rows tr').length === 4");
 }
 
@@ -332,7 +334,8 @@ fn the_ranking_page_speaks_japanese_where_people_do() {
 
 /// What the program ranks for the question of the test of names, as JSON.
 fn program(user: &UserFolder, date: &str, more: &[&str]) -> Vec<Value> {
-    let asked = format!("rank --data-dir data --from {date} --to {date} --order asc --limit 20");
+    let asked =
+        format!("rank query --prices data --from {date} --to {date} --order asc --limit 20");
     let mut command = user.command(&format!("{asked} --format json --sort-by"));
     let output = command.arg("Close / Close[-200]").args(more).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap()

@@ -77,7 +77,7 @@ fn a_module_that_cannot_be_made_is_told_by_name() {
         let sha256 = sandbox::sha256(&bytes);
         let file = made.join(format!("{name}.wasm"));
         std::fs::write(&file, &bytes).unwrap();
-        let flag = format!("`--limit {advice}` allows more");
+        let flag = format!("`--guest-limit {advice}` allows more");
         let is_told = |(code, errors): (i32, String)| {
             assert_eq!(code, 1, "{name}: {errors}");
             let begin = format!("formula `{name}` ({}), in `{export}`, ", &sha256[..12]);
@@ -103,11 +103,14 @@ fn a_module_that_is_too_much_to_compile_is_told_by_name() {
     let program = Program::new();
     let file = file("formula-mirror").display().to_string();
     let add = ["formulas", "--add", &file];
-    let (code, errors) = program.bad(&[&add[..], &["--limit", "function=9"]].concat());
+    let (code, errors) = program.bad(&[&add[..], &["--guest-limit", "function=9"]].concat());
     assert_eq!(code, 1, "{errors}");
     assert!(errors.contains("formula `formula-mirror` ("), "{errors}");
-    assert!(errors.contains("units to compile; 9 are allowed; `--limit function=18`"), "{errors}");
-    let (code, errors) = program.bad(&[&add[..], &["--limit", "compile=1"]].concat());
+    assert!(
+        errors.contains("units to compile; 9 are allowed; `--guest-limit function=18`"),
+        "{errors}"
+    );
+    let (code, errors) = program.bad(&[&add[..], &["--guest-limit", "compile=1"]].concat());
     assert_eq!(code, 1, "{errors}");
     assert!(errors.contains(", in `compile`, was not compiled within 1 ms; "), "{errors}");
     program.good(&add);

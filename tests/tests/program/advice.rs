@@ -62,9 +62,9 @@ fn whoever_follows_the_advice_of_an_error_gets_on() {
             Vec::new(),
         ),
         (
-            "update --data-dir prices --from-files nowhere".to_owned(),
+            "data update --prices prices --from-files nowhere".to_owned(),
             "there is no folder nowhere; give the one with the vendor's files",
-            vec!["update --data-dir prices --from-files files --as-of 2025-01-07".to_owned()],
+            vec!["data update --prices prices --from-files files --as-of 2025-01-07".to_owned()],
         ),
     ];
     user.good("data sample --out files --bars --days 2 --trades-per-day 50 --instrument 7203.TSE");

@@ -156,10 +156,10 @@ fn a_range_of_dates_is_respected() {
         value["summary"]["trades_seen"].as_u64().unwrap()
     };
     let all = rows("");
-    let (first, second) = (rows("--end 2025-01-06"), rows("--start 2025-01-07"));
+    let (first, second) = (rows("--to 2025-01-06"), rows("--from 2025-01-07"));
     assert!(first > 1_000 && second > 1_000);
     assert_eq!(first + second, all);
-    let (code, errors) = user.bad(&format!("{RUN} --start 2025-02-01"));
+    let (code, errors) = user.bad(&format!("{RUN} --from 2025-02-01"));
     assert_eq!(code, 1);
     assert!(errors.contains("has no trades"), "{errors}");
 }
@@ -212,7 +212,7 @@ fn wrong_words_get_an_answer_that_helps() {
             "`fast` is given twice",
         ),
         (
-            "replay run sma-cross --data data --instrument 7203.TSE --start 2025-13-01",
+            "replay run sma-cross --data data --instrument 7203.TSE --from 2025-13-01",
             2,
             "write YYYY-MM-DD",
         ),
@@ -222,12 +222,12 @@ fn wrong_words_get_an_answer_that_helps() {
             "not among the instruments of this run (7203.TSE)",
         ),
         (
-            "replay run sma-cross --data data --instrument 7203.TSE --start 2025-02-02 --end \
+            "replay run sma-cross --data data --instrument 7203.TSE --from 2025-02-02 --to \
              2025-01-01",
             2,
-            "--start 2025-02-02 is after --end 2025-01-01",
+            "--from 2025-02-02 is after --to 2025-01-01",
         ),
-        ("replay run sma-cross --data data --instrument 7203.TSE --limit fuel=0", 2, "fuel"),
+        ("replay run sma-cross --data data --instrument 7203.TSE --guest-limit fuel=0", 2, "fuel"),
         ("replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5", 2, "--out DIR"),
     ] {
         let (found, errors) = user.bad(arguments);
@@ -395,9 +395,30 @@ fn data_is_made_and_checked() {
 fn help_teaches() {
     let user = user();
     let help = user.good("replay run --help");
-    for word in ["Examples:", "--slippage-ticks", "default: 1", "equities_trades_YYYYMM.csv.gz"] {
+    for word in ["Examples:", "--slippage-ticks", "default: 1", "--color <WHEN>"] {
         assert!(help.contains(word), "{word} is missing in\n{help}");
     }
+    let help = user.good("help replay run");
+    for word in ["equities_trades_YYYYMM.csv.gz", "same-day-round-trips  refuse"] {
+        assert!(help.contains(word), "{word} is missing in\n{help}");
+    }
+}
+
+/// What packages have for shells and manuals.
+#[test]
+fn completions_and_manual_pages_are_made() {
+    let user = UserFolder::empty();
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let script = user.good(&format!("completions {shell}"));
+        assert!(script.contains("sweep") && script.contains("cancel-all"), "{shell}");
+    }
+    assert!(user.good("man").contains(".TH kumiki 1"));
+    user.good("man --out pages");
+    let pages = files_in(&user.path("pages"));
+    assert!(pages.len() >= 45, "{}", pages.len());
+    let page = fs::read_to_string(user.path("pages/kumiki-replay-run.1")).unwrap();
+    assert!(page.contains("granularity") && page.contains("1,070 yen"), "{page}");
+    assert!(!user.path("pages/kumiki-schemas.1").exists());
 }
 
 /// A command that has to compile its strategy: the built-in ones may have come compiled.
@@ -412,7 +433,7 @@ fn owner_of_a_strategy() -> UserFolder {
 /// A command that warns: its cache is a file, so nothing can be kept there.
 fn check_without_cache(user: &UserFolder) -> Command {
     fs::write(user.path("file"), "no folder").unwrap();
-    user.command(&format!("{CHECK} --cache file"))
+    user.command(&format!("{CHECK} --cache-dir file"))
 }
 
 fn warning(user: &UserFolder, log: &[&str], variable: Option<&str>) -> Said {
@@ -485,7 +506,7 @@ fn failures_are_json_where_the_log_is() {
     for (arguments, wanted) in [
         ("replay run --log-format json", "required arguments were not provided"),
         ("--log-format=json data check --nonsense", "unexpected argument '--nonsense'"),
-        ("update --from-files a --days 0 --log-format json", "--days"),
+        ("data update --from-files a --days 0 --log-format json", "--days"),
         ("--log-format json --log loud strategy list", "invalid value 'loud'"),
     ] {
         let said = user.said(arguments);
@@ -498,7 +519,7 @@ fn failures_are_json_where_the_log_is() {
     let output = user.command("data").env("KUMIKI_LOG_FORMAT", "json").output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(serde_json::from_str::<Value>(text.trim_end()).is_ok(), "{text}");
-    assert!(user.good("data --help --log-format json").starts_with("Make and check"));
+    assert!(user.good("data --help --log-format json").starts_with("Make, check"));
 
     let failed = user.said(&format!("{RUN} --param fats=1 --log-format json"));
     assert_eq!(failed.code, 3);
@@ -542,7 +563,7 @@ fn interrupted_run(user: &UserFolder) -> String {
     let mut command = user.command("replay run");
     command.arg(guest).args("--data long --instrument 7203.TSE --quiet --out out".split(' '));
     // Most of its orders are rejected, which would end it first.
-    command.args(["--limit", "rejected=1GiB,folder=1GiB"]);
+    command.args(["--guest-limit", "rejected=1GiB,folder=1GiB"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // Once the folder of the run is begun the data are loaded; how far it is does not matter.
     let is_begun = || {
@@ -581,7 +602,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     user.good("replay run sma-cross --data data --instrument 7203.TSE --quiet --out out");
     let ended = manifest();
     let said = interrupted_run(&user);
-    let told = "they were not written: out has an earlier run, which has ended, and keeps it\n";
+    let told = "the results were not written: out keeps the earlier run, which has ended\n";
     assert!(said.ends_with(told), "{said}");
     assert_eq!(manifest(), ended);
 }
@@ -589,8 +610,8 @@ fn an_interrupted_run_keeps_what_it_has() {
 #[test]
 fn a_folder_whose_name_the_engine_misreads_is_refused() {
     let user = UserFolder::empty();
-    for begin in ["update", "rank", "data sample --daily"] {
-        let (code, errors) = user.bad(&format!("{begin} --data-dir what?"));
+    for begin in ["data update", "rank query", "data sample --daily"] {
+        let (code, errors) = user.bad(&format!("{begin} --prices what?"));
         assert_eq!(code, 2, "{begin}: {errors}");
         assert!(errors.contains("what? has a ? in its name"), "{begin}: {errors}");
     }

@@ -79,12 +79,12 @@ impl GrowingVendor {
         self.state.store(state, Ordering::Release);
     }
 
-    /// `kumiki update` over the last days, which are fetched again.
+    /// `kumiki data update` over the last days, which are fetched again.
     pub(crate) fn command(&self, folder: &Path, days: usize) -> Command {
         let last = day(self.state.load(Ordering::Acquire) - 1).to_string();
         let (address, days) = (self.server.address, days.to_string());
         let (vendor, public) = (format!("http://{address}/v2"), format!("http://{address}/q/"));
-        let mut arguments = vec!["update", "--as-of", &last, "--days", &days, "--refetch"];
+        let mut arguments = vec!["data", "update", "--as-of", &last, "--days", &days, "--refetch"];
         arguments.extend(["--vendor-url", &vendor, "--vendor-rate", "60000"]);
         arguments.extend(["--public-url", &public, "--public-rate", "60000", "--quiet"]);
         command(folder, &arguments)

@@ -146,7 +146,7 @@ fn days_that_are_missing_between_files_are_told() {
     let user = user();
     fs::create_dir(user.path("days")).unwrap();
     for date in ["2025-01-06", "2025-01-07", "2025-01-09", "2025-01-10"] {
-        user.good(&format!("data sample --out one --start {date} --days 1 --trades-per-day 50"));
+        user.good(&format!("data sample --out one --from {date} --days 1 --trades-per-day 50"));
         let name = format!("days/equities_trades_{}.csv.gz", date.replace('-', ""));
         fs::rename(user.path("one/equities_trades_202501.csv.gz"), user.path(&name)).unwrap();
         fs::remove_dir_all(user.path("one")).unwrap();

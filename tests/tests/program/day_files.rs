@@ -85,7 +85,7 @@ fn a_replay_reads_a_day_that_only_its_own_file_has_and_one_in_both_once() {
     }
     // The close before the second day is the first day's, and that before the third is of the second day's own file.
     let begin = |data: &str| {
-        user.good(&format!("{RUN} --data {data} --start 2025-01-08 --out {data}-begun"));
+        user.good(&format!("{RUN} --data {data} --from 2025-01-08 --out {data}-begun"));
         let notes = manifest(&user, &format!("{data}-begun"))["notes"].to_string();
         let base = notes.split("base price of 2025-01-08: ").nth(1).unwrap();
         base.split(" in ").next().unwrap().to_owned()
@@ -102,7 +102,7 @@ fn sql_and_checks_count_a_day_once() {
     let counts = "SELECT (SELECT count(*) FROM trades), (SELECT count(*) FROM minute_bars), \
                   (SELECT sum(Vo) FROM daily_bars), (SELECT count(DISTINCT Date) FROM trades)";
     let answers = ["whole", "split"].map(|data| {
-        let mut command = user.command(&format!("sql --format csv --market-data {data}"));
+        let mut command = user.command(&format!("sql --format csv --data {data}"));
         let output = command.arg(counts).env_remove("DATA_DIR").output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{errors}");

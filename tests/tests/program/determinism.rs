@@ -281,27 +281,27 @@ fn the_fuel_of_a_trade_does_not_depend_on_batches() {
     let (mut too_little, mut enough) = (100, 100_000);
     while enough - too_little > 1 {
         let middle = (too_little + enough) / 2;
-        match run(&format!("--limit fuel={middle}"), "searched").code {
+        match run(&format!("--guest-limit fuel={middle}"), "searched").code {
             0 => enough = middle,
             3 => too_little = middle,
             code => panic!("{middle}: {code}"),
         }
     }
     for fuel in [enough, enough + 1, enough * 2] {
-        let scarce = run(&format!("--limit fuel={fuel}"), "scarce");
+        let scarce = run(&format!("--guest-limit fuel={fuel}"), "scarce");
         assert_eq!((scarce.code, scarce.errors.as_str()), (0, plain.errors.as_str()), "{fuel}");
         assert!(rows("scarce") == rows("plain"), "{fuel}");
         assert_eq!(user.said("replay verify scarce --quiet").code, 0, "{fuel}");
     }
     // Nor on the window, of which many trades together need less than that many times the limit.
     for window in [2, 16, 1_024] {
-        let scarce = run(&format!("--window {window} --limit fuel={enough}"), "scarce");
+        let scarce = run(&format!("--window {window} --guest-limit fuel={enough}"), "scarce");
         assert_eq!(scarce.code, 0, "{window}: {}", scarce.errors);
         assert!(rows("scarce") == rows("plain"), "{window}");
-        let failed = run(&format!("--window {window} --limit fuel={too_little}"), "failed");
+        let failed = run(&format!("--window {window} --guest-limit fuel={too_little}"), "failed");
         assert_eq!(failed.code, 3, "{window}: {}", failed.errors);
     }
-    let failed = run(&format!("--limit fuel={too_little}"), "failed");
+    let failed = run(&format!("--guest-limit fuel={too_little}"), "failed");
     let told = format!("used up its fuel of {too_little} units in one call");
     assert!(failed.code == 3 && failed.errors.contains(&told), "{}", failed.errors);
     assert_eq!(user.said("replay verify failed --quiet").code, 0);

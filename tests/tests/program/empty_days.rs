@@ -15,7 +15,7 @@ fn day(text: &str) -> JstDate {
 /// What `kumiki rank` says on standard error, and how many rows it gives.
 fn rank(folder: &Path, more: &[&str]) -> (String, usize) {
     let mut command = Command::new(built::kumiki());
-    command.args(["rank", "--format", "jsonl"]).args(more).env("DATA_DIR", folder);
+    command.args(["rank", "query", "--format", "jsonl"]).args(more).env("DATA_DIR", folder);
     let output = command.stdin(Stdio::null()).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{errors}");

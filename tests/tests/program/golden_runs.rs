@@ -49,7 +49,7 @@ fn arguments(seed: u64) -> String {
     format!(
         "replay run {strategy} {parameters} {own} --data data --instrument 7203.TSE {instruments} \
          --granularity {granularity} --execution {execution} {} --cash 3000000 \
-         --limit folder=4GiB --quiet --format json",
+         --guest-limit folder=4GiB --quiet --format json",
         more.join(" ")
     )
 }

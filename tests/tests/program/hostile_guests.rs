@@ -88,14 +88,14 @@ fn what_a_function_may_cost_does_not_depend_on_what_was_compiled_before() {
     let built_in = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
     for (run, cost) in [(run_of(&path, ""), 1_000), (built_in.to_owned(), 100)] {
         user.good(&run);
-        let (code, errors) = user.bad(&format!("{run} --limit function={cost}"));
+        let (code, errors) = user.bad(&format!("{run} --guest-limit function={cost}"));
         assert!(code == STRATEGY_FAILED && errors.contains(" units to compile; "), "{errors}");
         user.good(&run);
     }
     let (path, _) = guest(&user, "deep-loops", &loops_of(110));
     let most = GuestLimit::Function.default_value() * 2;
     for _ in 0..2 {
-        user.good(&run_of(&path, &format!("--limit function={most}")));
+        user.good(&run_of(&path, &format!("--guest-limit function={most}")));
         let (code, errors) = user.bad(&run_of(&path, ""));
         assert!(code == STRATEGY_FAILED && errors.contains(" units to compile; "), "{errors}");
     }
@@ -355,9 +355,9 @@ fn functions_that_cost_too_much_together_are_not_compiled() {
     // Also where it was compiled before, with a limit of the user.
     let built_in = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
     user.good(built_in);
-    let (code, errors) = user.bad(&format!("{built_in} --limit functions=1000"));
-    assert!(code == STRATEGY_FAILED && errors.contains("--limit functions=2000"), "{errors}");
-    user.good(&format!("{built_in} --limit functions={}", allowed * 2));
+    let (code, errors) = user.bad(&format!("{built_in} --guest-limit functions=1000"));
+    assert!(code == STRATEGY_FAILED && errors.contains("--guest-limit functions=2000"), "{errors}");
+    user.good(&format!("{built_in} --guest-limit functions={}", allowed * 2));
 }
 
 /// A calculation outside of all functions, which the compiler keeps whole.
@@ -412,7 +412,7 @@ fn manifests_and_answers_have_no_more_than_the_reported_parameters_allow() {
     let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
     let verify = format!("replay verify run --quiet --strategy {}", path.display());
     let verified = user.good(&format!("{verify} --format json"));
-    let other = user.bad(&format!("{verify} --limit parameters=1 --format json")).0;
+    let other = user.bad(&format!("{verify} --guest-limit parameters=1 --format json")).0;
     assert_eq!(other, 4);
     let shown = user.good(&format!("strategy check {} --format json", path.display()));
     let sweep = run_of(&path, "--grid a=1,2 --format json");
@@ -448,14 +448,14 @@ fn compiling_ends_at_its_deadline() {
     fs::copy(strategy, &path).unwrap();
     let strategies = user.path("none");
     fs::create_dir(&strategies).unwrap();
-    let more = format!("--limit compile=1 --strategies {}", strategies.display());
+    let more = format!("--guest-limit compile=1 --strategies {}", strategies.display());
     let (code, errors) = user.bad(&run_of(&path, &more));
     assert_eq!(code, STRATEGY_FAILED, "{errors}");
     let hash = &sandbox::sha256(&fs::read(&path).unwrap())[..12];
     assert_eq!(
         errors,
         format!(
-            "error: strategy `mine` ({hash}), in `compile`, was not compiled within 1 ms; `--limit \
+            "error: strategy `mine` ({hash}), in `compile`, was not compiled within 1 ms; `--guest-limit \
              compile=2` allows more\n"
         )
     );
@@ -470,7 +470,7 @@ fn compiling_hears_the_wish_for_an_end() {
     let (path, _) = guest(&user, "deep-loops", &loops_of(800));
     let most = GuestLimit::Function.most();
     let mut child = user
-        .command(&run_of(&path, &format!("--limit function={most}")))
+        .command(&run_of(&path, &format!("--guest-limit function={most}")))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -531,8 +531,8 @@ fn growing_and_operations_on_many_bytes_cost_fuel() {
             [(in_start, "instantiation", "lifecycle-fuel"), (in_event, "advance", "fuel")]
         {
             let (path, hash) = guest(&user, name, &module);
-            user.good(&run_of(&path, &format!("--limit {limit}=10000000")));
-            let said = user.said(&run_of(&path, &format!("--limit {limit}=1000000")));
+            user.good(&run_of(&path, &format!("--guest-limit {limit}=10000000")));
+            let said = user.said(&run_of(&path, &format!("--guest-limit {limit}=1000000")));
             if operation.is_empty() {
                 assert_eq!(said.code, 0, "{said:?}");
                 continue;
@@ -541,7 +541,7 @@ fn growing_and_operations_on_many_bytes_cost_fuel() {
             for told in [
                 format!("error: strategy `{name}` ({hash}), in `{place}`"),
                 "used up its fuel of 1000000 units".to_owned(),
-                format!("`--limit {limit}=2000000` allows more"),
+                format!("`--guest-limit {limit}=2000000` allows more"),
             ] {
                 assert!(said.errors.contains(&told), "{name}, {told}: {said:?}");
             }
@@ -589,12 +589,12 @@ fn what_fails_while_it_is_made_is_told_by_name() {
             _ => wat::module(name),
         };
         let (path, hash) = guest(&user, name, &module);
-        let (code, errors) = user.bad(&run_of(&path, "--limit lifecycle-fuel=1000000"));
+        let (code, errors) = user.bad(&run_of(&path, "--guest-limit lifecycle-fuel=1000000"));
         assert_eq!(code, STRATEGY_FAILED, "{name}: {errors}");
         let begin = format!("error: strategy `{name}` ({hash}), in `{export}`");
         assert!(errors.starts_with(&begin), "{begin}: {errors}");
         assert!(errors.contains(what), "{name}, {what}: {errors}");
-        let flag = format!("`--limit {advice}` allows more");
+        let flag = format!("`--guest-limit {advice}` allows more");
         assert!(advice.is_empty() || errors.contains(&flag), "{name}, {flag}: {errors}");
         assert!(!errors.contains("the WebAssembly engine does not start"), "{name}: {errors}");
         let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();

@@ -222,6 +222,6 @@ fn the_exchange_s_calendar_is_kept_and_held_against_the_data() {
         "{table}"
     );
     assert!(table.lines().any(|line| line.starts_with("odd ")), "{table}");
-    let told = user.good(&format!("{run} --end 2025-01-08"));
+    let told = user.good(&format!("{run} --to 2025-01-08"));
     assert!(!told.contains(note), "{told}");
 }

@@ -476,10 +476,10 @@ fn secrets_in_wrong_places_are_not_repeated() {
         format!("key list {WRONG}"),
         format!("key remove {NAME} {WRONG}"),
         format!("key set {NAME} --store {WRONG}"),
-        format!("update {WRONG}"),
-        format!("update --api-key={WRONG}"),
-        format!("update --vendor-url http://user:{WRONG}@127.0.0.1:1 --data-dir data"),
-        format!("update --public-url {WRONG} --data-dir data"),
+        format!("data update {WRONG}"),
+        format!("data update --api-key={WRONG}"),
+        format!("data update --vendor-url http://user:{WRONG}@127.0.0.1:1 --prices data"),
+        format!("data update --public-url {WRONG} --prices data"),
         format!("data calendar data --vendor-url https://user:{WRONG}@127.0.0.1"),
         format!("data calendar data {WRONG}"),
     ] {
@@ -490,8 +490,7 @@ fn secrets_in_wrong_places_are_not_repeated() {
         }
     }
     for flag in ["--token-file", "--follow http://127.0.0.1:1 --follow-token-file"] {
-        let (code, _, errors) =
-            user.said(&format!("rank serve --data-dir data {flag} {WRONG}"), &[]);
+        let (code, _, errors) = user.said(&format!("rank serve --prices data {flag} {WRONG}"), &[]);
         assert_eq!(code, 1, "{errors}");
         assert!(errors.contains("token-file: the file with the token cannot be read"), "{errors}");
     }

@@ -280,7 +280,7 @@ fn days_without_a_bar_file_are_made_from_trades() {
         assert_eq!(mixed["manifest"]["bars_from"], "vendor and trades");
         let inputs = mixed["manifest"]["inputs"].as_array().unwrap();
         assert!(inputs.iter().any(|input| input["file"] == name.as_str()), "{inputs:?}");
-        let only = summary(&user, &format!("{arguments} --start {day} --end {day}"));
+        let only = summary(&user, &format!("{arguments} --from {day} --to {day}"));
         assert_eq!(only["manifest"]["bars_from"], "vendor");
     }
 }
@@ -288,7 +288,7 @@ fn days_without_a_bar_file_are_made_from_trades() {
 #[test]
 fn the_program_streams_with_the_same_result() {
     let user = user();
-    let arguments = format!("{} --end 2024-10-30", ids(2));
+    let arguments = format!("{} --to 2024-10-30", ids(2));
     let at_once = summary(&user, &arguments);
     let streamed = summary(&user, &format!("{arguments} --speed max"));
     assert_eq!(at_once["summary"], streamed["summary"]);

@@ -193,12 +193,12 @@ fn floods_of_accepted_orders_end_at_the_budget_of_the_folder() {
         let ended = ended(&user, &format!("{command} --cash 1000000000000"));
         held(parameters, &ended);
         assert_eq!(ended.code, STRATEGY_FAILED, "{parameters}: {}", ended.errors);
-        for expected in [GuestLimit::Folder.what(), "`--limit folder=32MiB` allows more"] {
+        for expected in [GuestLimit::Folder.what(), "`--guest-limit folder=32MiB` allows more"] {
             assert!(ended.errors.contains(expected), "{parameters}: {}", ended.errors);
         }
     }
     let guest = command_for(&guests[0], "flood=cancel-replace");
-    user.good(&format!("{guest} --cash 1000000000000 --limit folder=64MiB"));
+    user.good(&format!("{guest} --cash 1000000000000 --guest-limit folder=64MiB"));
 }
 
 /// A strategy that needs less than a day's budget on its first days has the rest later.
@@ -206,7 +206,8 @@ fn floods_of_accepted_orders_end_at_the_budget_of_the_folder() {
 fn later_days_have_room_of_their_own() {
     let user = UserFolder::with_sample(3, 1_000);
     let guest = command_for(&built::test_guest("floods-orders"), "flood=cancel-replace");
-    let with = |limits: &str| ended(&user, &format!("{guest} --cash 1000000000 --limit {limits}"));
+    let with =
+        |limits: &str| ended(&user, &format!("{guest} --cash 1000000000 --guest-limit {limits}"));
     assert_eq!(with("folder=3MiB,folder-day=2MiB").code, 0);
     let ended = with("folder=3MiB,folder-day=1500KiB");
     assert_eq!(ended.code, STRATEGY_FAILED, "{}", ended.errors);
@@ -219,22 +220,23 @@ fn every_limit_has_a_highest_value() {
     let user = UserFolder::with_sample(1, 200);
     for limit in GuestLimit::ALL {
         let most = limit.most();
-        let arguments = format!("{} --limit {limit}={}", command_of("flood=lines"), most + 1);
+        let arguments = format!("{} --guest-limit {limit}={}", command_of("flood=lines"), most + 1);
         let (code, errors) = user.bad(&arguments);
         let expected = format!("is too much for the limit {limit}; at most {}", limit.show(most));
         assert!(code == 2 && errors.contains(&expected), "{errors}");
     }
-    let (_, errors) = user.bad(&format!("{} --limit memory=999GiB", command_of("flood=lines")));
+    let (_, errors) =
+        user.bad(&format!("{} --guest-limit memory=999GiB", command_of("flood=lines")));
     assert!(errors.contains("999GiB is too much for the limit memory; at most 1GiB"), "{errors}");
 }
 
 #[test]
 fn rejected_orders_leave_memory_within_the_day() {
     let user = UserFolder::with_sample(1, 5_000);
-    let more = "--limit orders=60000,rejected=1GiB,folder=1GiB";
+    let more = "--guest-limit orders=60000,rejected=1GiB,folder=1GiB";
     let ended = attack(&user, "flood=rejected-orders count=60 bytes=36", more);
     assert_eq!(ended.code, STRATEGY_FAILED, "{}", ended.errors);
-    assert!(ended.errors.contains("`--limit orders=120000` allows more"), "{}", ended.errors);
+    assert!(ended.errors.contains("`--guest-limit orders=120000` allows more"), "{}", ended.errors);
     if let Some(peak) = ended.peak_bytes {
         assert!(peak < MEMORY_BYTES_MAX, "{peak} bytes of memory");
     }
@@ -244,29 +246,33 @@ fn rejected_orders_leave_memory_within_the_day() {
 fn commands_of_a_run_have_a_limit() {
     let user = UserFolder::with_sample(1, 5_000);
     let parameters = "flood=unknown-cancels count=256 bytes=256";
-    let ended = attack(&user, parameters, "--limit commands=200000");
+    let ended = attack(&user, parameters, "--guest-limit commands=200000");
     held(parameters, &ended);
     assert_eq!(ended.code, STRATEGY_FAILED, "{}", ended.errors);
-    assert!(ended.errors.contains("`--limit commands=400000` allows more"), "{}", ended.errors);
+    assert!(
+        ended.errors.contains("`--guest-limit commands=400000` allows more"),
+        "{}",
+        ended.errors
+    );
 }
 
 #[test]
 fn warnings_are_kept_up_to_their_limit_and_counted_beyond() {
     let user = UserFolder::with_sample(1, 200);
-    let ended = attack(&user, "flood=unknown-cancels count=9 bytes=5", "--limit warnings=40");
+    let ended = attack(&user, "flood=unknown-cancels count=9 bytes=5", "--guest-limit warnings=40");
     assert_eq!(ended.code, 0, "{}", ended.errors);
     let log = std::fs::read_to_string(user.path("run/log.csv")).unwrap();
     let lines: Vec<&str> = log.lines().skip(1).collect();
     assert_eq!(lines.len(), 41, "40 and what became of the others");
     let last = lines[40];
     assert!(last.contains("more commands came to nothing"), "{last}");
-    assert!(last.contains("`--limit warnings=80` allows more"), "{last}");
+    assert!(last.contains("`--guest-limit warnings=80` allows more"), "{last}");
 }
 
 #[test]
 fn limits_are_the_users_and_the_manifest_has_them() {
     let user = UserFolder::with_sample(1, 200);
-    let more = "--limit note=4KiB,output=1GiB,folder=1GiB --limit body=128KiB";
+    let more = "--guest-limit note=4KiB,output=1GiB,folder=1GiB --guest-limit body=128KiB";
     let ended = attack(&user, "flood=body bytes=131072", more);
     assert_eq!(ended.code, 0, "{}", ended.errors);
     let limits = &ended.manifest["limits"];
@@ -281,11 +287,12 @@ fn limits_are_the_users_and_the_manifest_has_them() {
         ("note=1KiB,note=2KiB", "the limit note is given twice; give it once"),
         ("memory=64MB", "`64MB` is no value for the limit memory; write a whole number from 1"),
     ] {
-        let (code, errors) = user.bad(&format!("{} --limit {limit}", command_of("flood=lines")));
+        let (code, errors) =
+            user.bad(&format!("{} --guest-limit {limit}", command_of("flood=lines")));
         assert_eq!(code, 2, "{errors}");
         assert!(errors.contains(expected), "{errors}");
     }
-    let most = format!("{} --limit orders=4000001", command_of("flood=lines"));
+    let most = format!("{} --guest-limit orders=4000001", command_of("flood=lines"));
     let (code, errors) = user.bad(&most);
     assert!(code == 2 && errors.contains("4000001 is too much for the limit orders"), "{errors}");
 
@@ -329,13 +336,14 @@ fn a_bad_run_of_a_sweep_harms_no_other() {
     let guest = built::test_guest("floods-output");
     let sweep = user.good(&format!(
         "replay sweep {} --param flood=lines --grid count=1,5000,2 --data data --instrument \
-         7203.TSE --out sweep --format json --jobs 1 --quiet --window 1 --limit records=100",
+         7203.TSE --out sweep --format json --jobs 1 --quiet --window 1 --guest-limit records=100",
         guest.display()
     ));
     let sweep: Value = serde_json::from_str(&sweep).unwrap();
     assert_eq!(sweep["sweep"]["runs_done"], 3, "{sweep:#}");
     assert_eq!(sweep["sweep"]["runs_failed"], 1, "{sweep:#}");
     let table = std::fs::read_to_string(user.path("sweep/sweep.csv")).unwrap();
-    let bad: Vec<&str> = table.lines().filter(|line| line.contains("--limit records=")).collect();
+    let bad: Vec<&str> =
+        table.lines().filter(|line| line.contains("--guest-limit records=")).collect();
     assert_eq!(bad.len(), 1, "{table}");
 }

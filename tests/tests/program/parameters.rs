@@ -71,7 +71,7 @@ fn a_check_lists_them_with_their_defaults() {
     assert!(refused["init_error"].as_str().unwrap().contains("unknown parameter `fats`"));
     assert_eq!(refused["parameters_effective"], json!({}));
     assert_eq!(refused["parameter_defaults"], defaults);
-    let none = user.good("strategy check buy-and-hold --limit parameters=1");
+    let none = user.good("strategy check buy-and-hold --guest-limit parameters=1");
     assert!(none.contains("quantity=100"), "{none}");
 }
 
@@ -157,9 +157,9 @@ fn their_limits_are_the_users() {
     for (limit, more) in
         [("parameters=2", GuestLimit::Parameters), ("parameter=6", GuestLimit::Parameter)]
     {
-        let (code, errors) = user.bad(&format!("{RUN} --limit {limit}"));
+        let (code, errors) = user.bad(&format!("{RUN} --guest-limit {limit}"));
         assert_eq!(code, 3, "{errors}");
         assert!(errors.contains(more.what()), "{errors}");
-        assert!(errors.contains(&format!("`--limit {}=", more.name())), "{errors}");
+        assert!(errors.contains(&format!("`--guest-limit {}=", more.name())), "{errors}");
     }
 }

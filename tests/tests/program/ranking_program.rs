@@ -16,7 +16,7 @@ static DATA: LazyLock<PathBuf> = LazyLock::new(|| {
     built::made_once("ranking-sample", |folder| {
         let sizes = ["--codes", "40", "--days", "300", "--seed", "7"];
         let mut command = Command::new(built::kumiki());
-        command.args(["data", "sample", "--daily"]).args(sizes).arg("--data-dir").arg(folder);
+        command.args(["data", "sample", "--daily"]).args(sizes).arg("--prices").arg(folder);
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     })
@@ -54,6 +54,7 @@ fn serving(more: &[&str]) -> Serving {
 fn rows(sort_by: &str) -> Vec<Value> {
     let text = good(&[
         "rank",
+        "query",
         "--from",
         "2016-01-01",
         "--sort-by",
@@ -69,8 +70,16 @@ fn rows(sort_by: &str) -> Vec<Value> {
 #[test]
 fn every_form_holds_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
-    let base =
-        ["rank", "--from", "2016-02-01", "--to", "2016-03-31", "--sort-by", "Close / Open[-3]"];
+    let base = [
+        "rank",
+        "query",
+        "--from",
+        "2016-02-01",
+        "--to",
+        "2016-03-31",
+        "--sort-by",
+        "Close / Open[-3]",
+    ];
     let with = |more: &[&str]| good(&[&base[..], more].concat());
     let lines: Vec<Value> = with(&["--format", "jsonl"])
         .lines()
@@ -165,11 +174,11 @@ fn a_large_file_is_sent_in_little_memory() {
     const BYTES: u64 = 1 << 28;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
-    good(&["data", "sample", "--daily", "--codes", "3", "--days", "5", "--data-dir", &data]);
+    good(&["data", "sample", "--daily", "--codes", "3", "--days", "5", "--prices", &data]);
     fs::create_dir_all(folder.path().join("jp/stocks_board")).unwrap();
     let file = fs::File::create(folder.path().join("jp/stocks_board/7203.db")).unwrap();
     file.set_len(BYTES).unwrap();
-    let serving = serving(&["--data-dir", &data]);
+    let serving = serving(&["--prices", &data]);
     let mother = http::request(serving.address, "GET /jp/stocks_daily/mother.db", &[], &[]);
     assert!(mother.body == fs::read(folder.path().join("jp/stocks_daily/mother.db")).unwrap());
     let before = serving.peak_memory();
@@ -248,26 +257,30 @@ fn tokens_are_asked_for_and_never_shown() {
 fn wrong_arguments_are_explained() {
     let turned = "--from 2016-03-01 is after --to 2016-02-01";
     for (arguments, code, wanted) in [
-        (&["rank", "--sort-by", "Close / Turnover"][..], 2, "`Turnover` is not a column"),
-        (&["rank", "--sort-by", "Close / Turnover"], 2, "  Close / Turnover\n          ^"),
-        (&["rank", "--sort-by", "Close[-2601]"], 2, "2600"),
-        (&["rank", "--order", "up"], 2, "use desc or asc"),
-        (&["rank", "--limit", "501"], 2, "from 1 to 500"),
-        (&["rank", "--limit", "0"], 2, "from 1 to 500"),
-        (&["rank", "--from", "today"], 2, "--from"),
-        (&["rank", "--from", "2016-03-01", "--to", "2016-02-01"], 2, turned),
-        (&["rank", "--from", "1980-01-01", "--to", "2016-02-01"], 2, "longer than 30 years"),
-        (&["rank", "--format", "parquet"], 2, "--out"),
-        (&["rank", "--out", "ranks.bin"], 2, "say what it is with --format"),
-        (&["rank", "--param", "days=1"], 2, "--formula"),
+        (&["rank", "query", "--sort-by", "Close / Turnover"][..], 2, "`Turnover` is not a column"),
+        (&["rank", "query", "--sort-by", "Close / Turnover"], 2, "  Close / Turnover\n          ^"),
+        (&["rank", "query", "--sort-by", "Close[-2601]"], 2, "2600"),
+        (&["rank", "query", "--order", "up"], 2, "use desc or asc"),
+        (&["rank", "query", "--limit", "501"], 2, "from 1 to 500"),
+        (&["rank", "query", "--limit", "0"], 2, "from 1 to 500"),
+        (&["rank", "query", "--from", "today"], 2, "--from"),
+        (&["rank", "query", "--from", "2016-03-01", "--to", "2016-02-01"], 2, turned),
+        (
+            &["rank", "query", "--from", "1980-01-01", "--to", "2016-02-01"],
+            2,
+            "longer than 30 years",
+        ),
+        (&["rank", "query", "--format", "parquet"], 2, "--out"),
+        (&["rank", "query", "--out", "ranks.bin"], 2, "say what it is with --format"),
+        (&["rank", "query", "--param", "days=1"], 2, "--formula"),
         (&["rank", "serve", "--concurrent", "0"], 2, "must be at least 1"),
         (&["rank", "serve", "--max-formula", "5000"], 2, "at most 1000"),
         (&["rank", "serve", "--send-timeout", "0s"], 2, "longer than nothing"),
-        (&["rank", "--codes", "9x9"], 1, "9x9"),
-        (&["rank", "--from", "2099-01-04"], 1, "after the last day of the data"),
-        (&["rank", "--formula", "none"], 1, "formulas"),
-        (&["rank", "--data-dir", "there/is/none"], 1, "there is no folder there/is/none"),
-        (&["rank", "--data-dir", "tests"], 1, "tests: no daily prices were published yet"),
+        (&["rank", "query", "--codes", "9x9"], 1, "9x9"),
+        (&["rank", "query", "--from", "2099-01-04"], 1, "after the last day of the data"),
+        (&["rank", "query", "--formula", "none"], 1, "formulas"),
+        (&["rank", "query", "--prices", "there/is/none"], 1, "there is no folder there/is/none"),
+        (&["rank", "query", "--prices", "tests"], 1, "tests: no daily prices were published yet"),
         (&["rank", "serve", "--follow-interval", "1s"], 2, "--follow <URL>"),
         (&["rank", "serve", "--follow-disk", "5"], 2, "--follow <URL>"),
         (&["rank", "serve", "--follow-stale", "1s"], 2, "--follow <URL>"),
@@ -293,7 +306,7 @@ fn wrong_arguments_are_explained() {
 
 #[test]
 fn explain_shows_tree_statement_and_plan() {
-    let text = good(&["rank", "--sort-by", "Close / Close[-1]", "--explain"]);
+    let text = good(&["rank", "query", "--sort-by", "Close / Close[-1]", "--explain"]);
     for word in ["formula\n  Close / Close[-1]", "tree", "POSITIONAL JOIN", "plan", "bit for bit"] {
         assert!(text.contains(word), "{word} is missing in\n{text}");
     }
@@ -303,7 +316,7 @@ fn explain_shows_tree_statement_and_plan() {
 fn codes_take_part_alone() {
     let all = rows("Close");
     let code = all[0]["code"].as_str().unwrap();
-    let text = good(&["rank", "--codes", code, "--format", "csv", "--from", "2016-01-01"]);
+    let text = good(&["rank", "query", "--codes", code, "--format", "csv", "--from", "2016-01-01"]);
     assert!(text.lines().skip(1).all(|line| line.split(',').nth(1) == Some(code)), "{text}");
 }
 
@@ -322,7 +335,7 @@ fn sql_reads_and_never_writes() {
     assert!(errors.contains("disabled"), "{errors}");
     let (_, errors) = bad(&["sql", "SELECT nothing FROM daily"]);
     assert!(errors.contains("nothing"), "{errors}");
-    let cut = run(&["sql", "--rows", "3", "SELECT * FROM daily"]);
+    let cut = run(&["sql", "--limit", "3", "SELECT * FROM daily"]);
     assert!(String::from_utf8_lossy(&cut.stderr).contains("more than these 3 rows"));
 }
 

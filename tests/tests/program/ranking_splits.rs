@@ -45,7 +45,7 @@ fn rank(more: &[&str]) -> String {
 
 fn rank_by(formula: &str, more: &[&str]) -> String {
     let mut command = Command::new(built::kumiki());
-    command.args(["rank", "--sort-by", formula]).args(more);
+    command.args(["rank", "query", "--sort-by", formula]).args(more);
     command.env("DATA_DIR", DATA.path()).stdin(Stdio::null());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{more:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -182,7 +182,7 @@ fn an_older_snapshot_says_what_to_do() {
     write_as_before(&grid);
     let run = |more: &[&str]| {
         let mut command = Command::new(built::kumiki());
-        command.args(["rank", "--format", "csv"]).args(more).env("DATA_DIR", data);
+        command.args(["rank", "query", "--format", "csv"]).args(more).env("DATA_DIR", data);
         command.stdin(Stdio::null()).output().unwrap()
     };
     let raw = String::from_utf8(run(&[]).stdout).unwrap();

@@ -146,7 +146,10 @@ impl<'a> Shell<'a> {
                 assert!(key.ends_with("=..."), "{key}");
                 return;
             }
-            update if update.starts_with("kumiki update ") => {
+            update
+                if update.starts_with("kumiki update ")
+                    || update.starts_with("kumiki data update ") =>
+            {
                 format!("{update}{}{}", self.vendor, self.public)
             }
             // Fewer issues than 4,000: what is done with them is the same.

@@ -21,7 +21,7 @@ fn sample(folder: &Path, days: u32, seed: u32) {
     let mut command = Command::new(built::kumiki());
     command.args(["data", "sample", "--daily", "--codes", "6"]);
     command.args(["--days", &days.to_string(), "--seed", &seed.to_string()]);
-    let output = command.arg("--data-dir").arg(folder).output().unwrap();
+    let output = command.arg("--prices").arg(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -64,7 +64,7 @@ fn a_service_starts_without_data_and_takes_up_what_comes() {
     let refused = http::graphql(serving.address, &body);
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("10")));
     for text in [told["message"].as_str().unwrap(), &refused.text()] {
-        assert!(text.contains("`kumiki update`"), "{text}");
+        assert!(text.contains("`kumiki data update`"), "{text}");
     }
     assert!(refused.text().contains("\"NO_DATA\""), "{}", refused.text());
     // What needs no data is there.
@@ -182,19 +182,19 @@ fn an_operator_is_told_why_data_cannot_be_read() {
     sample(&data, 5, 1);
     let grid = data.join("rank/rank-1.grid");
     fs::remove_file(&grid).unwrap();
-    let (code, missing) = told(&data, &["rank"]);
+    let (code, missing) = told(&data, &["rank", "query"]);
     assert_eq!(code, 1);
     assert!(missing.contains("snapshot 1 is damaged (its grid is missing); publish"), "{missing}");
     // A folder can be opened, but not read as a file.
     fs::create_dir(&grid).unwrap();
-    for arguments in [&["rank"][..], &["data", "info"]] {
+    for arguments in [&["rank", "query"][..], &["data", "info"]] {
         let (code, errors) = told(&data, arguments);
         let words =
             "the ranking failed while opening the snapshot: the grid's file cannot be read: ";
         assert!(code == 1 && errors.contains(words), "{errors}");
         assert!(!errors.contains("log says why"), "{errors}");
     }
-    let (_, errors) = told(&data, &["rank"]);
+    let (_, errors) = told(&data, &["rank", "query"]);
     assert!(errors.contains(&data.display().to_string()), "{errors}");
     // Clients of a service are not told of the machine.
     let serving = Serving::start(&data, &[]);
@@ -313,7 +313,7 @@ fn data_that_is_behind_says_so() {
         assert_eq!((&found["status"], &found["days_behind"]), (&json!(status), &json!(over)));
     }
     let errors = |more: &[&str]| {
-        let (code, errors) = told(data.path(), &[&["rank"], more].concat());
+        let (code, errors) = told(data.path(), &[&["rank", "query"], more].concat());
         assert_eq!(code, 0, "{errors}");
         errors
     };
@@ -421,7 +421,7 @@ fn silent_clients_leave_the_service_its_files() {
     let mut serving = Serving::of(command);
     let tells = |text: &str| fs::read_to_string(&errors).unwrap().contains(text);
     wait_until("fewer connections", || {
-        tells("at most 8 connections are open at a time, not the 1024 of --max-connections")
+        tells("at most 8 connections, not the 1024 of --max-connections")
     });
     assert_eq!(served(serving.address).unwrap().0, 5);
     let (process, idle) = (serving.child.id(), 1);

@@ -247,7 +247,7 @@ fn the_base_price_of_the_first_day_is_found_in_daily_files_of_the_days_before() 
     closed_at(SECOND, "6000");
     let run = |start: &str| {
         user.good(&format!(
-            "replay run buy-and-hold --data data --instrument 7203.TSE --quiet --start {start}"
+            "replay run buy-and-hold --data data --instrument 7203.TSE --quiet --from {start}"
         ))
     };
     let text = run(SECOND);
@@ -272,11 +272,11 @@ fn the_base_price_may_be_that_of_an_old_file() {
     let user = UserFolder::empty();
     for start in ["2025-01-06", "2025-06-02"] {
         user.good(&format!(
-            "data sample --out data --instrument 7203.TSE --days 2 --seed 5 --trades-per-day 300 --start {start}"
+            "data sample --out data --instrument 7203.TSE --days 2 --seed 5 --trades-per-day 300 --from {start}"
         ));
     }
     let run = "replay run buy-and-hold --data data --instrument 7203.TSE --quiet --out run";
-    let text = user.good(&format!("{run} --start 2025-06-02"));
+    let text = user.good(&format!("{run} --from 2025-06-02"));
     let base = |text: &str| {
         let at = text.find("base price of 2025-06-02: ").unwrap_or_else(|| panic!("{text}"));
         text[at..].lines().next().unwrap().to_owned()
@@ -294,7 +294,7 @@ fn the_base_price_may_be_that_of_an_old_file() {
     assert_eq!(inputs, ["equities_trades_202506.csv.gz", TRADES]);
     assert_eq!(user.said("replay verify run --quiet").code, 0);
     // A day later the month itself knows a close, and the old file is left alone.
-    let text = user.good(&format!("{run} --start 2025-06-03"));
+    let text = user.good(&format!("{run} --from 2025-06-03"));
     assert!(text.contains("of 2025-06-02 in equities_trades_202506.csv.gz"), "{text}");
 }
 
@@ -309,13 +309,13 @@ fn the_base_price_is_found_behind_files_without_the_issue() {
         ("2025-06-02", "7203.TSE"),
     ] {
         user.good(&format!(
-            "data sample --out data --instrument {id} --days 2 --seed 5 --trades-per-day 300 --start {start}"
+            "data sample --out data --instrument {id} --days 2 --seed 5 --trades-per-day 300 --from {start}"
         ));
     }
     let day =
         "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n2025-05-30,83060,1.0,1.0,1.0,1.0,0,0,1,1,1.0\n";
     write_packed(&user.path("data/equities_bars_daily_20250530.csv.gz"), day);
-    let run = "replay run buy-and-hold --data data --quiet --start 2025-06-02 --instrument";
+    let run = "replay run buy-and-hold --data data --quiet --from 2025-06-02 --instrument";
     let text = user.good(&format!("{run} 7203.TSE"));
     let base = text.lines().find(|line| line.contains("base price of 2025-06-02: "));
     let base = base.unwrap_or_else(|| panic!("{text}"));
@@ -343,7 +343,7 @@ fn an_old_file_gives_closes_alone() {
         ("2025-06-02", "--instrument 7203.TSE --instrument 8306.TSE"),
     ] {
         user.good(&format!(
-            "data sample --out data {ids} --days 2 --seed 5 --trades-per-day 300 --start {start}"
+            "data sample --out data {ids} --days 2 --seed 5 --trades-per-day 300 --from {start}"
         ));
     }
     let told = |close: &str| {
@@ -353,7 +353,7 @@ fn an_old_file_gives_closes_alone() {
         });
         let text = format!("Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n{}", rows.concat());
         write_packed(&user.path("data/equities_bars_daily_20240110.csv.gz"), &text);
-        let run = "replay run buy-and-hold --data data --quiet --start 2025-06-02";
+        let run = "replay run buy-and-hold --data data --quiet --from 2025-06-02";
         let text = user.good(&format!("{run} --instrument 7203.TSE --instrument 8306.TSE"));
         assert!(text.contains("2500, of 2024-01-10 in equities_bars_daily_20240110"), "{text}");
         let steps = text.lines().find(|line| line.contains("8306.TSE: lot 100"));
@@ -368,17 +368,17 @@ fn business_days_without_rows_are_told() {
     let user = UserFolder::empty();
     for start in ["2025-01-30", "2025-02-05"] {
         user.good(&format!(
-            "data sample --out data --instrument 7203.TSE --days 2 --seed 5 --trades-per-day 300 --start {start}"
+            "data sample --out data --instrument 7203.TSE --days 2 --seed 5 --trades-per-day 300 --from {start}"
         ));
     }
     let run = "replay run buy-and-hold --data data --instrument 7203.TSE --quiet";
     let text = user.good(&format!("{run} --out run"));
     assert!(text.contains("business days without any row: 2025-02-03 and 1 more"), "{text}");
     assert_eq!(user.said("replay verify run --quiet").code, 0);
-    let text = user.good(&format!("{run} --start 2025-02-05"));
+    let text = user.good(&format!("{run} --from 2025-02-05"));
     assert!(!text.contains("without any row"), "{text}");
     // Dates asked for make days too, and a run over them is made again.
-    let asked = format!("{run} --start 2025-01-25 --end 2025-02-12 --out asked");
+    let asked = format!("{run} --from 2025-01-25 --to 2025-02-12 --out asked");
     let text = user.good(&asked);
     assert!(text.contains("business days without any row: 2025-01-27 and 7 more"), "{text}");
     let days = std::fs::read_to_string(user.path("asked/days.csv")).unwrap();
@@ -387,7 +387,7 @@ fn business_days_without_rows_are_told() {
     // Windows of a sweep count the same days.
     user.good(
         "replay sweep sma-cross --data data --instrument 7203.TSE --quiet --grid fast=2,3 --grid slow=10 \
-         --start 2025-01-27 --end 2025-02-07 --walk-forward 5d/5d --rank-by return --out sweep",
+         --from 2025-01-27 --to 2025-02-07 --walk-forward 5d/5d --rank-by return --out sweep",
     );
     let csv = std::fs::read_to_string(user.path("sweep/sweep.csv")).unwrap();
     let tests: Vec<Vec<&str>> = csv

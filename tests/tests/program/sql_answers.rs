@@ -13,12 +13,12 @@ use tests::{built, signals};
 /// A user with some daily prices.
 fn user() -> UserFolder {
     let user = UserFolder::empty();
-    user.good("data sample --daily --codes 3 --days 2 --data-dir data");
+    user.good("data sample --daily --codes 3 --days 2 --prices data");
     user
 }
 
 fn said(user: &UserFolder, flags: &str, sql: &str) -> Said {
-    let mut command = user.command(&format!("sql --data-dir data {flags}"));
+    let mut command = user.command(&format!("sql --prices data {flags}"));
     let output = command.arg(sql).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Said {
@@ -109,8 +109,7 @@ fn every_type_is_shown() {
 #[cfg(unix)]
 fn limited(user: &UserFolder, kibibytes: u64, flags: &str, sql: &str) -> Command {
     let program = built::kumiki().display().to_string();
-    let line =
-        format!("ulimit -v {kibibytes}; exec '{program}' sql --data-dir data {flags} \"$0\"");
+    let line = format!("ulimit -v {kibibytes}; exec '{program}' sql --prices data {flags} \"$0\"");
     let mut command = Command::new("sh");
     command.args(["-c", &line, sql]).current_dir(user.folder()).stdin(Stdio::null());
     command.env_remove("KUMIKI_LOG").env_remove("KUMIKI_LOG_FORMAT").env_remove("DATA_DIR");
@@ -149,7 +148,7 @@ fn answers_take_no_more_memory_than_they_may() {
     let user = user();
     let sql = "SELECT repeat('x', 10000) AS v FROM range(100000)";
     // The columns in which the engine hands 2,048 rows over count as its memory.
-    let flags = "--rows 100000 --memory 300 --threads 1";
+    let flags = "--limit 100000 --memory 300 --jobs 1";
     let mut child =
         limited(&user, 1_500_000, &format!("--format csv {flags}"), sql).spawn().unwrap();
     let (mut out, mut bytes) = (child.stdout.take().unwrap(), 0);
@@ -184,11 +183,11 @@ fn every_row_is_written_to_programs() {
     assert_eq!((json.out.lines().count(), json.out.lines().last()), (1_200_000, last));
     let table = said(&user, "", sql);
     let note =
-        "note: there are more than these 10000 rows; --rows N shows more, --format csv or jsonl";
+        "note: there are more than these 10000 rows; --limit N shows more, --format csv or jsonl";
     assert!(table.code == 0 && table.errors.contains(note), "{}", table.errors);
     assert_eq!(table.out.lines().count(), 10_002);
     // Who wants fewer says so.
-    let some = said(&user, "--format csv --rows 7", sql);
+    let some = said(&user, "--format csv --limit 7", sql);
     assert_eq!(some.out.lines().count(), 8);
     assert!(some.errors.contains("more than these 7 rows"), "{}", some.errors);
 }
@@ -220,7 +219,7 @@ fn a_statement_ends_at_once_while_it_is_printed() {
     for (signal, flags) in
         [("TERM", "--format csv"), ("INT", "--format jsonl"), ("TERM", ""), ("HUP", "--format csv")]
     {
-        let flags = format!("--rows 1000000 {flags}");
+        let flags = format!("--limit 1000000 {flags}");
         let mut child = limited(&user, 4_000_000, &flags, sql).spawn().unwrap();
         if !flags.ends_with(' ') {
             // The first lines were written; the rest waits.
@@ -258,7 +257,7 @@ fn a_prompt_ends_when_it_is_told_to() {
     let user = user();
     let program = built::kumiki().display().to_string();
     let line = format!(
-        "sh -c 'echo $$; exec \"{program}\" sql --data-dir data'; echo \"ended with $?\"; stty -a"
+        "sh -c 'echo $$; exec \"{program}\" sql --prices data'; echo \"ended with $?\"; stty -a"
     );
     let mut command = Command::new("script");
     command.args(["--quiet", "--command", &line, "/dev/null"]).current_dir(user.folder());
@@ -284,7 +283,7 @@ fn a_prompt_ends_when_it_is_told_to() {
 #[test]
 fn limits_that_cannot_be_are_refused() {
     let user = user();
-    for flags in ["--memory 0", "--memory 15", "--rows 0", "--memory 99999999"] {
+    for flags in ["--memory 0", "--memory 15", "--limit 0", "--memory 99999999"] {
         let said = said(&user, flags, "SELECT 1");
         assert_eq!(said.code, 2, "{flags}");
         assert!(said.errors.contains("invalid value"), "{}", said.errors);

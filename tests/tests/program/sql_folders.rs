@@ -75,7 +75,7 @@ fn names_of_sweeps_and_of_folders_of_vendor_files_change_nothing_in_them() {
     let swept = "SELECT run, param_fast, param_slow, equity_end FROM sweeps ORDER BY run";
     let plain = rows(&user, &["--sweeps", "sweeps"], swept);
     let trades = "SELECT count(*), sum(Price * TradingVolume), min(Code) FROM trades";
-    let plain_trades = rows(&user, &["--market-data", "data"], trades);
+    let plain_trades = rows(&user, &["--data", "data"], trades);
     for name in ["param_fast=7", "equity_end=0", "~", "x:y"] {
         copied(&user.path("sweeps/plain"), &user.path("other").join(name).join(name));
         let folder = format!("other/{name}");
@@ -83,7 +83,7 @@ fn names_of_sweeps_and_of_folders_of_vendor_files_change_nothing_in_them() {
     }
     for name in ["Price=7", "Code=1", "~", "x:y"] {
         copied(&user.path("data"), &user.path(name));
-        assert_eq!(rows(&user, &["--market-data", name], trades), plain_trades, "{name}");
+        assert_eq!(rows(&user, &["--data", name], trades), plain_trades, "{name}");
     }
 }
 
@@ -114,18 +114,18 @@ fn names_of_folders_with_data_change_nothing_in_them() {
     let user = UserFolder::empty();
     data_folder(&user, "plain", "plain");
     // A code is text, and what a mark kept from being a formula comes back.
-    let plain = rows(&user, &["--data-dir", "plain"], OF_DATA);
+    let plain = rows(&user, &["--prices", "plain"], OF_DATA);
     assert_eq!(plain, ["up|=A1,11,up5,up5,0130|130A"]);
     for name in ["title=x", "price=7", "Code=9", "it's", "~", "x:y"] {
         data_folder(&user, name, name);
-        assert_eq!(rows(&user, &["--data-dir", name], OF_DATA), plain, "{name}");
+        assert_eq!(rows(&user, &["--prices", name], OF_DATA), plain, "{name}");
     }
     // The same of the combined database.
     for name in ["sample", "~", "x:y", "date=2020-01-01"] {
         let made =
-            user.command("data sample --daily --codes 5 --days 3 --data-dir").arg(name).output();
+            user.command("data sample --daily --codes 5 --days 3 --prices").arg(name).output();
         assert!(made.unwrap().status.success(), "{name}");
-        let count = rows(&user, &["--data-dir", name], "SELECT count(*) FROM daily");
+        let count = rows(&user, &["--prices", name], "SELECT count(*) FROM daily");
         assert_eq!(count, ["10"], "{name}");
     }
 }
@@ -138,12 +138,12 @@ fn a_name_that_is_a_pattern_is_told_and_takes_nothing_away() {
         let data = format!("data-{}", name.len());
         data_folder(&user, &data, "ab");
         data_folder(&user, &data, name);
-        let said = said(&user, &["--data-dir", &data], "SELECT count(*) FROM narrative");
+        let said = said(&user, &["--prices", &data], "SELECT count(*) FROM narrative");
         assert_eq!(said.code, 1, "{name}: {}", said.out);
         assert!(said.errors.contains("has *, ? or [ in its name"), "{}", said.errors);
         // The others are there.
         fs::remove_dir_all(user.path(&data).join("audit").join(name)).unwrap();
-        let others = self::said(&user, &["--data-dir", &data], "SELECT title FROM audit");
+        let others = self::said(&user, &["--prices", &data], "SELECT title FROM audit");
         assert_eq!((others.code, others.out.as_str()), (0, "title\nup\n"), "{}", others.errors);
     }
 }

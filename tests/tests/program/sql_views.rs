@@ -104,7 +104,7 @@ fn the_audit_logs_sweeps_and_vendor_files_are_views() {
         let mark = format!("{{\"phase\":\"{name}\"");
         log.iter().filter(|line| line.starts_with(&mark)).count()
     };
-    let flags = "--runs runs --sweeps sweeps --market-data data";
+    let flags = "--runs runs --sweeps sweeps --data data";
     let ask = |sql: &str| rows(&user, flags, sql);
     let phases = "SELECT phase, count(*) FROM audit WHERE run = 'a' AND phase IN ('accepted', 'submit') \
                   GROUP BY 1 ORDER BY 1";
@@ -138,7 +138,7 @@ fn folders_that_hold_something_else_are_named() {
         ("--runs empty", "it holds no run"),
         ("--runs data", "it holds no run"),
         ("--sweeps empty", "it holds no complete sweep"),
-        ("--market-data empty", "equities_trades_*.csv.gz"),
+        ("--data empty", "equities_trades_*.csv.gz"),
         ("--runs missing", "cannot list missing"),
     ] {
         let said = said(&user, flags, "SELECT 1");
@@ -146,7 +146,7 @@ fn folders_that_hold_something_else_are_named() {
     }
     fs::create_dir(user.path("data/trades")).unwrap();
     fs::write(user.path("data/trades/own.csv"), "a\n1\n").unwrap();
-    let said = said(&user, "--market-data data --data-dir data", "SELECT 1");
+    let said = said(&user, "--data data --prices data", "SELECT 1");
     assert!(said.errors.contains("two views of the name trades"), "{}", said.errors);
 }
 
@@ -160,7 +160,7 @@ fn one_day() -> UserFolder {
 #[test]
 fn bars_are_views_that_agree_with_the_trades() {
     let user = one_day();
-    let ask = |sql: &str| rows(&user, "--market-data data", sql);
+    let ask = |sql: &str| rows(&user, "--data data", sql);
     // A minute has one bar, whose prices and volume are those of its trades.
     let minutes =
         "SELECT count(*), count(DISTINCT Time), sum(Vo)::BIGINT, max(H), min(L) FROM minute_bars";
@@ -180,13 +180,13 @@ fn a_day_whose_month_has_a_file_counts_once() {
     let user = one_day();
     let counts = "SELECT (SELECT count(*) FROM trades), (SELECT count(*) FROM minute_bars), \
                   (SELECT count(*) FROM daily_bars)";
-    let alone = rows(&user, "--market-data data", counts);
+    let alone = rows(&user, "--data data", counts);
     assert!(!alone[0].starts_with("0,"), "{alone:?}");
     for kind in ["trades", "bars_minute", "bars_daily"] {
         let name = |period: &str| user.path(&format!("data/equities_{kind}_{period}.csv.gz"));
         fs::copy(name("202501"), name("20250106")).unwrap();
     }
-    let said = said(&user, "--market-data data", counts);
+    let said = said(&user, "--data data", counts);
     assert_eq!(said.out.lines().nth(1), Some(alone[0].as_str()));
     for kind in ["trades", "bars_minute", "bars_daily"] {
         let name = format!("equities_{kind}_20250106.csv.gz");
@@ -197,7 +197,7 @@ fn a_day_whose_month_has_a_file_counts_once() {
     for kind in ["trades", "bars_minute", "bars_daily"] {
         fs::remove_file(user.path(&format!("data/equities_{kind}_202501.csv.gz"))).unwrap();
     }
-    assert_eq!(rows(&user, "--market-data data", counts), alone);
+    assert_eq!(rows(&user, "--data data", counts), alone);
 }
 
 /// Copies the files of a folder into another one.
@@ -282,7 +282,7 @@ fn a_value_that_cannot_be_is_told_with_its_file_and_line() {
     let mut encoder = GzEncoder::new(fs::File::create(&bad).unwrap(), Compression::fast());
     encoder.write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
     encoder.finish().unwrap();
-    let said = said(&user, "--market-data data", "SELECT max(Date) FROM trades");
+    let said = said(&user, "--data data", "SELECT max(Date) FROM trades");
     assert_eq!(said.code, 1);
     for part in [
         "equities_trades_202502.csv.gz, line 7: Date is `06.01.2025`, which is no date (YYYY-MM-DD)",
@@ -291,10 +291,10 @@ fn a_value_that_cannot_be_is_told_with_its_file_and_line() {
         assert!(said.errors.contains(part), "`{part}` is not in\n{}", said.errors);
     }
     // What is not asked for the date has its answer, and so have the other views.
-    assert_eq!(rows(&user, "--market-data data", "SELECT count(*) > 0 FROM daily_bars"), ["true"]);
+    assert_eq!(rows(&user, "--data data", "SELECT count(*) > 0 FROM daily_bars"), ["true"]);
     fs::write(user.path("data/equities_bars_minute_202502.csv.gz"), "nothing").unwrap();
-    assert_eq!(rows(&user, "--market-data data", "SELECT count(*) > 0 FROM daily_bars"), ["true"]);
-    let minutes = self::said(&user, "--market-data data", "SELECT count(*) FROM minute_bars");
+    assert_eq!(rows(&user, "--data data", "SELECT count(*) > 0 FROM daily_bars"), ["true"]);
+    let minutes = self::said(&user, "--data data", "SELECT count(*) FROM minute_bars");
     assert_eq!(minutes.code, 1);
     let part = "the files of minute_bars cannot be read";
     assert!(minutes.errors.contains(part), "{}", minutes.errors);
@@ -312,7 +312,10 @@ fn a_view_whose_files_are_missing_says_which() {
         texts(&output).1
     };
     for (name, words) in [
-        ("listed_issue", "listed_info.db is not there; load daily prices with `kumiki update`"),
+        (
+            "listed_issue",
+            "listed_info.db is not there; load daily prices with `kumiki data update`",
+        ),
         ("minute", "minute is not there; put files there, as Parquet, CSV or JSON lines"),
         ("audit", "Parquet, CSV or JSON lines, or name a folder with --runs or --config-dir"),
         ("runs", "what it shows is not there; name its folder with --runs"),

@@ -91,8 +91,8 @@ fn only_what_it_wrote_is_removed_and_only_after_success() {
 
     // Nor where compiling would take more than somebody allows.
     here.install("two.wasm", &bytes("sma-cross"));
-    let (code, _, errors) = here.compile_with(&["--limit", "function=10"]);
-    assert!(code == Some(3) && errors.contains("--limit function="), "{errors}");
+    let (code, _, errors) = here.compile_with(&["--guest-limit", "function=10"]);
+    assert!(code == Some(3) && errors.contains("--guest-limit function="), "{errors}");
     assert!(first.iter().all(|(name, bytes)| here.compiled().get(name) == Some(bytes)));
 
     // The code of a strategy that is another one goes.

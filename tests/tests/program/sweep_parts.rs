@@ -8,7 +8,7 @@ use tests::schema;
 use tests::user_folder::{UserFolder, files_in};
 
 const SWEEP: &str = "replay sweep sma-cross --data data --instrument 7203.TSE --quiet";
-const MERGE: &str = "replay sweep merge";
+const MERGE: &str = "replay merge";
 const SMALL: &str = "--grid fast=5:20:5 --grid slow=30:50:10 --param quantity=200";
 
 /// The files of a sweep's folder, the journal left out: its lines are in the order in which runs ended.

@@ -1,4 +1,4 @@
-//! One more day, again and again: what `kumiki update` puts behind the published rows, when it writes all of
+//! One more day, again and again: what `kumiki data update` puts behind the published rows, when it writes all of
 //! them again, and that readers see the same as after one run for all days.
 
 use std::collections::BTreeMap;

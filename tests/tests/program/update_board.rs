@@ -1,5 +1,5 @@
 //! What a live engine recorded, as its users go on with it: replayed, published as a database of each issue,
-//! asked with SQL, handed out by the ranking service; and `kumiki update board` killed in its midst.
+//! asked with SQL, handed out by the ranking service; and `kumiki data boards` killed in its midst.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ fn rows(user: &UserFolder, flags: &str, sql: &str) -> Vec<String> {
 
 /// The report of a run that ends with this exit code, held against its schema.
 fn publish(user: &UserFolder, code: i32) -> Value {
-    let said = user.said("update board --recordings recordings --data-dir prices --format json");
+    let said = user.said("data boards --recordings recordings --prices prices --format json");
     assert_eq!(said.code, code, "{}{}", said.out, said.errors);
     let report = serde_json::from_str(&said.out).unwrap();
     let described = update::store::board_report_schema();
@@ -116,12 +116,12 @@ fn a_recording_is_replayed_published_asked_and_handed_out() {
     user.good("data check recordings/trades");
     let count = "SELECT Code, count(*), min(TransactionId), max(TransactionId) FROM trades GROUP BY 1 ORDER BY 1";
     assert_eq!(
-        rows(&user, "--market-data recordings/trades", count),
+        rows(&user, "--data recordings/trades", count),
         ["130A0,600,000000000002,000000000600", "72030,600,000000000001,000000000599"]
     );
     user.good(
-        "replay run sma-cross --data recordings/trades --instrument 7203.TSE --start 2026-01-05 \
-         --end 2026-01-06 --param fast=5 --param slow=20 --same-day-round-trips allow --quiet --out runs/a",
+        "replay run sma-cross --data recordings/trades --instrument 7203.TSE --from 2026-01-05 \
+         --to 2026-01-06 --param fast=5 --param slow=20 --same-day-round-trips allow --quiet --out runs/a",
     );
     let summary = fs::read_to_string(user.path("runs/a/summary.json")).unwrap();
     let summary: Value = serde_json::from_str(&summary).unwrap();
@@ -134,9 +134,9 @@ fn a_recording_is_replayed_published_asked_and_handed_out() {
     let expected = SYMBOLS.map(|code| format!("{code},600,60000.0000,2850.0000,2909.0000"));
     let mut expected: Vec<_> = expected.into();
     expected.sort();
-    assert_eq!(rows(&user, "--data-dir prices", sum), expected);
+    assert_eq!(rows(&user, "--prices prices", sum), expected);
     let depth = "SELECT code, count(*), count(bid_price_1), count(bid_price_2) FROM board_depth GROUP BY 1 ORDER BY 1";
-    assert_eq!(rows(&user, "--data-dir prices", depth), ["130A,600,600,0", "7203,600,600,0"]);
+    assert_eq!(rows(&user, "--prices prices", depth), ["130A,600,600,0", "7203,600,600,0"]);
     // And over HTTP, byte for byte.
     let serving = Serving::start(&user.path("prices"), &[]);
     for code in SYMBOLS {
@@ -164,7 +164,7 @@ fn a_damaged_segment_ends_with_3_and_somebody_else_s_file_with_1() {
         report["damaged"][0]["file"],
         Path::new("recordings/board/20260105/depth-000001.parquet").display().to_string()
     );
-    let shown = user.said("update board --recordings recordings --data-dir prices");
+    let shown = user.said("data boards --recordings recordings --prices prices");
     assert_eq!(shown.code, 3, "{}", shown.errors);
     assert!(shown.out.contains("segment 1 of 2026-01-05: "), "{}", shown.out);
     fs::write(&damaged, whole).unwrap();
@@ -174,7 +174,7 @@ fn a_damaged_segment_ends_with_3_and_somebody_else_s_file_with_1() {
     // A database of another program in the place of the job's own one.
     let theirs = b"SQLite format 3\0 theirs";
     fs::write(&path, theirs).unwrap();
-    let said = user.said("update board --recordings recordings --data-dir prices");
+    let said = user.said("data boards --recordings recordings --prices prices");
     assert_eq!((said.code, said.out.as_str()), (1, ""));
     assert!(said.errors.contains("7203.db in it were not written by this job"), "{}", said.errors);
     assert_eq!(fs::read(&path).unwrap(), theirs);
@@ -195,7 +195,7 @@ fn a_job_that_is_killed_leaves_the_old_or_the_new_file() {
         let old = TRADES * (kill + 1);
         record(&recordings, day);
         let mut command =
-            user.command("update board --recordings recordings --data-dir prices --quiet");
+            user.command("data boards --recordings recordings --prices prices --quiet");
         let mut job: Child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // A run takes about 200 ms; later kills come later.
         sleep(Duration::from_millis(20 + 25 * kill));

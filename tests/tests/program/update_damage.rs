@@ -232,7 +232,7 @@ fn a_snapshot_alone_is_not_tied_to_a_damaged_file() {
     let (_, errors) = texts(&output);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     let known = &before.file(name).unwrap().xxh128;
-    for words in [&format!("{name} has "), known, "`kumiki update` makes it again"] {
+    for words in [&format!("{name} has "), known, "`kumiki data update` makes it again"] {
         assert!(errors.contains(words), "{words}: {errors}");
     }
     assert_eq!(generation(&data), before);

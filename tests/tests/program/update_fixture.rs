@@ -1,4 +1,4 @@
-//! A vendor on this machine, and `kumiki update` against it: what the tests of the program share.
+//! A vendor on this machine, and `kumiki data update` against it: what the tests of the program share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -374,11 +374,11 @@ impl Fixture {
         change(&mut self.market.lock().unwrap());
     }
 
-    /// `kumiki update` with these arguments, which prints for people.
+    /// `kumiki data update` with these arguments, which prints for people.
     pub(crate) fn shown(&self, arguments: &str) -> Command {
         let address = self.server.address;
         let (vendor, public) = (format!("http://{address}/v2"), format!("http://{address}/q/"));
-        let fixed = ["update", "--vendor-rate", "60000", "--public-rate", "60000"];
+        let fixed = ["data", "update", "--vendor-rate", "60000", "--public-rate", "60000"];
         let mut command = command(self.path(), &fixed);
         command.args(["--vendor-url", &vendor, "--public-url", &public]);
         command.args(arguments.split(' '));
@@ -418,7 +418,7 @@ impl Fixture {
         Run { code, report, told: errors, asked }
     }
 
-    /// What `kumiki update` says that ends with an error.
+    /// What `kumiki data update` says that ends with an error.
     pub(crate) fn failing(&self, arguments: &str) -> String {
         let output = self.command(arguments).output().unwrap();
         let (_, errors) = texts(&output);

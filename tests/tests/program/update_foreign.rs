@@ -1,4 +1,4 @@
-//! What `kumiki update` did not write it neither removes nor replaces (rule `own_files`).
+//! What `kumiki data update` did not write it neither removes nor replaces (rule `own_files`).
 
 use std::fs;
 use std::path::{Path, PathBuf};

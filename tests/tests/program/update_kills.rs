@@ -1,4 +1,4 @@
-//! `kumiki update` itself, killed at seeded moments while others read over HTTP and with DuckDB: readers
+//! `kumiki data update` itself, killed at seeded moments while others read over HTTP and with DuckDB: readers
 //! see whole states, know which generation they have, and the next run ends as if nothing had happened.
 //! KUMIKI_SOAK_KILLS kills (`cargo xtask soak`), else a few; KUMIKI_SOAK_SEED for a seed of its own.
 

@@ -1,4 +1,4 @@
-//! The lists of issues: `kumiki update` keeps the vendor's by date and publishes them, and rankings show
+//! The lists of issues: `kumiki data update` keeps the vendor's by date and publishes them, and rankings show
 //! the names, markets and sectors that were known on a day.
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Fixture {
     fn update(&self, arguments: &str) -> (i32, Value) {
         let vendor = format!("http://{}/v2", self.server.address);
         let public = format!("http://{}/q/", self.server.address);
-        let fixed = ["update", "--format", "json", "--vendor-rate", "60000"];
+        let fixed = ["data", "update", "--format", "json", "--vendor-rate", "60000"];
         let mut command = command(self.path(), &fixed);
         command.args(["--vendor-url", &vendor, "--public-url", &public]);
         let output = command.args(arguments.split(' ')).output().unwrap();
@@ -72,7 +72,7 @@ impl Fixture {
     }
 
     fn rank(&self, arguments: &[&str]) -> String {
-        let all = [&["rank", "--sort-by", "Close", "--order", "asc"], arguments].concat();
+        let all = [&["rank", "query", "--sort-by", "Close", "--order", "asc"], arguments].concat();
         let output = command(self.path(), &all).output().unwrap();
         let (rows, errors) = texts(&output);
         assert!(output.status.success(), "{errors}");
@@ -258,7 +258,7 @@ fn a_hostile_name_costs_itself_only() {
 fn a_sample_has_names_splits_and_issues_that_come_and_go() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["data", "sample", "--daily", "--codes", "60", "--days", "120"];
-    let output = command(folder.path(), &arguments).arg("--data-dir").arg(folder.path()).output();
+    let output = command(folder.path(), &arguments).arg("--prices").arg(folder.path()).output();
     assert!(output.unwrap().status.success());
     let lists = read_file(&DataDir::new(folder.path()).listed_info()).unwrap().unwrap();
     let days: Vec<JstDate> = lists.lists().keys().copied().collect();
@@ -273,7 +273,8 @@ fn a_sample_has_names_splits_and_issues_that_come_and_go() {
         codes[3]
     );
     assert_eq!(sql(folder.path(), &split).lines().last(), Some("0.5,true"));
-    let rows = command(folder.path(), &["rank", "--format", "jsonl", "--limit", "60"]).output();
+    let rows =
+        command(folder.path(), &["rank", "query", "--format", "jsonl", "--limit", "60"]).output();
     for line in texts(&rows.unwrap()).0.lines() {
         let row: Value = serde_json::from_str(line).unwrap();
         assert!(row["name"].is_string() && row["sector33"].is_string(), "{line}");

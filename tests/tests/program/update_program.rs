@@ -46,11 +46,11 @@ fn market(path: &str) -> Option<(u16, String)> {
     }
 }
 
-/// `kumiki update` over the week of 2025-12-22 against the server.
+/// `kumiki data update` over the week of 2025-12-22 against the server.
 fn update(folder: &std::path::Path, server: &Server, more: &[&str]) -> Command {
     let (vendor, public) =
         (format!("http://{}/v2", server.address), format!("http://{}/q/", server.address));
-    let mut arguments = vec!["update", "--as-of", "2025-12-26", "--days", "5"];
+    let mut arguments = vec!["data", "update", "--as-of", "2025-12-26", "--days", "5"];
     arguments.extend(["--vendor-url", &vendor, "--vendor-rate", "60000"]);
     arguments.extend(["--public-url", &public, "--public-rate", "60000"]);
     arguments.extend(more);
@@ -97,7 +97,8 @@ fn a_week_is_fetched_stored_and_published_and_the_next_run_has_little_to_do() {
     for file in ["mother.db", "7203.db", "130A.db"] {
         assert!(folder.path().join("jp").join("stocks_daily").join(file).is_file(), "{file}");
     }
-    let ranked = command(folder.path(), &["rank", "--from", "2025-12-24", "--format", "jsonl"]);
+    let ranked =
+        command(folder.path(), &["rank", "query", "--from", "2025-12-24", "--format", "jsonl"]);
     let (ranked, errors) = texts(&{ ranked }.output().unwrap());
     assert_eq!(ranked.lines().count(), 2, "{ranked}{errors}");
 
@@ -196,7 +197,7 @@ fn the_key_appears_nowhere() {
 fn wrong_arguments_are_refused_and_the_help_teaches() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str]| {
-        let all = [&["update"], arguments].concat();
+        let all = [&["data", "update"], arguments].concat();
         let output = command(folder.path(), &all).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         texts(&output).1
@@ -209,7 +210,7 @@ fn wrong_arguments_are_refused_and_the_help_teaches() {
     assert!(refused(&["--days", "0"]).contains("--days"));
     assert!(refused(&["--publish-incomplete"]).contains("--publish-incomplete"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
-    let (help, _) = texts(&command(folder.path(), &["update", "--help"]).output().unwrap());
+    let (help, _) = texts(&command(folder.path(), &["help", "data", "update"]).output().unwrap());
     for words in [
         "--days 1000",
         "--from-files",
@@ -219,7 +220,7 @@ fn wrong_arguments_are_refused_and_the_help_teaches() {
         "KUMIKI_JQUANTS_API_KEY",
         "KUMIKI_WEB_BROKER_USER",
         "STOCKDATA_CACHE_DIR",
-        "1    an error; also where the vendor refuses the key",
+        "1    an error; also if the vendor refuses the key",
     ] {
         assert!(help.contains(words), "{words}: {help}");
     }
@@ -299,7 +300,8 @@ fn history_comes_from_files_without_network() {
     let files = tempfile::tempdir().unwrap();
     let from = files.path().to_str().unwrap();
     let run = || {
-        let output = command(folder.path(), &["update", "--from-files", from]).output().unwrap();
+        let output =
+            command(folder.path(), &["data", "update", "--from-files", from]).output().unwrap();
         let (table, errors) = texts(&output);
         (output.status.code().unwrap(), table + &errors)
     };
@@ -326,7 +328,8 @@ fn history_comes_from_files_without_network() {
     // Days that are named and in no file are missing, by the calendar beside the files.
     let calendar = "Date,HolDiv\n2025-12-01,1\n2025-12-02,1\n2025-12-03,0\n";
     fs::write(files.path().join("markets_calendar.csv"), calendar).unwrap();
-    let arguments = ["update", "--from-files", from, "--as-of", "2025-12-02", "--days", "3"];
+    let arguments =
+        ["data", "update", "--from-files", from, "--as-of", "2025-12-02", "--days", "3"];
     let output = command(folder.path(), &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{:?}", texts(&output));
     assert!(texts(&output).0.contains("2025-12-02  0 rows: no source has given a row of it"));
@@ -409,7 +412,8 @@ fn a_day_that_is_not_complete_waits_for_its_rows_or_a_person() {
     assert_eq!(wait_for(&serving, "gap")["gaps"], json!(["2025-12-16"]));
     assert_eq!(serving.ask(dataset)["data"]["dataset"]["missingDates"], json!(["2025-12-16"]));
     let lagged = |formula: &str| {
-        let arguments = ["rank", "--from", "2025-12-17", "--limit", "1", "--format", "jsonl"];
+        let arguments =
+            ["rank", "query", "--from", "2025-12-17", "--limit", "1", "--format", "jsonl"];
         let output = command(fixture.path(), &arguments).args(["--sort-by", formula]).output();
         let row: Value = serde_json::from_str(texts(&output.unwrap()).0.trim()).unwrap();
         row["sortValue"].clone()

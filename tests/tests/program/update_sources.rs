@@ -235,7 +235,7 @@ fn split_on_tuesday(row: &mut Value) {
 
 /// `Close[-1]` of the first issue on a day, adjusted, and its mark.
 fn close_before(fixture: &Fixture, day: &str) -> [Value; 2] {
-    let arguments = ["rank", "--from", day, "--to", day, "--codes", "1300", "--adjusted"];
+    let arguments = ["rank", "query", "--from", day, "--to", day, "--codes", "1300", "--adjusted"];
     let mut command = command(fixture.path(), &arguments);
     let output = command.args(["--format", "jsonl", "--sort-by", "Close[-1]"]).output().unwrap();
     let row: Value = serde_json::from_str(texts(&output).0.trim()).unwrap();

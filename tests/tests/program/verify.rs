@@ -28,7 +28,7 @@ fn runs_of_every_kind_come_out_the_same() {
     for (number, options) in [
         format!("{SMALL} --window 1024"),
         format!("{SMALL} --execution realistic --ticks 0.5 --cash 1234567.5"),
-        format!("{SMALL} --granularity minute --start 2025-01-07"),
+        format!("{SMALL} --granularity minute --from 2025-01-07"),
         format!("{SMALL} --instrument 9984.TSE --lot 50 --window 64 --ticks normal"),
     ]
     .into_iter()
@@ -64,10 +64,10 @@ fn runs_that_failed_come_out_the_same() {
         (guest("floods-log"), "--param line_bytes=20000"),
         // More than one call may hand over, too.
         (guest("floods-log"), "--param line_bytes=20000000"),
-        (guest("loops-forever"), "--window 1024 --limit fuel=1000000"),
+        (guest("loops-forever"), "--window 1024 --guest-limit fuel=1000000"),
         (guest("panics-in-event"), "--param at=700"),
-        ("sma-cross".to_owned(), "--limit lifecycle-fuel=18000"),
-        ("sma-cross".to_owned(), "--limit instances=1"),
+        ("sma-cross".to_owned(), "--guest-limit lifecycle-fuel=18000"),
+        ("sma-cross".to_owned(), "--guest-limit instances=1"),
     ] {
         let run = format!("replay run {strategy} --data data --instrument 7203.TSE --quiet");
         // Not the run before.
@@ -307,13 +307,13 @@ fn files_that_gave_only_a_base_price_count() {
     let user = UserFolder::empty().with_quiet_strategy();
     let sample = |start: &str, seed: u32| {
         user.good(&format!(
-            "data sample --out data --instrument 7203.TSE --start {start} --days 2 --seed {seed} \
+            "data sample --out data --instrument 7203.TSE --from {start} --days 2 --seed {seed} \
              --trades-per-day 300"
         ));
     };
     sample("2024-12-26", 1);
     sample("2025-01-06", 1);
-    user.good(&format!("{QUIET_RUN} --start 2025-01-01 --out run"));
+    user.good(&format!("{QUIET_RUN} --from 2025-01-01 --out run"));
     let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
     let inputs = manifest["inputs"].as_array().unwrap();
@@ -370,46 +370,49 @@ fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
 #[test]
 fn a_limit_of_the_user_stands_in_place_of_that_of_the_run() {
     let user = UserFolder::with_sample(1, 500);
-    user.good(&format!("{RUN} {SMALL} --out run --limit memory=1GiB,log=1MiB"));
-    let (said, value) = verified(&user, "run --limit orders=1700000");
+    user.good(&format!("{RUN} {SMALL} --out run --guest-limit memory=1GiB,log=1MiB"));
+    let (said, value) = verified(&user, "run --guest-limit orders=1700000");
     assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{said:?}");
-    let (said, value) = verified(&user, "run --limit memory=32MiB,compile=200000");
+    let (said, value) = verified(&user, "run --guest-limit memory=32MiB,compile=200000");
     assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{said:?}");
     let expected = json!([
         { "what": "memory", "was": "1073741824", "is": "33554432" },
         { "what": "compile", "was": "300000", "is": "200000" },
     ]);
     assert_eq!(value["found"]["limits_changed"], expected);
-    let said = user.said("replay verify run --quiet --limit memory=32MiB");
+    let said = user.said("replay verify run --quiet --guest-limit memory=32MiB");
     assert!(
         said.out.contains("limit memory: 33554432 in place of the run's 1073741824"),
         "{said:?}"
     );
     // Where the strategy needs more, something else comes out.
-    let (said, value) = verified(&user, "run --limit memory=64KiB");
+    let (said, value) = verified(&user, "run --guest-limit memory=64KiB");
     assert_eq!((said.code, value["verdict"].as_str()), (4, Some("different")), "{said:?}");
     let told = value["found"]["runs"][0]["differences"].to_string();
-    assert!(told.contains("`--limit memory=128KiB` allows more"), "{told}");
+    assert!(told.contains("`--guest-limit memory=128KiB` allows more"), "{told}");
     assert!(!told.contains("limits"), "{told}");
-    let said = user.said("replay verify run --quiet --limit memory=64KiB");
+    let said = user.said("replay verify run --quiet --guest-limit memory=64KiB");
     assert!(said.out.contains("with other limits than the run's something else may"), "{said:?}");
     // The user's fuel is no other on the general path, whose adapters use some of it.
-    let (said, value) = verified(&user, "run --limit fuel=20");
+    let (said, value) = verified(&user, "run --guest-limit fuel=20");
     assert_eq!(said.code, 4, "{said:?}");
     let told = |path: usize| {
         let differences = value["found"]["runs"][path]["differences"].to_string();
-        let advice = differences.split('`').find(|part| part.starts_with("--limit fuel="));
+        let advice = differences.split('`').find(|part| part.starts_with("--guest-limit fuel="));
         advice.unwrap_or_else(|| panic!("{differences}")).to_owned()
     };
-    assert_eq!((told(0), told(1)), ("--limit fuel=40".to_owned(), "--limit fuel=40".to_owned()));
-    let (said, _) = verified(&user, "run --limit compile=1");
-    assert!(said.code == 3 && said.errors.contains("--limit compile="), "{said:?}");
+    assert_eq!(
+        (told(0), told(1)),
+        ("--guest-limit fuel=40".to_owned(), "--guest-limit fuel=40".to_owned())
+    );
+    let (said, _) = verified(&user, "run --guest-limit compile=1");
+    assert!(said.code == 3 && said.errors.contains("--guest-limit compile="), "{said:?}");
     for (limits, expected) in [
         ("memory=1MiB,memory=2MiB", "the limit memory is given twice"),
         ("memory=2GiB", "is too much for the limit memory"),
         ("memroy=1MiB", "memroy"),
     ] {
-        let (_, errors) = user.bad(&format!("replay verify run --quiet --limit {limits}"));
+        let (_, errors) = user.bad(&format!("replay verify run --quiet --guest-limit {limits}"));
         assert!(errors.contains(expected), "{limits}: {errors}");
     }
 }
@@ -554,7 +557,6 @@ fn commands_that_a_run_never_comes_to_are_told() {
     });
     fs::write(user.path("late.jsonl"), format!("{line}\n")).unwrap();
     let said = user.said(&format!("{RUN} {SMALL} --commands late.jsonl"));
-    let words =
-        "1 commands of late.jsonl are for rows after the last one of this run, and were not given";
+    let words = "1 commands of late.jsonl come after the last row of this run, and were not given";
     assert!(said.code == 0 && said.errors.contains(words), "{said:?}");
 }

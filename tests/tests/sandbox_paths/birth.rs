@@ -49,7 +49,7 @@ fn a_start_function_has_fuel() {
     let text = fault.to_string();
     assert!(text.starts_with("strategy `start-loops` ("), "{text}");
     assert!(text.contains(", in `instantiation`, used up its fuel of 1000000 units"), "{text}");
-    assert!(text.contains("`--limit lifecycle-fuel=2000000` allows more"), "{text}");
+    assert!(text.contains("`--guest-limit lifecycle-fuel=2000000` allows more"), "{text}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_parts_that_it_is_made_of_have_a_number() {
             panic!("{what}: {fault}");
         };
         assert!(used > allowed, "{what}: {used}");
-        assert!(fault.to_string().contains("`--limit instances=128` allows more"), "{fault}");
+        assert!(fault.to_string().contains("`--guest-limit instances=128` allows more"), "{fault}");
         init(&module, Limits { instances: 128, ..limits() }).unwrap();
     }
 }

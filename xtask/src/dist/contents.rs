@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::pages::Pages;
 use super::third_party;
 use super::tree::Tree;
 use crate::project::Project;
@@ -30,6 +31,8 @@ pub(super) struct Contents {
     pub(super) program: PathBuf,
     /// DuckDB's library; none where the program holds it.
     pub(super) library: Option<PathBuf>,
+    /// Manual pages and completions of shells.
+    pub(super) pages: Pages,
     /// Strategies, formula modules and dialects.
     pub(super) components: Tree,
     /// What stands in the project's folder, and the licences of others.
@@ -78,6 +81,7 @@ impl Contents {
                 bail!("{} has no components; run `cargo xtask guests`", path.display());
             }
         }
+        let pages = Pages::of(&program, &project.target.join("dist").join("man"))?;
         let active = Active::find()?;
         let (library, licence) = duckdb::shipped(project)?.unzip();
         let mut sources = Sources::read(&project.root)?;
@@ -87,6 +91,7 @@ impl Contents {
             forbidden: paths::forbidden(project, &active.sysroot),
             host: active.host,
             program,
+            pages,
             library,
             components,
             sources,
@@ -103,6 +108,7 @@ impl Contents {
         let mut tree = self.components.clone();
         tree.extend(self.sources.texts.clone());
         tree.extend(self.sources.examples.below("examples"));
+        tree.extend(self.pages.together.clone());
         self.add_program(&mut tree, "", "")?;
         Ok(tree.below(&self.archive_folder()))
     }

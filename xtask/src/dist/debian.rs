@@ -91,6 +91,7 @@ pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     texts.extend(examples.below("examples"));
     texts.add_text("copyright", copyright().into_bytes());
     tree.extend(texts.below("usr/share/doc/kumiki"));
+    tree.extend(contents.pages.share.below("usr/share"));
     Ok(tree)
 }
 

@@ -27,8 +27,8 @@ TASKS_PER_PLACE = 4
 _COMPONENT_BYTES_MAX, _POINTS_BYTES_MAX = 64 << 20, 256 << 20
 #: What `kumiki.ray.sweep` says itself.
 _OWN = ("--data", "--instrument", "--out", "--rows", "--unverified", "--points", "--grid", "--param", "--format",
-        "--quiet", "-q", "--jobs", "--start", "--end", "--granularity", "--cash", "--random", "--seed",
-        "--walk-forward", "--rank-by", "--verify", "--top")
+        "--quiet", "-q", "--jobs", "--from", "--to", "--start", "--end", "--granularity", "--cash", "--random",
+        "--seed", "--walk-forward", "--rank-by", "--verify", "--top")
 _ROWS = re.compile(r"rows-(\d+)-(\d+)")
 
 #: A value of a parameter.
@@ -190,7 +190,7 @@ class Parts:
 
         Raises KumikiError.
         """
-        command = [program, "replay", "sweep", "merge", *names, "--out", os.path.abspath(out), "--partial",
+        command = [program, "replay", "merge", *names, "--out", os.path.abspath(out), "--partial",
                    "--format", "json"]
         if points is not None:
             (self.folder / "points").write_bytes(points)
@@ -199,7 +199,7 @@ class Parts:
         try:
             told: dict[str, Any] = json.loads(said.stdout)["sweep"]
         except (ValueError, KeyError, TypeError):
-            text = f"`kumiki replay sweep merge` ended with {said.returncode}: {_ray_node.last_words(said)}"
+            text = f"`kumiki replay merge` ended with {said.returncode}: {_ray_node.last_words(said)}"
             raise KumikiError(text, code="merge_failed") from None
         return told
 

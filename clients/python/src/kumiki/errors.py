@@ -265,7 +265,7 @@ class EngineStartError(KumikiError):
 
     def __init__(self, message: str = "", *, code: str = "engine_start", exit_code: int | None = None) -> None:
         super().__init__(message, code=code)
-        #: As `kumiki serve --help` lists them; None where it never ended by itself.
+        #: As `kumiki help serve` lists them; None where it never ended by itself.
         self.exit_code = exit_code
 
 

@@ -151,8 +151,8 @@ def sweep(
     for name, value in (params or {}).items():
         flags += ["--param", f"{name}={text(value)}"]
     given: tuple[tuple[str, object], ...] = (
-        ("--start", None if start is None else date_text(start, "start")),
-        ("--end", None if end is None else date_text(end, "end")),
+        ("--from", None if start is None else date_text(start, "start")),
+        ("--to", None if end is None else date_text(end, "end")),
         ("--granularity", granularity), ("--cash", cash), ("--random", random), ("--seed", seed),
         ("--walk-forward", walk_forward), ("--rank-by", rank_by), ("--verify", verify),
     )

@@ -3,18 +3,19 @@
 use clap::Subcommand;
 
 use super::SchemasArgs;
-use super::listings::{CALENDAR_HELP, CalendarArgs, INSTRUMENTS_EXAMPLES, InstrumentsArgs};
-use super::rank::{RankArgs, SqlArgs};
-use super::update::UpdateArgs;
+use super::listings::{CALENDAR_HELP, CalendarArgs, INSTRUMENTS_HELP, InstrumentsArgs};
+use super::rank::RankCommand;
+use super::sql::{SQL_HELP, SqlArgs};
+use super::update::{BOARDS_HELP, BoardsArgs, UPDATE_HELP, UpdateArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatabaseCommand {
-    /// Rank issues by a formula, day by day; `rank serve` answers over GraphQL.
-    Rank(Box<RankArgs>),
-    /// Ask with SQL; everything that is stored, read-only.
+    /// Rank issues by a formula.
+    #[command(subcommand)]
+    Rank(RankCommand),
+    /// Ask all stored data with SQL, read-only.
+    #[command(after_long_help = SQL_HELP)]
     Sql(SqlArgs),
-    /// Fetch daily prices and publish them: the combined database, a file of each issue, rankings.
-    Update(Box<UpdateArgs>),
     /// Write or check the schemas of the files that kumiki writes.
     #[command(hide = true)]
     Schemas(SchemasArgs),
@@ -22,10 +23,22 @@ pub(crate) enum DatabaseCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListingsCommand {
-    /// Fetch the vendor's lists of issues and make instruments.csv: lot and tick table by date.
-    #[command(after_help = INSTRUMENTS_EXAMPLES)]
+    /// Fetch the lists of issues and make instruments.csv.
+    ///
+    /// The table has lot and tick table of each issue by date.
+    #[command(after_long_help = INSTRUMENTS_HELP)]
     Instruments(InstrumentsArgs),
-    /// Fetch the exchange's calendar: which days are open.
-    #[command(after_help = CALENDAR_HELP)]
+    /// Fetch the exchange's calendar of open days.
+    #[command(after_long_help = CALENDAR_HELP)]
     Calendar(CalendarArgs),
+    /// Fetch daily prices and publish them.
+    ///
+    /// The job publishes the combined database, a file of each issue, and the snapshot of rankings.
+    #[command(after_long_help = UPDATE_HELP)]
+    Update(Box<UpdateArgs>),
+    /// Publish boards and trades that an engine recorded.
+    ///
+    /// Each issue gets a database of its own.
+    #[command(after_long_help = BOARDS_HELP)]
+    Boards(BoardsArgs),
 }

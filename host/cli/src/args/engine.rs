@@ -12,18 +12,18 @@ Examples:
       makes a token and prints where it is; clients find it in engine-session.json
   echo '{\"token\":\"0123456789abcdef\",\"config_dir\":\"c\",\"cache_dir\":\"d\"}' | \\
       kumiki serve --mode replay --data data
-      as a program starts it: one line of JSON on standard input, which stays open; when it
-      closes, the engine ends
+      as a program starts it: one line of JSON on standard input, which stays open; the engine
+      ends when it closes
   kumiki serve --mode live --standalone
-      takes orders for the web broker's demo; `kumiki order --help` says how to give them
+      takes orders for the web broker's demo; `kumiki help order` says how to give them
   kumiki serve --mode live --standalone --local-broker dialect=local-broker-kabusapi
-      reads boards of the local broker's gateway; `kumiki watch --help` says how to see them
+      reads boards of the local broker's gateway; `kumiki help watch` says how to see them
 
-When clients can connect, one line is printed: {\"listening\": PORT}. The messages are described in \
+When clients can connect, the engine prints one line: {\"listening\": PORT}. The messages are described in \
 schemas/ipc.md and schemas/ipc.schema.json. Only this machine can connect.
 
 Exit codes:
-  0   it was told to end: by Shutdown, SIGTERM, Ctrl-C, or the end of standard input
+  0   it was ended by Shutdown, SIGTERM, Ctrl-C, or the end of standard input
   1   an error
   2   wrong arguments
   10  no line on standard input within 10 s
@@ -35,12 +35,12 @@ Exit codes:
   16  another program writes the log of the orders, web_broker_orders.jsonl
   17  the order desk cannot start: the broker's address is refused, or a file cannot be used
   18  the dialect cannot be used
-  19  the local broker's real market is asked for without LOCALBROKER_ALLOW_PROD=1 and
+  19  the local broker's real market needs LOCALBROKER_ALLOW_PROD=1 and
       LOCALBROKER_ENV=prod together
   20  the local broker's venue cannot start: its address is refused, or the system cannot
-  21  boards are to be recorded, and cannot be: the folder cannot be written, has no room, or
-      another program records there
-  22  the web broker's dialect is not made for the host that orders would go to";
+  21  the engine cannot record boards: the folder cannot be written, has no room, or another
+      program records there
+  22  the web broker's dialect is not made for the host of its address";
 
 /// What the engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,79 +53,101 @@ pub(crate) enum EngineMode {
 
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// Read settings from this file, which schemas/configuration.md describes; flags and the environment
-    /// come before it.
+    /// File of settings (schemas/configuration.md).
+    ///
+    /// Flags and the environment come before it.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Whether it trades or replays; it does not change while the engine runs.
+    /// Whether the engine trades or replays.
     #[arg(long, value_enum)]
     pub(crate) mode: EngineMode,
 
-    /// Folder with the vendor's files; needed to replay. Environment: KUMIKI_DATA.
+    /// Folder with the market data; needed to replay.
+    ///
+    /// Environment: KUMIKI_DATA.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 
-    /// Start without another program: make a token, read nothing from standard input, and go on with a
-    /// run when all clients have left.
+    /// Start by hand: make a token and read no standard input.
+    ///
+    /// A run goes on when all clients have left.
     #[arg(long)]
     pub(crate) standalone: bool,
 
-    /// The port on this machine, 0 for any; in place of that of the line. Default: 19876. Environment:
-    /// KUMIKI_PORT.
+    /// Port on this machine, 0 for any; default: 19876.
+    ///
+    /// It comes before the port of the line on standard input. Environment: KUMIKI_PORT.
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 
-    /// Where engine-session.json goes. Default: where the system keeps settings. Environment:
-    /// KUMIKI_CONFIG_DIR.
-    #[arg(long, value_name = "DIR", requires = "standalone")]
+    /// Folder of engine-session.json.
+    ///
+    /// Default: where the system keeps settings. Environment: KUMIKI_CONFIG_DIR.
+    #[arg(long, value_name = "DIR", requires = "standalone", help_heading = "Limits and folders")]
     pub(crate) config_dir: Option<PathBuf>,
 
-    /// Where runs, decoded data and compiled strategies go. Default: where the system keeps caches.
-    /// Environment: KUMIKI_CACHE.
-    #[arg(long, value_name = "DIR", requires = "standalone")]
+    /// Folder of runs, decoded data and compiled strategies.
+    ///
+    /// Default: where the system keeps caches. Environment: KUMIKI_CACHE.
+    #[arg(long, value_name = "DIR", requires = "standalone", help_heading = "Limits and folders")]
     pub(crate) cache_dir: Option<PathBuf>,
 
-    /// Let pages of this origin connect from a browser, like http://localhost:5173; may be given many
-    /// times. Default: none. Environment: KUMIKI_ALLOW_ORIGINS, with commas.
-    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    /// Let web pages of this origin connect.
+    ///
+    /// Like http://localhost:5173; may be given many times. Environment: KUMIKI_ALLOW_ORIGINS, with commas.
+    #[arg(long = "allow-origin", value_name = "ORIGIN", help_heading = "Access")]
     pub(crate) allow_origins: Vec<String>,
 
-    /// A setting of the web broker, in place of that of [web_broker] in the file, like
-    /// base_url=http://127.0.0.1:9000 or order_phase=O1; may be given many times. With
-    /// --mode live. Environment: KUMIKI_WEB_BROKER_ and the name in capitals. schemas/configuration.md
-    /// lists them; WEBBROKER_ALLOW_PROD=1 in the environment is needed besides to reach the market.
-    #[arg(long = "web-broker", value_name = "NAME=VALUE")]
+    /// A setting of the web broker, like order_phase=O1.
+    ///
+    /// It comes before [web_broker] of the file, and needs --mode live. May be given many times.
+    /// Environment: KUMIKI_WEB_BROKER_ and the name in capitals. schemas/configuration.md lists the settings.
+    /// The real market also needs WEBBROKER_ALLOW_PROD=1 in the environment.
+    #[arg(long = "web-broker", value_name = "NAME=VALUE", help_heading = "Brokers (--mode live)")]
     pub(crate) web_broker: Vec<String>,
 
-    /// A setting of the local broker's gateway, in place of that of [local_broker] in the file, like
-    /// base_url=http://127.0.0.1:18081 or login_at_start=true; may be given many times. With --mode
-    /// live. Environment: KUMIKI_LOCAL_BROKER_ and the name in capitals. schemas/configuration.md lists
-    /// them; the real market is reached with LOCALBROKER_ALLOW_PROD=1 and LOCALBROKER_ENV=prod in the
-    /// environment, and not otherwise.
-    #[arg(long = "local-broker", value_name = "NAME=VALUE")]
+    /// A setting of the local gateway, like login_at_start=true.
+    ///
+    /// It comes before [local_broker] of the file, and needs --mode live. May be given many times.
+    /// Environment: KUMIKI_LOCAL_BROKER_ and the name in capitals. schemas/configuration.md lists the
+    /// settings. The real market needs LOCALBROKER_ALLOW_PROD=1 and LOCALBROKER_ENV=prod in the environment.
+    #[arg(
+        long = "local-broker",
+        value_name = "NAME=VALUE",
+        help_heading = "Brokers (--mode live)"
+    )]
     pub(crate) local_broker: Vec<String>,
 
-    /// Log in at the web broker with DEV_WEBBROKER_USER_ID and DEV_WEBBROKER_PASSWORD of the
-    /// environment, where both are set, or with a key by DEV_WEBBROKER_AUTH_ID and
-    /// DEV_WEBBROKER_PRIVATE_KEY_FILE, the path of its PEM file; else with the keys that
-    /// `kumiki key --help` tells of. At the local broker with DEV_LOCALBROKER_API_PASSWORD, where it is set; else
-    /// the password is asked for in a window of an installed pinentry program, of the one that
-    /// KUMIKI_PINENTRY names, or at the terminal.
-    #[arg(long, requires = "standalone")]
+    /// Log in with DEV_... of the environment.
+    ///
+    /// At the web broker with DEV_WEBBROKER_USER_ID and DEV_WEBBROKER_PASSWORD, if both are set. With a key:
+    /// DEV_WEBBROKER_AUTH_ID and DEV_WEBBROKER_PRIVATE_KEY_FILE, the path of its PEM file. Else with the keys
+    /// of `kumiki help key`. At the local broker with DEV_LOCALBROKER_API_PASSWORD, if it is set. Else a
+    /// window of pinentry (KUMIKI_PINENTRY names another program) or the terminal asks for the password.
+    #[arg(long, requires = "standalone", help_heading = "Brokers (--mode live)")]
     pub(crate) dev_login: bool,
 
-    /// Folders of runs that are kept; older ones are removed.
-    /// Default: 20. Environment: KUMIKI_RUNS_KEPT.
-    #[arg(long, value_name = "N")]
+    /// Folders of runs to keep; default: 20.
+    ///
+    /// The engine removes older ones. Environment: KUMIKI_RUNS_KEPT.
+    #[arg(long, value_name = "N", help_heading = "Limits and folders")]
     pub(crate) runs_kept: Option<usize>,
 
-    /// Other limits for strategies, like fuel=200000000,memory=128MiB; `kumiki strategy limits` lists them.
-    /// Environment: KUMIKI_LIMITS.
-    #[arg(long = "limit", value_name = "NAME=VALUE", value_delimiter = ',')]
+    /// Limits of strategies, like memory=128MiB,log=8MiB.
+    ///
+    /// `kumiki strategy limits` lists all limits. Environment: KUMIKI_LIMITS.
+    #[arg(
+        long = "guest-limit",
+        value_name = "NAME=VALUE",
+        value_delimiter = ',',
+        help_heading = "Limits and folders"
+    )]
     pub(crate) limits: Vec<LimitChange>,
 
-    /// Where the built-in strategies are. Environment: KUMIKI_STRATEGIES.
-    #[arg(long, value_name = "DIR")]
+    /// Folder of the built-in strategies.
+    ///
+    /// Environment: KUMIKI_STRATEGIES.
+    #[arg(long, value_name = "DIR", help_heading = "Limits and folders")]
     pub(crate) strategies: Option<PathBuf>,
 }

@@ -23,13 +23,12 @@ Examples:
   kumiki key list --format json
   kumiki key remove jquants-api-key
 
-A key is looked for here, and the first place that has it counts; what is there and cannot be \
-used is an error:
+The first of these places that has the key counts. A key there that cannot be used is an error:
   1. our environment variable, like KUMIKI_JQUANTS_API_KEY
   2. of the vendor's key, JQUANTS_API_KEY
   3. a systemd credential: LoadCredential=jquants-api-key:/etc/kumiki/jquants-api-key in a unit,
-     that is the file jquants-api-key in $CREDENTIALS_DIRECTORY; nobody but its owner and group
-     may read it
+     that is the file jquants-api-key in $CREDENTIALS_DIRECTORY; only its owner and group may
+     read it
   4. the store that KUMIKI_KEY_STORE names: system (default) is the Secret Service on Linux
      desktops, the Keychain on macOS, the Credential Manager on Windows; kernel is the kernel's
      keyring of Linux, which forgets when you log out; off is none
@@ -41,9 +40,11 @@ most 4096 bytes.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Put a value into the system's key store; it is asked for, or read from standard input.
+    /// Put a value into the system's key store.
+    ///
+    /// The command asks for it, or reads standard input.
     Set(KeySetArgs),
-    /// Show which keys there are, whether each is set, and where it comes from; never a value.
+    /// List the keys and where each comes from; never a value.
     List(KeyListArgs),
     /// Remove a value from the system's key store.
     Remove(KeyRemoveArgs),
@@ -51,11 +52,11 @@ pub(crate) enum KeyCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct KeySetArgs {
-    /// The key's name: see `kumiki key list`. Its value is no argument.
+    /// Name of the key (`kumiki key list`); the value is no argument.
     #[arg(value_name = "NAME")]
     pub(crate) name: OsString,
 
-    /// A file with the value: the only way at a terminal for a private key.
+    /// File with the value; a private key needs one at a terminal.
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
@@ -69,14 +70,14 @@ pub(crate) struct KeySetArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct KeyListArgs {
-    /// How the list is printed.
+    /// Form of the list.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct KeyRemoveArgs {
-    /// The key's name: see `kumiki key list`.
+    /// Name of the key (`kumiki key list`).
     #[arg(value_name = "NAME")]
     pub(crate) name: OsString,
 
@@ -86,14 +87,14 @@ pub(crate) struct KeyRemoveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// The store: system, or kernel for the kernel's keyring. Default: KUMIKI_KEY_STORE, else system.
+    /// Store: system or kernel; default: KUMIKI_KEY_STORE, else system.
     #[arg(long, value_name = "STORE", value_parser = parse_store)]
     pub(crate) store: Option<KeyStore>,
 }
 
 fn parse_store(text: &str) -> Result<KeyStore, String> {
     let store = text.parse::<KeyStore>().ok().filter(|store| *store != KeyStore::Off);
-    store.ok_or_else(|| "it can be system or kernel".to_owned())
+    store.ok_or_else(|| "write system or kernel".to_owned())
 }
 
 #[cfg(test)]

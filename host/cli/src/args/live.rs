@@ -10,19 +10,21 @@ use super::watch::{WATCH_HELP, WatchArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LiveCommand {
-    /// Serve a GUI or a script over a WebSocket: orders at a broker, or replays with people's orders.
-    #[command(after_help = ENGINE_HELP)]
+    /// Serve programs over a WebSocket: orders at a broker, or replays.
+    #[command(after_long_help = ENGINE_HELP)]
     Serve(Box<EngineArgs>),
-    /// Send, change, cancel and follow orders at the web broker, through the engine that runs.
-    #[command(subcommand, after_help = ORDER_HELP)]
+    /// Send and follow orders through the running engine.
+    #[command(subcommand, after_long_help = ORDER_HELP)]
     Order(OrderCommand),
-    /// Show the live board and the trades of symbols at the local broker's gateway.
-    #[command(after_help = WATCH_HELP)]
+    /// Show live boards and trades.
+    ///
+    /// They come from the local broker's gateway.
+    #[command(after_long_help = WATCH_HELP)]
     Watch(WatchArgs),
-    /// Simulate a venue on this machine, for trying out and for tests.
+    /// Simulate a broker on this machine, for tests.
     #[command(subcommand)]
     Sim(SimCommand),
-    /// Keep the keys of data vendors and of the broker in the system's own store.
-    #[command(subcommand, after_help = KEY_HELP)]
+    /// Keep keys of vendors and brokers in the system's store.
+    #[command(subcommand, after_long_help = KEY_HELP)]
     Key(KeyCommand),
 }

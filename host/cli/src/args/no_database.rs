@@ -7,23 +7,20 @@ use super::AnyArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatabaseCommand {
-    /// Not in this program, which was built without its database: rank issues by a formula.
-    #[command(disable_help_flag = true)]
+    /// Not in this program (built without its database): rank issues by a formula.
     Rank(AnyArgs),
-    /// Not in this program, which was built without its database: ask with SQL.
-    #[command(disable_help_flag = true)]
+    /// Not in this program (built without its database): ask with SQL.
     Sql(AnyArgs),
-    /// Not in this program, which was built without its database: fetch daily prices.
-    #[command(disable_help_flag = true)]
-    Update(AnyArgs),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ListingsCommand {
-    /// Not in this program, which was built without its database: fetch the vendor's lists of issues.
-    #[command(disable_help_flag = true)]
+    /// Not in this program (built without its database): fetch the lists of issues.
     Instruments(AnyArgs),
-    /// Not in this program, which was built without its database: fetch the exchange's calendar.
-    #[command(disable_help_flag = true)]
+    /// Not in this program (built without its database): fetch the exchange's calendar.
     Calendar(AnyArgs),
+    /// Not in this program (built without its database): fetch daily prices.
+    Update(AnyArgs),
+    /// Not in this program (built without its database): publish recorded boards.
+    Boards(AnyArgs),
 }

@@ -18,34 +18,36 @@ Start, with a broker that is simulated on this machine:
   kumiki order list
   kumiki order watch
 
-Orders go to the engine that runs with the config folder, as those of a GUI or a script do. The \
-order's text is shown first, and sent after y, or at once with --yes. The second password is \
-asked for when the engine needs it; without a terminal the command ends with 3 and sends nothing.
+Orders go to the engine that runs with the config folder. The command shows the order and sends it \
+after y, or at once with --yes. It asks for the second password when the engine needs it. Without a terminal \
+it ends with 3 then, and sends nothing.
 
-The same --id with the same order never makes a second order, however often it is sent: after a \
-lost answer send it again, and it tells what became of the first.
+The same --id with the same order never makes a second order. After a lost answer send it again: the answer \
+says what became of the first.
 
 Exit codes:
   0    done
   1    refused, or an error before anything was sent
   2    the engine is busy, or the arguments are wrong; nothing was sent
   3    the second password is needed, and there is no terminal to ask at
-  4    sent, and it is not known what became of it: read `kumiki order list`
+  4    sent, with an unknown result: read `kumiki order list`
   130  interrupted";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrderCommand {
-    /// Log in at the broker, and wait until orders can be sent. A login while there is a session begins a
-    /// new one, and the second password is asked for again.
+    /// Log in at the broker.
+    ///
+    /// The command waits until orders can be sent. A login during a session begins a new one, and the second
+    /// password is needed again.
     Login(OrderLoginArgs),
     /// Send an order.
-    #[command(after_help = SUBMIT_HELP)]
+    #[command(after_long_help = SUBMIT_HELP)]
     Submit(Box<OrderSubmitArgs>),
     /// Change an order.
     Modify(OrderModifyArgs),
-    /// Cancel an order, and wait until the broker says that it is cancelled.
+    /// Cancel an order and wait for the broker's word.
     Cancel(OrderCancelArgs),
-    /// Cancel all open orders of the account, also those placed elsewhere.
+    /// Cancel all open orders, also those placed elsewhere.
     CancelAll(OrderCancelAllArgs),
     /// Show the broker's list of orders.
     List(OrderListArgs),
@@ -66,27 +68,30 @@ Examples:
   kumiki order submit 7203.TSE BUY 100 --price 2850 --id my-order-1 --yes --format json
       for scripts: nothing is asked, and the answer is a line of JSON";
 
-/// Which engine, and how it is told.
+/// Which engine, and the form of its answers.
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
-    /// Read the engine's settings from this file, as `kumiki serve --config` does.
-    #[arg(long, value_name = "FILE")]
+    /// File of the engine's settings.
+    #[arg(long, value_name = "FILE", help_heading = "Engine")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The engine's config folder. Default: where the system keeps settings. Environment:
-    /// KUMIKI_CONFIG_DIR.
-    #[arg(long, value_name = "DIR")]
+    /// Config folder of the engine.
+    ///
+    /// Default: where the system keeps settings. Environment: KUMIKI_CONFIG_DIR.
+    #[arg(long, value_name = "DIR", help_heading = "Engine")]
     pub(crate) config_dir: Option<PathBuf>,
 
-    /// How answers are printed: for people, or the engine's own events as JSON, one in a line.
+    /// Form of answers.
+    ///
+    /// json prints the engine's own events, one in a line.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 }
 
-/// Whether somebody is asked.
+/// Whether the command asks first.
 #[derive(Debug, Args)]
 pub(crate) struct ConfirmArgs {
-    /// Send it without asking.
+    /// Send without asking.
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 }
@@ -95,11 +100,11 @@ pub(crate) struct ConfirmArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct WhichArgs {
-    /// The id that the order was given: --id of submit, which prints it.
+    /// Id of the order, as `order submit` printed it.
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
 
-    /// The broker's number, as `kumiki order list` shows it; for orders placed elsewhere.
+    /// Number of the broker (`kumiki order list`).
     #[arg(long, value_name = "NUMBER")]
     pub(crate) number: Option<String>,
 }
@@ -168,27 +173,27 @@ pub(crate) struct OrderSubmitArgs {
     #[arg(value_name = "QUANTITY")]
     pub(crate) quantity: String,
 
-    /// The limit in yen; without it the order takes the market's price.
+    /// Limit in yen; without it a market order.
     #[arg(long, value_name = "YEN")]
     pub(crate) price: Option<String>,
 
-    /// The order counts when the price reaches this, in yen.
+    /// Price in yen that makes the order active.
     #[arg(long, value_name = "YEN")]
     pub(crate) trigger: Option<String>,
 
-    /// When it counts.
+    /// When the order is active.
     #[arg(long, value_enum, default_value_t = Lasting::Day, conflicts_with = "expire")]
     pub(crate) time_in_force: Lasting,
 
-    /// The order lasts until the end of this day in Japan, YYYY-MM-DD.
+    /// Last day of the order in Japan, YYYY-MM-DD.
     #[arg(long, value_name = "DATE")]
     pub(crate) expire: Option<JstDate>,
 
-    /// A tag, like cash_margin=margin_credit_new or account_type=general; may be given many times.
+    /// A tag, like account_type=general; may be given many times.
     #[arg(long = "tag", value_name = "KEY=VALUE")]
     pub(crate) tags: Vec<String>,
 
-    /// Your id of the order, 1 to 36 characters. Default: a new UUID.
+    /// Your id of the order, 1 to 36 characters; default: a UUID.
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
 
@@ -204,19 +209,19 @@ pub(crate) struct OrderModifyArgs {
     #[command(flatten)]
     pub(crate) which: WhichArgs,
 
-    /// Shares in all, those filled already too.
+    /// New quantity, with shares that are filled already.
     #[arg(long, value_name = "SHARES")]
     pub(crate) quantity: Option<String>,
 
-    /// The new limit in yen.
+    /// New limit in yen.
     #[arg(long, value_name = "YEN")]
     pub(crate) price: Option<String>,
 
-    /// The new trigger in yen.
+    /// New trigger in yen.
     #[arg(long, value_name = "YEN")]
     pub(crate) trigger: Option<String>,
 
-    /// It lasts until the end of this day in Japan, YYYY-MM-DD.
+    /// New last day in Japan, YYYY-MM-DD.
     #[arg(long, value_name = "DATE")]
     pub(crate) expire: Option<JstDate>,
 
@@ -266,7 +271,7 @@ pub(crate) struct OrderListArgs {
     #[arg(long, value_name = "INSTRUMENT")]
     pub(crate) instrument: Option<String>,
 
-    /// Orders of this day in Japan, YYYY-MM-DD. Default: today.
+    /// Day in Japan, YYYY-MM-DD; default: today.
     #[arg(long, value_name = "DATE")]
     pub(crate) date: Option<JstDate>,
 

@@ -27,7 +27,7 @@ Examples:
       the login with a key of the vendor's present version; clients take the id demo and sim.pem
   kumiki sim web-broker --fault drop-answer@CLMKabuNewOrder*1 --fault gzip
 
-When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL}. Only this machine can connect.
+When clients can connect, the command prints one line: {\"listening\": PORT, \"base_url\": URL}. Only this machine can connect.
 
 /control takes one command or a list of them, as JSON objects with `do`:
   trade {issue, price, quantity, time?, count?}     trades of the market
@@ -52,11 +52,11 @@ refuse-events, truncated-master, no-date-master, gzip, trailing-separator.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SimCommand {
-    /// A web broker on this machine, with faults on request: for trying out and for tests, never real.
-    #[command(after_help = WEB_BROKER_HELP)]
+    /// Simulate the web broker, with faults on request.
+    #[command(after_long_help = WEB_BROKER_HELP)]
     WebBroker(Box<WebBrokerArgs>),
-    /// A local gateway on this machine, with faults on request: for trying out and for tests, never real.
-    #[command(after_help = LOCAL_BROKER_HELP)]
+    /// Simulate the local gateway, with faults on request.
+    #[command(after_long_help = LOCAL_BROKER_HELP)]
     LocalBroker(Box<LocalBrokerArgs>),
 }
 
@@ -102,16 +102,17 @@ fn parse_holding(text: &str) -> Result<(String, u64), String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct WebBrokerArgs {
-    /// The port on this machine, 0 for any.
+    /// Port on this machine, 0 for any.
     #[arg(long, value_name = "PORT", default_value_t = 19877)]
     pub(crate) port: u16,
 
-    /// The form of requests and answers: web-broker-spec, web-broker-v4r8 or web-broker-v4r10, as the
-    /// dialects are called.
+    /// Form of requests and answers.
+    ///
+    /// web-broker-spec, web-broker-v4r8 or web-broker-v4r10, as the dialects are called.
     #[arg(long, value_name = "NAME", default_value_t = Form::Spec)]
     pub(crate) dialect: Form,
 
-    /// User id of the one account.
+    /// User id of the account.
     #[arg(long, value_name = "TEXT", default_value = "demo")]
     pub(crate) user: String,
 
@@ -120,12 +121,13 @@ pub(crate) struct WebBrokerArgs {
     pub(crate) password: String,
 
     /// Authentication id of a login with a key.
-    #[arg(long, value_name = "TEXT", default_value = "demo")]
+    #[arg(hide_short_help = true, long, value_name = "TEXT", default_value = "demo")]
     pub(crate) auth_id: String,
 
-    /// PEM file with the private key of a login with a key; it is made where there is none. With
-    /// web-broker-v4r10.
-    #[arg(long, value_name = "FILE")]
+    /// PEM file with the private key of a login with a key.
+    ///
+    /// The command makes a missing file. With web-broker-v4r10.
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub(crate) private_key: Option<PathBuf>,
 
     /// Password of orders.
@@ -133,7 +135,7 @@ pub(crate) struct WebBrokerArgs {
     pub(crate) second_password: String,
 
     /// Tax account of the login.
-    #[arg(long, value_enum, default_value_t = TaxAccount::Specific)]
+    #[arg(hide_short_help = true, long, value_enum, default_value_t = TaxAccount::Specific)]
     pub(crate) account: TaxAccount,
 
     /// Cash of the account, in yen.
@@ -144,17 +146,19 @@ pub(crate) struct WebBrokerArgs {
     #[arg(long, value_name = "YEN", default_value = "30000000")]
     pub(crate) margin: Money,
 
-    /// Shares that it holds from the start; may be given many times.
+    /// Shares from the start; may be given many times.
     #[arg(long = "holding", value_name = "CODE=SHARES", value_parser = parse_holding)]
     pub(crate) holdings: Vec<(String, u64)>,
 
-    /// What is traded, without --data with the last close; may be given many times. Default:
-    /// 7203=2850, 130A=1250 and 7261=980, or 7203 with --data.
+    /// Issue, like 7203=2850; may be given many times.
+    ///
+    /// Without --data with the last close. Default: 7203=2850, 130A=1250 and 7261=980, or 7203 with --data.
     #[arg(long = "instrument", value_name = "CODE[=PRICE]", value_parser = parse_traded)]
     pub(crate) instruments: Vec<Traded>,
 
-    /// Folder with the vendor's trades files, which feed the market; their days become business days
-    /// from today on. Default: the market stands until trades are posted to /control.
+    /// Folder with trades files that feed the market.
+    ///
+    /// Their days become business days from today on. Without this the market stands until /control posts trades.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 
@@ -170,36 +174,50 @@ pub(crate) struct WebBrokerArgs {
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date, requires = "data")]
     pub(crate) to: Option<JstDate>,
 
-    /// How many times faster than the market, or max.
+    /// Times faster than the market, or max.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) speed: Multiplier,
 
-    /// When trades of files begin: at-login (with the first stream of events), at-once, or held (when
-    /// /control says so).
-    #[arg(long, value_name = "WHEN", default_value = "at-login")]
+    /// When trades of files begin: at-login, at-once or held.
+    ///
+    /// at-login begins with the first stream of events. held waits for /control.
+    #[arg(hide_short_help = true, long, value_name = "WHEN", default_value = "at-login")]
     pub(crate) market_begins: MarketStart,
 
-    /// Where decoded data are kept.
-    #[arg(long, value_name = "DIR", env = "KUMIKI_CACHE")]
-    pub(crate) cache: Option<PathBuf>,
+    /// Folder of decoded data.
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "cache",
+        value_name = "DIR",
+        env = "KUMIKI_CACHE",
+        help_heading = "Market"
+    )]
+    pub(crate) cache_dir: Option<PathBuf>,
 
-    /// The first business day. Default: today in Japan, or the next one.
-    #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date)]
+    /// First business day.
+    ///
+    /// Default: today in Japan, or the next business day.
+    #[arg(hide_short_help = true, long, value_name = "YYYY-MM-DD", value_parser = super::parse_date)]
     pub(crate) business_day: Option<JstDate>,
 
-    /// Silence on the stream of events after which a keep-alive is sent.
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    /// Silence of the event stream before a keep-alive.
+    #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub(crate) keep_alive: Duration,
 
-    /// Take requests of any p_sd_date, not only those of the last 30 s.
-    #[arg(long)]
+    /// Accept requests of any p_sd_date.
+    ///
+    /// Without this only those of the last 30 s.
+    #[arg(hide_short_help = true, long)]
     pub(crate) any_send_date: bool,
 
-    /// A fault from the start on: NAME, NAME=VALUE, NAME@REQUEST=VALUE*TIMES; may be given many times.
+    /// A fault from the start on; may be given many times.
+    ///
+    /// NAME, NAME=VALUE, or NAME@REQUEST=VALUE*TIMES.
     #[arg(long = "fault", value_name = "FAULT")]
     pub(crate) faults: Vec<FaultSetting>,
 
     /// End when standard input closes.
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub(crate) until_stdin_closes: bool,
 }

@@ -28,7 +28,7 @@ Examples:
       boards around the trades of files, 60 times as fast
   kumiki sim local-broker --dialect local-broker-kabusapi --fault empty-pong
 
-When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL, \
+When clients can connect, the command prints one line: {\"listening\": PORT, \"base_url\": URL, \
 \"push_url\": URL}. Only this machine can connect.
 
 /control takes one command or a list of them, as JSON objects with `do`; POST /control/NAME \
@@ -61,12 +61,13 @@ Faults that stand until they are cleared: empty-pong, second-freezes, silent-pus
 
 #[derive(Debug, Args)]
 pub(crate) struct LocalBrokerArgs {
-    /// The port on this machine, 0 for any.
+    /// Port on this machine, 0 for any.
     #[arg(long, value_name = "PORT", default_value_t = 18081)]
     pub(crate) port: u16,
 
-    /// Paths and codes: local-broker-spec (at the root) or local-broker-kabusapi (the vendor's, below
-    /// /kabusapi), as the dialects are called.
+    /// Paths and codes, as of the dialect.
+    ///
+    /// local-broker-spec (at the root) or local-broker-kabusapi (of the vendor, below /kabusapi).
     #[arg(long, value_name = "NAME", default_value_t = local_broker::Dialect::Spec)]
     pub(crate) dialect: local_broker::Dialect,
 
@@ -74,25 +75,27 @@ pub(crate) struct LocalBrokerArgs {
     #[arg(long, value_name = "TEXT", default_value = "demo")]
     pub(crate) password: String,
 
-    /// Cash that shares can be bought for, in yen.
+    /// Cash for shares, in yen.
     #[arg(long, value_name = "YEN", default_value = "1234567")]
     pub(crate) cash: Money,
 
-    /// Value of margin positions that can be opened, in yen.
+    /// Value of margin positions that it may open, in yen.
     #[arg(long, value_name = "YEN", default_value = "3000000")]
     pub(crate) margin: Money,
 
-    /// What is registered from the start by somebody else; may be given many times.
-    #[arg(long = "registered", value_name = "CODE[@EXCHANGE]")]
+    /// A registration of another program; may be given many times.
+    #[arg(hide_short_help = true, long = "registered", value_name = "CODE[@EXCHANGE]")]
     pub(crate) registered: Vec<local_broker::Listed>,
 
-    /// Only these issues, without --data with the last close; may be given many times. Default: every
-    /// code that is named, or 7203 with --data.
+    /// Only this issue; may be given many times.
+    ///
+    /// Without --data with the last close. Default: every code that is asked for, or 7203 with --data.
     #[arg(long = "instrument", value_name = "CODE[=PRICE]", value_parser = parse_traded)]
     pub(crate) instruments: Vec<Traded>,
 
-    /// Folder with the vendor's trades files, which feed the market with the trades of --instrument. Default: a
-    /// walk of prices.
+    /// Folder with trades files that feed the market.
+    ///
+    /// Default: a walk of prices.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 
@@ -108,60 +111,76 @@ pub(crate) struct LocalBrokerArgs {
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date, requires = "data")]
     pub(crate) to: Option<JstDate>,
 
-    /// Where decoded data are kept.
-    #[arg(long, value_name = "DIR", env = "KUMIKI_CACHE")]
-    pub(crate) cache: Option<PathBuf>,
+    /// Folder of decoded data.
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "cache",
+        value_name = "DIR",
+        env = "KUMIKI_CACHE",
+        help_heading = "Market"
+    )]
+    pub(crate) cache_dir: Option<PathBuf>,
 
-    /// The market stands until trades are posted to /control.
+    /// Stop the market until /control posts trades.
     #[arg(long, conflicts_with = "data")]
     pub(crate) still: bool,
 
-    /// Seed of the walk of prices: the same trades for the same seed and issues.
+    /// Seed of the walk of prices.
+    ///
+    /// The same seed and issues make the same trades.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["data", "still"])]
     pub(crate) seed: u64,
 
     /// Business days of the walk.
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["data", "still"])]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 1, conflicts_with_all = ["data", "still"])]
     pub(crate) days: u32,
 
-    /// Mean time between two frames of an issue of the walk, in the market's time.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = humantime::parse_duration, conflicts_with_all = ["data", "still"])]
+    /// Mean time between two frames of an issue of the walk.
+    #[arg(hide_short_help = true, long, value_name = "DURATION", default_value = "1s", value_parser = humantime::parse_duration, conflicts_with_all = ["data", "still"])]
     pub(crate) mean_gap: Duration,
 
-    /// How many times faster than the market, or max. The lunch break is waited for too.
+    /// Times faster than the market, or max.
+    ///
+    /// The lunch break takes its time too.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) speed: Multiplier,
 
-    /// When the feed begins: at-push (with the first client of the push and a registered symbol), at-once,
-    /// or held (when /control says so).
-    #[arg(long, value_name = "WHEN", default_value = "at-push")]
+    /// When the feed begins: at-push, at-once or held.
+    ///
+    /// at-push begins with the first client of the push and a registered symbol. held waits for /control.
+    #[arg(hide_short_help = true, long, value_name = "WHEN", default_value = "at-push")]
     pub(crate) market_begins: local_broker::FeedStart,
 
     /// Hold the feed after each day until /control says `market`.
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub(crate) hold_each_day: bool,
 
-    /// The first day: today (or the business day that follows), of-files, or a date of 1990 to 2200.
-    #[arg(long, value_name = "WHEN", default_value = "today")]
+    /// First day: today, of-files, or a date of 1990 to 2200.
+    ///
+    /// today is the business day that follows, if today is none.
+    #[arg(hide_short_help = true, long, value_name = "WHEN", default_value = "today")]
     pub(crate) first_day: local_broker::FirstDay,
 
-    /// Of a thousand frames so many change the book only.
-    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(0..=990))]
+    /// Frames of a thousand that change only the book.
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(0..=990))]
     pub(crate) board_only: u32,
 
-    /// What BidPrice and AskPrice mean: vendor (BidPrice is Sell1) or usual (BidPrice is Buy1).
-    #[arg(long, value_name = "NAMES", default_value = "vendor")]
+    /// Meaning of BidPrice: vendor (Sell1) or usual (Buy1).
+    #[arg(hide_short_help = true, long, value_name = "NAMES", default_value = "vendor")]
     pub(crate) quote_names: local_broker::QuoteNames,
 
-    /// Take any number of calls.
-    #[arg(long)]
+    /// Accept any number of calls.
+    #[arg(hide_short_help = true, long)]
     pub(crate) no_rate_limit: bool,
 
-    /// A fault from the start on: NAME, NAME=VALUE, NAME@CALL=VALUE*TIMES; may be given many times.
+    /// A fault from the start on; may be given many times.
+    ///
+    /// NAME, NAME=VALUE, or NAME@CALL=VALUE*TIMES.
     #[arg(long = "fault", value_name = "FAULT")]
     pub(crate) faults: Vec<local_broker::FaultSetting>,
 
     /// End when standard input closes.
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub(crate) until_stdin_closes: bool,
 }

@@ -1,8 +1,8 @@
-//! Arguments of `kumiki update`.
+//! Arguments of `kumiki data update` and `kumiki data boards`.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use domain::JstDate;
 use update::IssueCode;
 use update::limits::{
@@ -13,194 +13,183 @@ use update::source::PUBLIC_URL;
 use super::rank::DataArgs;
 use super::{Format, VendorArgs, parse_date};
 
-const EXAMPLES: &str = "\
+pub(super) const UPDATE_HELP: &str = "\
 Examples:
-  kumiki update --data-dir data --days 1000
+  kumiki data update --prices data --days 1000
       the first run: about four years, then a file of each issue
-  kumiki update --data-dir data
+  kumiki data update --prices data
       every evening: what is new since the last complete day
-  kumiki update --data-dir data --from-files jquants
+  kumiki data update --prices data --from-files jquants
       history from the vendor's files in the folder jquants, without network
-  kumiki update --data-dir data --codes 7203 130A --days 250
-  kumiki update --data-dir data --as-of 2025-12-30 --format json
+  kumiki data update --prices data --codes 7203 130A --days 250
+  kumiki data update --prices data --as-of 2025-12-30 --format json
 
-Days come from the market-data vendor, all issues in one call; what it does not give comes issue \
-by issue from the vendor, else the web broker, else the public source. The first that succeeds \
-is used. A worse source adds rows that are missing and never changes one of a better source; \
-each value that changes is in the report and in the table correction of mother.db. Rows of the public source, which adjusts \
-prices itself, are marked (column adjusted).
+Days come from the market-data vendor, all issues in one call. The rest comes issue by issue from the \
+vendor, else the web broker, else the public source. The job uses the first source that succeeds. A worse \
+source adds missing rows and never changes a row of a better source. Each changed value is in the report \
+and in the table correction of mother.db. The public source adjusts prices itself; its rows are marked \
+(column adjusted).
 
 Keys come from the environment, else from systemd's credentials, else from the system's key \
 store; `kumiki key list` shows them, `kumiki key set` keeps them:
-  jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; else it is left
-                        out, which is an error where days are missing then
+  jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; without a key the
+                        job skips the vendor, and fails if days are missing then
   web-broker-auth-id    KUMIKI_WEB_BROKER_AUTH_ID, and web-broker-private-key: the login at the
                         web broker; for dialects without keys web-broker-user and
                         web-broker-password
-  public-api-key        KUMIKI_PUBLIC_API_KEY: the public source, where it wants one
+  public-api-key        KUMIKI_PUBLIC_API_KEY: the public source, if it needs one
 
-The web broker is asked only with --web-broker daily_history=true, or so in [web_broker] of the \
-settings. A login ends every other session of the same user. While an engine with the same config \
-folder runs (`kumiki serve --mode live`), it holds the account: the web broker is skipped then, \
-which the report says. So give the job the engine's --config-dir, if that is not the usual one.
+The job asks the web broker only with --web-broker daily_history=true, or with that setting in \
+[web_broker] of the file. A login ends every other session of the same user. A running engine with the same \
+config folder (`kumiki serve --mode live`) holds the account: the job skips the web broker then, and the \
+report says so. So give the job the engine's --config-dir, unless it is the usual one.
 
-A day is published when it is complete: when 99 % of the issues that are listed for it have rows, or without a \
-list 99 % of those of the last complete day. Other days wait in the folder work, are named in the report, and are \
-asked for again by each run. A strange day, like one with all prices at 1 yen, waits for a person: \
---accept DATE takes it as the vendor has it. Today is due from 16:30 in Japan on. All rules: docs/daily-data.md. \
-Ctrl-C ends a run between two days; the next run goes on from there. A report of each run is in the folder update \
-of the data folder.
+The job publishes a day when it is complete: 99 % of its listed issues have rows. Without a list, 99 % of \
+the issues of the last complete day count. Other days wait in the folder work; the report names them, and \
+each run asks for them again. A strange day, like one with all prices at 1 yen, waits for a person: --accept \
+DATE takes it as the vendor has it. Today is due from 16:30 in Japan on. All rules: docs/daily-data.md. \
+Ctrl-C ends a run between two days; the next run goes on from there. The folder update of the prices folder \
+has a report of each run.
 
 Exit codes:
-  0    all days that are due are published
+  0    all due days are published
   3    days wait, a source failed, or an answer was refused; see the report, run it again later
   6    a business day is missing between published ones
-  1    an error; also where the vendor refuses the key, or there is none and days are missing
+  1    an error; also if the vendor refuses the key, or days are missing without a key
   2    wrong arguments
   130  Ctrl-C";
 
-const BOARD_EXAMPLES: &str = "\
+pub(super) const BOARDS_HELP: &str = "\
 Examples:
-  kumiki update board --recordings recordings --data-dir data
+  kumiki data boards --recordings recordings --prices data
       after the close: what the engine recorded since the last run
-  kumiki sql --data-dir data \"SELECT code, sum(qty) FROM board_trades GROUP BY code\"
+  kumiki sql --prices data \"SELECT code, sum(qty) FROM board_trades GROUP BY code\"
 
-Each issue with recorded rows gets jp/stocks_board/<code>.db with the tables depth and trades; times \
-are numbers of nanoseconds (received_ns) and milliseconds (timestamp_ms) since 1970 UTC, prices and \
-quantities exact decimals. Rows of new segments are added to a copy, which takes the old file's place \
-when it is on the disk, so readers see the old or the new file. Only finished segments are read, so an \
-engine may go on recording. A run that ends early is gone on with by the next; a file that is damaged \
-or gone is made again where its recordings are there; one that this job did not write is left alone, \
-and the run fails. Nothing is removed, also where recordings were moved away. A recorded segment that \
-cannot be read is left out and named, and the rest is published: put a copy of its file back, or move \
-the segment's files away, and run it again. One job at a time works in a data folder, as with \
-`kumiki update`. The form of the report in JSON: schemas/update-board.json.
+Each issue with recorded rows gets jp/stocks_board/<code>.db with the tables depth and trades. Times \
+are nanoseconds (received_ns) and milliseconds (timestamp_ms) since 1970 UTC; prices and quantities are \
+exact decimals. The job adds new segments to a copy, which then replaces the old file, so readers see the old \
+or the new file. It reads only finished segments, so an engine may go on recording. The next run goes on after \
+an interrupted one. It makes a damaged or missing file again if the recordings are there. A file that this job \
+did not write stays, and the run fails. The job removes nothing, even if recordings were moved away.
+
+A segment that cannot be read is left out and named; the rest is published. Put a copy of its file back, or \
+move the segment's files away, and run the job again. One job at a time works in a prices folder, as with \
+`kumiki data update`. The form of the report in JSON: schemas/update-board.json.
 
 Exit codes:
   0    all finished recordings are published
-  3    some are not, because a file of them cannot be read; the report names them
-  1    an error; what was published before is there
+  3    some recordings cannot be read; the report names them
+  1    an error; earlier publications stay
   2    wrong arguments
   130  Ctrl-C";
 
-/// A part of the job that is run by itself.
-#[derive(Debug, Subcommand)]
-pub(crate) enum UpdateCommand {
-    /// Publish order books and trades that a live engine recorded, one database for each issue.
-    Board(UpdateBoardArgs),
-}
-
 #[derive(Debug, Args)]
-#[command(after_help = BOARD_EXAMPLES)]
-pub(crate) struct UpdateBoardArgs {
-    /// The folder into which the engine records (`record_dir` of [local_broker]).
+pub(crate) struct BoardsArgs {
+    /// Folder into which the engine records (`record_dir`).
     #[arg(long, value_name = "DIR")]
     pub(crate) recordings: PathBuf,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
 
-    /// How the report is printed.
+    /// Form of the report.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
-
-    /// No progress and no notes, as with --log error.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct UpdateArgs {
-    #[command(subcommand)]
-    pub(crate) command: Option<UpdateCommand>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
 
-    /// Only these issues, like 7203 130A 25935; default: all.
-    #[arg(long, value_name = "CODE", num_args = 1.., value_delimiter = ',', value_parser = parse_code)]
+    /// Update only these issues, like 7203 130A 25935.
+    #[arg(long, value_name = "CODE", num_args = 1.., value_delimiter = ',', value_parser = parse_code, help_heading = "What to fetch")]
     pub(crate) codes: Vec<IssueCode>,
 
-    /// Weekdays to look back at least; days that are there already are not fetched again. Default: all
-    /// after the last complete day, 7 on a first run, with --from-files all that the files have.
+    /// Weekdays to look back; default: since the last complete day.
+    ///
+    /// The job does not fetch days again that it has. A first run looks back 7 days, and with --from-files as
+    /// far as the files go.
     #[arg(
-        long, value_name = "N",
+        long, value_name = "N", help_heading = "What to fetch",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(DAYS_MAX))
     )]
     pub(crate) days: Option<u32>,
 
-    /// The last day; default: today in Japan.
-    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
+    /// Last day; default: today in Japan.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date, help_heading = "What to fetch")]
     pub(crate) as_of: Option<JstDate>,
 
-    #[command(flatten)]
-    pub(crate) data: DataArgs,
-
-    /// Where fetched days are kept; default: the folder cache in the data folder.
-    #[arg(long, value_name = "DIR", env = "STOCKDATA_CACHE_DIR")]
-    pub(crate) cache_dir: Option<PathBuf>,
-
-    /// Take days from the vendor's files equities_bars_daily_YYYYMM.csv.gz and _YYYYMMDD.csv.gz in
-    /// this folder, by its markets_calendar.csv or else Japan's holidays, and use no network.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) from_files: Option<PathBuf>,
-
-    /// Fetch the days of --days again that are there already.
-    #[arg(long)]
-    pub(crate) refetch: bool,
-
-    /// Take what the vendor, or with --from-files its files, says of this day as it is: strange, not complete, or
-    /// less than what is published. A day without any row is closed from then on, unless it is published: then it
-    /// stays. May be given many times; such days are asked for again.
-    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
+    /// Accept this strange day as the source has it.
+    ///
+    /// Also a day that is incomplete, or has less than what is published. A day without any row counts as
+    /// closed from then on. A published day stays. May be given many times; the job asks for such days again.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date, help_heading = "What to fetch")]
     pub(crate) accept: Vec<JstDate>,
 
-    /// Complete days before the new ones that the vendor is asked again for, because it corrects factors
-    /// and prices for some days: one call each.
+    /// Fetch the days of --days again.
+    #[arg(long, help_heading = "What to fetch")]
+    pub(crate) refetch: bool,
+
+    /// Complete days to ask for again.
+    ///
+    /// The vendor corrects factors and prices for some days. Each day is one call.
     #[arg(
-        long, value_name = "N", default_value_t = RECHECK_DAYS_DEFAULT,
+        long, value_name = "N", default_value_t = RECHECK_DAYS_DEFAULT, help_heading = "What to fetch",
         value_parser = clap::value_parser!(u32).range(..=i64::from(RECHECK_DAYS_MAX))
     )]
     pub(crate) recheck: u32,
 
-    /// Remove the files of issues that are no longer in the combined database even when they are more
-    /// than 1 % of all.
-    #[arg(long)]
+    /// Remove files of issues that left, even if they are many.
+    ///
+    /// Without this the job removes at most 1 % of all files.
+    #[arg(long, help_heading = "What to fetch")]
     pub(crate) remove_issues: bool,
+
+    /// Take days from the vendor's files in this folder, offline.
+    ///
+    /// The files are equities_bars_daily_YYYYMM.csv.gz and _YYYYMMDD.csv.gz. The calendar is the folder's
+    /// markets_calendar.csv, else Japan's holidays.
+    #[arg(long, value_name = "DIR", help_heading = "Sources")]
+    pub(crate) from_files: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) vendor: VendorArgs,
 
-    /// Where the public source is.
-    #[arg(long, value_name = "URL", default_value = PUBLIC_URL)]
+    /// Address of the public source.
+    #[arg(hide_short_help = true, long, value_name = "URL", default_value = PUBLIC_URL, help_heading = "Sources")]
     pub(crate) public_url: String,
 
     /// Requests a minute to the public source.
-    #[arg(
-        long, value_name = "N", default_value_t = PUBLIC_RATE,
+    #[arg(hide_short_help = true,
+        long, value_name = "N", default_value_t = PUBLIC_RATE, help_heading = "Sources",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(RATE_MAX))
     )]
     pub(crate) public_rate: u32,
 
-    /// A setting of the web broker, like daily_history=true or environment=prod; may be given many times.
-    /// The same as of `kumiki serve`.
-    #[arg(long = "web-broker", value_name = "NAME=VALUE")]
+    /// A setting of the web broker, like daily_history=true.
+    ///
+    /// May be given many times. The settings are those of `kumiki serve`.
+    #[arg(long = "web-broker", value_name = "NAME=VALUE", help_heading = "Sources")]
     pub(crate) web_broker: Vec<String>,
 
-    /// Read settings from this file, as `kumiki serve --config` does.
+    /// File of settings, as of `kumiki serve --config`.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// The config folder of the engine that trades at the web broker. Default: where the system keeps
-    /// settings. Environment: KUMIKI_CONFIG_DIR.
+    /// Config folder of the engine that trades at the web broker.
+    ///
+    /// Default: where the system keeps settings. Environment: KUMIKI_CONFIG_DIR.
     #[arg(long, value_name = "DIR")]
     pub(crate) config_dir: Option<PathBuf>,
 
-    /// How the report is printed.
+    /// Folder of fetched days; default: cache in the prices folder.
+    #[arg(hide_short_help = true, long, value_name = "DIR", env = "STOCKDATA_CACHE_DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+
+    /// Form of the report.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
-
-    /// No progress and no notes, as with --log error.
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 
     /// Was for skipping an upload that is no longer done.
     #[arg(long, hide = true)]
@@ -212,22 +201,25 @@ impl UpdateArgs {
     pub(crate) fn problem(&self, today: JstDate) -> Option<String> {
         if self.dry_run {
             return Some(
-                "--dry-run no longer exists: nothing is uploaded any more, so there is nothing to \
-                 skip; leave it out"
+                "--dry-run no longer exists, because the job uploads nothing any more; leave it out"
                     .to_owned(),
             );
         }
         if self.codes.len() > CODES_MAX {
-            return Some(format!("--codes: more than {CODES_MAX} issues"));
+            return Some(format!(
+                "--codes names more than {CODES_MAX} issues; name fewer, or leave it out for all"
+            ));
         }
         let first = first_day();
         if let Some(as_of) = self.as_of.filter(|date| *date < first) {
             return Some(format!(
-                "--as-of {as_of} is before {first}, the first day of the exchange"
+                "--as-of {as_of} is before {first}, the first day of the exchange; give a later day"
             ));
         }
         let as_of = self.as_of.filter(|date| *date > today)?;
-        Some(format!("--as-of {as_of} is in the future; today is {today} in Japan"))
+        Some(format!(
+            "--as-of {as_of} is in the future; today is {today} in Japan; give that day or an earlier one"
+        ))
     }
 }
 
@@ -266,7 +258,7 @@ mod tests {
     fn codes_are_given_as_one_likes() {
         for arguments in [
             &["--codes", "7203", "130a", "25935"][..],
-            &["--codes", "7203,130A", "--codes", "25935", "--quiet"],
+            &["--codes", "7203,130A", "--codes", "25935", "--refetch"],
         ] {
             let codes = parse(arguments).unwrap().codes;
             let codes: Vec<&str> = codes.iter().map(IssueCode::as_str).collect();
@@ -298,10 +290,10 @@ mod tests {
     #[test]
     fn the_help_names_every_key() {
         for key in KEYS {
-            assert!(EXAMPLES.contains(key.variable()), "{key:?}");
-            assert!(EXAMPLES.contains(key.entry()), "{key:?}");
+            assert!(UPDATE_HELP.contains(key.variable()), "{key:?}");
+            assert!(UPDATE_HELP.contains(key.entry()), "{key:?}");
             let other = key.other_variable().map(|other| format!(" or {other}:"));
-            assert!(other.is_none_or(|other| EXAMPLES.contains(&other)), "{key:?}");
+            assert!(other.is_none_or(|other| UPDATE_HELP.contains(&other)), "{key:?}");
         }
     }
 }

@@ -292,7 +292,7 @@ impl Desk {
             }
         }
         let venue = self.venue;
-        bail!("the engine did not say where {venue} stands within {} s", ANSWER_TIME.as_secs())
+        bail!("the engine did not report on {venue} within {} s; try again", ANSWER_TIME.as_secs())
     }
 }
 

@@ -24,13 +24,14 @@ pub(super) fn registry(
     data_dir: &Path,
 ) -> Result<FormulaRegistry> {
     let folder = args.formulas.clone().unwrap_or_else(|| data_dir.join(FOLDER));
-    let cache = args.cache.clone().or_else(system_cache).map(|folder| folder.join("components"));
+    let cache =
+        args.cache_dir.clone().or_else(system_cache).map(|folder| folder.join("components"));
     Ok(FormulaRegistry::open_limited(&folder, cache.as_deref(), limits)?)
 }
 
 /// Lists the modules, or adds one.
 pub(super) fn run(args: &FormulasArgs) -> Result<Ending> {
-    let registry = registry(&args.registry, args.limits.of_formula()?, &args.data.data_dir)?;
+    let registry = registry(&args.registry, args.limits.of_formula()?, &args.data.prices)?;
     let listings = match &args.add {
         Some(path) => {
             let added = registry.add(path).with_context(|| format!("--add {}", path.display()))?;

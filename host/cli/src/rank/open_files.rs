@@ -9,9 +9,9 @@ pub(super) fn within(limits: ServiceLimits) -> ServiceLimits {
     let connections = limits.connections_within(files);
     if connections < limits.connections {
         tracing::warn!(
-            "the system lets this process have {files} files open, of which {FILES_RESERVED} are for its own \
-             work: at most {connections} connections are open at a time, not the {} of --max-connections; raise \
-             the limit of open files (ulimit -n) to {}",
+            "the system allows {files} open files, and the service needs {FILES_RESERVED} of them itself; it takes at \
+             most {connections} connections, not the {} of --max-connections; raise the limit of open files \
+             (ulimit -n) to {}",
             limits.connections,
             limits.open_files()
         );

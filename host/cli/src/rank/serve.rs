@@ -32,27 +32,27 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     let token = token(args)?;
     if token.is_none() && !args.listen.ip().is_loopback() {
         tracing::warn!(
-            "everybody who reaches {} may ask and load files; see --token-file",
+            "everybody who reaches {} may ask and load files; --token-file asks for a token",
             args.listen
         );
     }
     let replica = replica(args)?;
-    let engine = super::open(&args.data.data_dir, engine_options(args))?;
+    let engine = super::open(&args.data.prices, engine_options(args))?;
     let snapshot = engine.snapshot();
     let registry =
-        super::formulas::registry(&args.registry, args.limits.of_formula()?, &args.data.data_dir)?;
+        super::formulas::registry(&args.registry, args.limits.of_formula()?, &args.data.prices)?;
     let compiling = CancelToken::new();
     let has_data = snapshot.days > 0;
     let options = ServiceOptions {
         limits,
         token,
-        origins: args.cors_origin.clone(),
+        origins: args.allow_origins.clone(),
         hosts: args.allow_host.clone(),
         formulas: Some(Arc::new(registry.with_cancel(compiling.clone()))),
         graphiql: args.graphiql,
         replica: replica.as_ref().map(PreparedReplica::status),
-        files: Some(DataDir::new(&args.data.data_dir)),
-        behind_days: args.behind_days,
+        files: Some(DataDir::new(&args.data.prices)),
+        behind_days: args.settings.behind_days,
     };
     let service = Service::bind(args.listen, Arc::new(engine), options)?;
     let address = service.address();
@@ -68,9 +68,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
     } else if snapshot.refused.is_some() {
         tracing::warn!(
-            "the daily prices of {} cannot be used, see above: all rankings are answered 503 until what is \
-             published there can be; `kumiki rank publish` makes it anew; Ctrl-C ends the service",
-            args.data.data_dir.display()
+            "the daily prices of {} cannot be used, see above; all rankings are answered 503 until usable prices \
+             are published; `kumiki rank publish` makes the snapshot again; Ctrl-C ends the service",
+            args.data.prices.display()
         );
     } else if args.follow.is_some() {
         tracing::info!(
@@ -79,9 +79,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         );
     } else {
         tracing::warn!(
-            "{} holds no daily prices yet: all rankings are answered 503 until `kumiki update` or \
-             `kumiki data sample --daily` has put some there; Ctrl-C ends the service",
-            args.data.data_dir.display()
+            "{} holds no daily prices yet: all rankings are answered 503 until `kumiki data update` or \
+             `kumiki data sample --daily` puts some there; Ctrl-C ends the service",
+            args.data.prices.display()
         );
     }
     println!("ranking service on http://{}", service.address());
@@ -92,19 +92,19 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
 /// The copy of another server's data, where one is followed.
 fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
     let Some(primary) = &args.follow else { return Ok(None) };
-    if args.follow_interval.is_zero() || args.follow_patience.is_zero() {
-        let text = "--follow-interval and --follow-patience must be longer than nothing";
+    if args.settings.follow_interval.is_zero() || args.settings.follow_patience.is_zero() {
+        let text = "--follow-interval and --follow-patience must be longer than nothing; write times like 5s";
         return Err(wrong_arguments(text));
     }
     let options = ReplicaOptions {
-        data: DataDir::new(&args.data.data_dir),
+        data: DataDir::new(&args.data.prices),
         primary: primary.clone(),
         token: follow_token(args)?,
-        interval: args.follow_interval,
-        disk_bytes: args.follow_disk.saturating_mul(MEGABYTE),
+        interval: args.settings.follow_interval,
+        disk_bytes: args.settings.follow_disk.saturating_mul(MEGABYTE),
         issues: args.follow_issues,
-        stale_after: args.follow_stale,
-        patience: args.follow_patience,
+        stale_after: args.settings.follow_stale,
+        patience: args.settings.follow_patience,
     };
     Ok(Some(PreparedReplica::take(options).context("--follow")?))
 }
@@ -148,12 +148,16 @@ fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {
 
 fn engine_options(args: &ServeArgs) -> EngineOptions {
     EngineOptions {
-        threads: args.threads.unwrap_or_else(super::cores),
-        memory_bytes: args.memory.saturating_mul(MEGABYTE),
-        cache_bytes: args.cache_memory.saturating_mul(MEGABYTE),
+        threads: args.jobs.unwrap_or_else(super::cores),
+        memory_bytes: args.settings.memory.saturating_mul(MEGABYTE),
+        cache_bytes: args.settings.cache_memory.saturating_mul(MEGABYTE),
         // The service hands over no more than it works on, large and small; the rest waits there.
-        concurrent_queries: args.concurrent.saturating_mul(2 * args.max_aliases).max(1),
-        timeout: args.timeout,
+        concurrent_queries: args
+            .settings
+            .concurrent
+            .saturating_mul(2 * args.settings.max_aliases)
+            .max(1),
+        timeout: args.settings.timeout,
         wait_for_data: true,
         is_replica: args.follow.is_some(),
         ..EngineOptions::default()
@@ -161,36 +165,40 @@ fn engine_options(args: &ServeArgs) -> EngineOptions {
 }
 
 fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
-    if args.max_formula > limits::FORMULA_CHARS_MAX {
+    if args.settings.max_formula > limits::FORMULA_CHARS_MAX {
         let most = limits::FORMULA_CHARS_MAX;
-        let text = format!("--max-formula {}: at most {most}", args.max_formula);
+        let text = format!("--max-formula is {}; write at most {most}", args.settings.max_formula);
         return Err(wrong_arguments(text));
     }
-    if args.concurrent == 0 || args.max_connections == 0 || args.max_downloads == 0 {
-        let text = "--concurrent, --max-connections and --max-downloads must be at least 1";
+    if args.settings.concurrent == 0
+        || args.settings.max_connections == 0
+        || args.settings.max_downloads == 0
+    {
+        let text = "--concurrent, --max-connections and --max-downloads must be at least 1; write larger numbers";
         return Err(wrong_arguments(text));
     }
-    if args.send_timeout.is_zero() || args.answer_timeout.is_zero() {
-        let text = "--send-timeout and --answer-timeout must be longer than nothing";
+    if args.settings.send_timeout.is_zero() || args.settings.answer_timeout.is_zero() {
+        let text =
+            "--send-timeout and --answer-timeout must be longer than nothing; write times like 60s";
         return Err(wrong_arguments(text));
     }
     Ok(ServiceLimits {
-        rank_limit: args.max_limit,
-        range_years: args.max_years,
-        formula_characters: args.max_formula,
-        lag: args.max_lag,
-        aliases: args.max_aliases,
-        depth: args.max_depth,
-        body_bytes: args.max_body,
-        answer_rows: args.max_rows,
-        concurrent_answers: args.concurrent,
-        queue: args.queue,
-        connections: args.max_connections,
-        request_timeout: args.timeout,
-        write_timeout: args.send_timeout,
-        answer_timeout: args.answer_timeout,
-        answer_memory: args.answer_memory.saturating_mul(MEGABYTE),
-        downloads: args.max_downloads,
+        rank_limit: args.settings.max_limit,
+        range_years: args.settings.max_years,
+        formula_characters: args.settings.max_formula,
+        lag: args.settings.max_lag,
+        aliases: args.settings.max_aliases,
+        depth: args.settings.max_depth,
+        body_bytes: args.settings.max_body,
+        answer_rows: args.settings.max_rows,
+        concurrent_answers: args.settings.concurrent,
+        queue: args.settings.queue,
+        connections: args.settings.max_connections,
+        request_timeout: args.settings.timeout,
+        write_timeout: args.settings.send_timeout,
+        answer_timeout: args.settings.answer_timeout,
+        answer_memory: args.settings.answer_memory.saturating_mul(MEGABYTE),
+        downloads: args.settings.max_downloads,
         ..ServiceLimits::default()
     })
 }

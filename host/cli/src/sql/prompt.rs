@@ -94,7 +94,7 @@ pub(super) fn run(console: &Console, format: SqlFormat) -> Result<Ending> {
             ".quit" | ".exit" | "exit" | "quit" => return Ok(Ending::Done),
             ".help" => println!("{HELP}"),
             ".views" | ".tables" => println!("{}", views(console)),
-            other if other.starts_with('.') => eprintln!("{other} is not known; see .help"),
+            other if other.starts_with('.') => eprintln!("{other} is no command; .help lists them"),
             sql => {
                 is_asked.store(true, Ordering::Release);
                 match show::answer(console, sql, &running.next(), format) {
@@ -139,6 +139,7 @@ fn editor(console: &Console) -> Result<Reedline> {
         .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
         .with_edit_mode(Box::new(Emacs::new(keys)))
         .with_validator(Box::new(WholeStatement))
+        .with_ansi_colors(console::colors_enabled())
         .with_quick_completions(true);
     let Some(folder) = dirs::data_local_dir().map(|folder| folder.join("kumiki")) else {
         return Ok(editor);

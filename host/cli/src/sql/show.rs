@@ -44,7 +44,7 @@ pub(super) fn answer(
     match given.cut {
         Some(Cut::Rows) => {
             eprintln!(
-                "note: there are more than these {rows} rows; --rows N shows more, --format csv or jsonl \
+                "note: there are more than these {rows} rows; --limit N shows more, --format csv or jsonl \
                  writes all"
             );
         }

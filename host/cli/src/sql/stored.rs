@@ -54,7 +54,7 @@ pub(super) fn views(args: &SqlArgs, left_out: &mut LeftOut) -> Result<Vec<Stored
     if let Some(folder) = &args.sweeps {
         views.push(swept(folder, left_out)?);
     }
-    if let Some(folder) = &args.market_data {
+    if let Some(folder) = &args.data {
         views.extend(market_data(folder, left_out)?);
     }
     Ok(views)
@@ -78,7 +78,10 @@ fn runs(
         }
     }
     if runs.is_empty() {
-        bail!("--runs {}: it holds no run of `kumiki replay run`", root.display());
+        bail!(
+            "--runs {}: it holds no run of `kumiki replay run`; name the folder of its --out, or one above",
+            root.display()
+        );
     }
     let mut views = vec![StoredView::Rows(overview(rows))];
     for table in TABLES.iter().filter(|table| table.name != SUMMARY) {
@@ -218,7 +221,7 @@ fn swept(root: &Path, left_out: &mut LeftOut) -> Result<StoredView> {
 /// `trades`, `minute_bars` and `daily_bars`: the vendor's files that a replay would read.
 fn market_data(folder: &Path, left_out: &mut LeftOut) -> Result<Vec<StoredView>> {
     let inventory = Inventory::of(folder)?;
-    let folders = FolderArgs { cache: None, strategies: None };
+    let folders = FolderArgs { cache_dir: None, strategies: None };
     let store = TradeStore::new(paths::cache_folder(&folders)?.join("trades"));
     let kinds = [
         ("trades", FileKind::Trades),
@@ -247,7 +250,7 @@ fn market_data(folder: &Path, left_out: &mut LeftOut) -> Result<Vec<StoredView>>
     let views: Vec<StoredView> = kinds.into_iter().filter_map(view).collect();
     if views.is_empty() {
         bail!(
-            "--market-data {}: it holds none of the vendor's files equities_trades_*.csv.gz, \
+            "--data {}: it holds none of the vendor's files equities_trades_*.csv.gz, \
              equities_bars_minute_*.csv.gz and equities_bars_daily_*.csv.gz",
             folder.display()
         );

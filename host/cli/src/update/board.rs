@@ -1,4 +1,4 @@
-//! `kumiki update board`: publishes what a live engine recorded.
+//! `kumiki data boards`: publishes what a live engine recorded.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use pricestore::DataDir;
 use update::store::{BoardReport, DamagedSegment, StoreError, publish_board};
 
 use crate::Ending;
-use crate::args::{Format, UpdateBoardArgs};
+use crate::args::{BoardsArgs, Format};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::terminal::{grouped, pairs};
@@ -17,14 +17,14 @@ use crate::terminal::{grouped, pairs};
 const SHOWN_MAX: usize = 10;
 
 /// Runs the command.
-pub(super) fn run(args: &UpdateBoardArgs) -> Result<Ending> {
+pub(crate) fn run(args: &BoardsArgs) -> Result<Ending> {
     let cancel = CancellationToken::new();
     let wanted = cancel.clone();
     let _interrupt = Interrupt::listen_and(move || wanted.cancel())?;
-    let data = DataDir::new(&args.data.data_dir);
+    let data = DataDir::new(&args.data.prices);
     let mut line: Option<ProgressLine> = None;
     let published = publish_board(&data, &args.recordings, &mut |done, of, what| {
-        let line = line.get_or_insert_with(|| ProgressLine::start(what, of, false, args.quiet));
+        let line = line.get_or_insert_with(|| ProgressLine::start(what, of, false));
         line.update(done, String::new);
         if cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

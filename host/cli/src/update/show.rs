@@ -21,7 +21,7 @@ pub(super) fn report(report: &Report, data: &DataDir) {
         Ending::Interrupted => "interrupted",
         Ending::Failed => "failed",
     };
-    println!("update {} {ending} in {:.1} s\n", report.number, report.seconds);
+    println!("data update {} {ending} in {:.1} s\n", report.number, report.seconds);
     print!("{}", columns(&source_rows(&report.sources)));
     for part in &report.sources {
         if let Some(reason) = &part.reason {

@@ -42,7 +42,7 @@ impl Keys {
     /// # Errors
     /// They cannot be read any more.
     pub(super) fn next(&self) -> Result<Option<Event>> {
-        let failed = "keys cannot be read any more; give --format json where there is no terminal";
+        let failed = "the terminal gives no keys any more; give --format json without a terminal";
         match self.0.try_recv() {
             Ok(event) => event.map(Some).context(failed),
             Err(TryRecvError::Empty) => Ok(None),
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(wait(&keys).unwrap(), Event::FocusGained);
         for _ in 0..3 {
             let told = format!("{:#}", wait(&keys).unwrap_err());
-            assert!(told.starts_with("keys cannot be read any more"), "{told}");
+            assert!(told.starts_with("the terminal gives no keys any more"), "{told}");
         }
     }
 

@@ -33,7 +33,7 @@ pub enum GenerationError {
     /// A file has other bytes than it was written with.
     #[error(
         "{} has {} bytes with the digest {} instead of {} with {}: it was damaged, or changed by another \
-         program, and is not handed on. `kumiki update` makes it again where it has what was in it; else put \
+         program, and is not handed on. `kumiki data update` makes it again where it has what was in it; else put \
          back a copy of it", expected.path, found.bytes, found.xxh128, expected.bytes, expected.xxh128
     )]
     Differs {

@@ -337,7 +337,7 @@ fn boards_that_are_not_there_say_how_to_make_them() {
     let folder = data();
     let error = ask(&console(&folder), "SELECT * FROM board_trades").unwrap_err().to_string();
     assert!(
-        error.ends_with("publish what an engine recorded with `kumiki update board`"),
+        error.ends_with("publish what an engine recorded with `kumiki data boards`"),
         "{error}"
     );
 }

@@ -8,7 +8,7 @@ use crate::error::RankError;
 use crate::query::{CancelToken, RankQuery};
 use crate::store::ReferenceAnswer;
 
-/// How a query is answered (`kumiki rank --explain`).
+/// How a query is answered (`kumiki rank query --explain`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The canonical formula.

@@ -378,7 +378,7 @@ pub(crate) fn no_snapshot(refused: Option<&str>, is_replica: bool) -> RankError 
                 .to_owned()
         }
         (None, false) => {
-            "no daily prices were published yet; load them with `kumiki update` or try \
+            "no daily prices were published yet; load them with `kumiki data update` or try \
                           `kumiki data sample --daily`"
                 .to_owned()
         }

@@ -299,7 +299,10 @@ fn an_engine_may_wait_for_the_first_snapshot() {
     assert_eq!(RankEngine::open(data.path(), single).unwrap_err().code(), "NO_DATA");
     let engine = Arc::new(RankEngine::open(data.path(), waiting).unwrap());
     let error = rank(&engine, &query("Close")).unwrap_err();
-    assert!(error.code() == "NO_DATA" && error.to_string().contains("kumiki update"), "{error}");
+    assert!(
+        error.code() == "NO_DATA" && error.to_string().contains("kumiki data update"),
+        "{error}"
+    );
     assert_eq!((engine.snapshot().days, engine.snapshot().refused), (0, None));
     let before = PinnedEngine::new(Arc::clone(&engine));
     put_grid(&data, 4, 100.0);

@@ -48,13 +48,13 @@ impl ReplicaFolder {
         if data.work_folder().exists() {
             return Err(ReplicaError::Folder(
                 "the data folder is that of an update job; give the copy a folder of its own with \
-                 --data-dir",
+                 --prices",
             ));
         }
         if !own.is_dir() && (data.jp_folder().exists() || data.rank_folder().exists()) {
             return Err(ReplicaError::Folder(
                 "the data folder holds data that no replica has copied; give the copy a folder of its \
-                 own with --data-dir",
+                 own with --prices",
             ));
         }
         fs::create_dir_all(&own)?;

@@ -40,7 +40,7 @@ pub(super) struct Dataset {
     /// Last business day, YYYY-MM-DD; null when there is none.
     last_date: Option<String>,
     /// Days that were due and are not complete, ascending; they are not in the data unless the operator
-    /// said so. Null when that is not known, because kumiki update did not make the data.
+    /// said so. Null when that is not known, because kumiki data update did not make the data.
     incomplete_dates: Option<Vec<String>>,
     /// Business days between the first and the last that are not in the data, ascending: a lag across
     /// one counts it. Null as above.

@@ -144,6 +144,6 @@ mod tests {
             "produced 101 bytes of records in the run's folder, 101 of them rejected orders; 100 are \
              allowed"
         );
-        assert_eq!(fault.advice("submit").unwrap(), "`--limit folder=200` allows more");
+        assert_eq!(fault.advice("submit").unwrap(), "`--guest-limit folder=200` allows more");
     }
 }

@@ -35,7 +35,7 @@ pub enum NumbersError {
     },
     /// Another process has it.
     #[error(
-        "the account is in use: another engine, or a run of `kumiki update`, holds the file of the request \
+        "the account is in use: another engine, or a run of `kumiki data update`, holds the file of the request \
          numbers, {}",
         .0.display()
     )]
