@@ -17,7 +17,7 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A private key. It is wiped when it is dropped, and nothing shows it.
 #[derive(Clone)]
-pub struct PrivateKey(rsa::PrivateKey);
+pub struct PrivateKey(Box<rsa::PrivateKey>);
 
 impl PrivateKey {
     /// Reads a key in PKCS#8 without a passphrase: PEM, with a byte order mark and any line ends, or DER.
@@ -42,7 +42,7 @@ impl PrivateKey {
         if !MODULUS_BYTES.contains(&key.size()) {
             return Err("an RSA key of another size than 2048 to 4096 bits".to_owned());
         }
-        Ok(Self(key))
+        Ok(Self(Box::new(key)))
     }
 
     /// The key as DER: the shortest form, which every key store can hold.

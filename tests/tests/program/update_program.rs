@@ -217,7 +217,7 @@ fn wrong_arguments_are_refused_and_the_help_teaches() {
         "[default: 3]",
         "--accept DATE",
         "KUMIKI_JQUANTS_API_KEY",
-        "KUMIKI_WEB_BROKER_USER",
+        "KUMIKI_WEB_BROKER_AUTH_ID",
         "STOCKDATA_CACHE_DIR",
         "1    an error; also where the vendor refuses the key",
     ] {

@@ -212,7 +212,7 @@ fn what_the_details_do_not_have_is_missing() {
                     _ => world.answer(),
                 }
             }
-            if world.mono.as_millis() % 5_000 == 0 {
+            if world.mono.as_millis().is_multiple_of(5_000) {
                 world.list(OrderListFilter::default());
             }
         }
@@ -268,7 +268,7 @@ fn details_end_with_the_session_and_are_asked_for_in_the_next() {
             break;
         }
         world.answer();
-        if world.mono.as_millis() % 1_000 == 0 && world.in_flight.is_none() {
+        if world.mono.as_millis().is_multiple_of(1_000) && world.in_flight.is_none() {
             world.list(OrderListFilter::default());
         }
     }

@@ -173,6 +173,9 @@ const IDS: [&str; 2] = ["7203.TSE", "9984.TSE"];
 const DATES: [u32; 13] = [6, 7, 8, 9, 10, 14, 15, 16, 17, 20, 21, 22, 23];
 const CLOSED: u32 = 16;
 
+/// Seconds after the open, price and shares.
+type Print = (f64, i64, u64);
+
 /// A data folder and the runs over it, drawn from a seed.
 struct Case {
     seed: u64,
@@ -182,7 +185,7 @@ struct Case {
     /// Bars of the vendor, with rows that have no prices and without rows, in place of trades.
     has_bars: bool,
     /// Trades of each code on each date: seconds after 09:00, yen, shares.
-    trades: BTreeMap<(u32, usize), Vec<(f64, i64, u64)>>,
+    trades: BTreeMap<(u32, usize), Vec<Print>>,
 }
 
 impl Case {
