@@ -26,6 +26,7 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
             "--web-broker, --local-broker and --dev-login are of --mode live; a replay has no broker",
         ));
     }
+    keys::hide_memory();
     standard_error::write_aside()?;
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();

@@ -34,6 +34,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
     if let Some(UpdateCommand::Board(board)) = &args.command {
         return board::run(board);
     }
+    keys::hide_memory();
     let now = wall_now();
     if let Some(problem) = args.problem(now.jst_date()) {
         refuse(&problem);

@@ -31,6 +31,17 @@ pub const KEY_SERVICE: &str = "kumiki";
 /// Bytes of a key's name, and of the name under which key stores know this program.
 pub const NAME_BYTES_MAX: usize = 64;
 
+/// Keeps the memory of this process, which holds secrets from now on, out of core files and from debuggers of
+/// other processes of the user. Only Linux can.
+pub fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // An old kernel that cannot do it keeps its rules.
+        _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
 /// Where a secret is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
@@ -232,6 +243,14 @@ fn in_variable(key: Key, variable: &str) -> Result<Option<SecretSlice<u8>>, KeyE
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_with_secrets_is_in_no_core_file() {
+        use rustix::process::{DumpableBehavior, dumpable_behavior};
+        hide_memory();
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+    }
 
     const KEY: Key = Key::new("KUMIKI_TEST_KEY", "test-key");
 

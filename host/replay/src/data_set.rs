@@ -185,10 +185,8 @@ impl DataRequest {
         for source in &sources {
             loader.take(source, observer)?;
         }
-        let missing =
-            self.instruments.iter().zip(&loader.has_rows).find(|(_, has_rows)| !**has_rows);
-        if let Some((instrument, _)) = missing {
-            return Err(self.no_data(instrument));
+        if let Some(first) = self.instruments.first().filter(|_| !loader.has_rows.contains(&true)) {
+            return Err(self.no_data(first));
         }
         let bars_from = self.granularity.bars().map(|_| bars_from(&loader.inputs));
         let rows = loader.inputs.iter().map(|input| input.rows).sum();
@@ -209,6 +207,12 @@ impl DataRequest {
         };
         let search = Search { store: &loader.store, codes: &codes, first: range.0, read: &read };
         let (before, base_inputs) = self.before(&search, &calendar, observer)?;
+        // One that was halted on all of these dates has an earlier price; a wrong name has none.
+        for (index, instrument) in self.instruments.iter().enumerate() {
+            if !loader.has_rows[index] && before[index].close().is_none() {
+                return Err(self.no_data(instrument));
+            }
+        }
         // Splits between the last close and the first day count too.
         let closes = before.iter().filter_map(Before::close).map(|(date, _)| date);
         let splits_from = closes.min().map_or(first, |date| date.min(first));
