@@ -62,7 +62,8 @@ impl fmt::Debug for Called {
 pub struct Answered {
     /// Its texts, without the number and the times; `errno` is empty for `0`.
     pub answer: BrokerAnswer,
-    /// Its lists by name; the broker's `""` or `"*"` is an empty one.
+    /// Its lists by name; the broker's `""` is an empty one. Whatever else stands in the place of a list is none,
+    /// so that it proves no absence. A row that is no record has no fields.
     pub lists: BTreeMap<String, Vec<Vec<Field>>>,
 }
 
@@ -450,6 +451,8 @@ fn read_numbered(
     let mut answered = Answered::default();
     answered.answer.id = id.to_owned();
     for (name, value) in entries {
+        let is_null = value == Value::Null;
+        let value = if is_null { Value::Text(String::new()) } else { value };
         match value {
             Value::Text(text) => match name.as_str() {
                 "p_no" => p_no = Some(text),
@@ -457,7 +460,7 @@ fn read_numbered(
                 "p_errno" if text == "0" => {}
                 "p_errno" => answered.answer.errno = text,
                 "p_err" => answered.answer.error_text = decoded(text),
-                _ if matches!(text.as_str(), "" | "*") && is_list_name(&name) => {
+                _ if text.is_empty() && !is_null && is_list_name(&name) => {
                     answered.lists.insert(name, Vec::new());
                 }
                 _ => answered.answer.fields.push(Field::new(name, decoded(text))),
@@ -465,9 +468,8 @@ fn read_numbered(
             Value::List(rows) => {
                 let mut read = Vec::with_capacity(rows.len());
                 for row in rows {
-                    let row = json::fields(row);
-                    let mut row =
-                        row.map_err(|error| format!("the answer cannot be read: {error}"))?;
+                    // One odd row does not hide the others: nobody can read one without fields.
+                    let mut row = json::fields(row).unwrap_or_default();
                     for field in &mut row {
                         field.value = decoded(std::mem::take(&mut field.value));
                     }
@@ -475,7 +477,7 @@ fn read_numbered(
                 }
                 answered.lists.insert(name, read);
             }
-            Value::Record(_) => {
+            Value::Null | Value::Record(_) => {
                 return Err(
                     "the answer cannot be read: a record stands where a text should".to_owned()
                 );
