@@ -9,7 +9,7 @@ use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, ShortText, TsNano
 use ipc::Discrepancy;
 
 use crate::desk::Now;
-use crate::limits::CLAIM_LATEST_MS;
+use crate::limits::{CLAIM_LATEST_MS, REASONS_PER_ORDER_MAX};
 use crate::restore::{RestoredFill, RestoredOrder};
 
 /// The kind of tag by which an order settles a margin position with shares or cash.
@@ -100,6 +100,8 @@ pub(crate) struct DeskOrder {
     pub(crate) is_gone: bool,
     /// What was told that does not fit.
     pub(crate) told: BTreeSet<Discrepancy>,
+    /// Why its row was left out of lists; each was told.
+    unreadable: BTreeSet<String>,
 }
 
 impl DeskOrder {
@@ -140,6 +142,7 @@ impl DeskOrder {
             told_on: None,
             is_gone: false,
             told: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
         }
     }
 
@@ -379,6 +382,11 @@ impl DeskOrder {
             }
         }
         told.values().all(|count| *count == 0).then_some(untold)
+    }
+
+    /// Whether its row was never left out of a list for this reason, which is noted.
+    pub(crate) fn is_unreadable_anew(&mut self, why: &str) -> bool {
+        self.unreadable.len() < REASONS_PER_ORDER_MAX && self.unreadable.insert(why.to_owned())
     }
 
     /// Notes how a list has it that was asked for at a time.
