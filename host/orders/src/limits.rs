@@ -36,6 +36,13 @@ pub const FILLS_PER_ORDER_MAX: usize = 100_000;
 /// further orders with the next list.
 pub const DETAILS_WAITING_MAX: usize = 50;
 
+/// How long the answer to a question for details is waited for: nobody waits for them, and behind them may come an
+/// order or a cancel for which somebody does.
+pub const DETAILS_TIME: Duration = Duration::from_secs(5);
+
+/// How long no details are asked for after some could not be had.
+pub const DETAILS_PAUSE: Duration = Duration::from_secs(60);
+
 /// How often the details of an order are asked for before its missing fills are told as missing.
 pub const DETAILS_TRIES_MAX: u32 = 3;
 

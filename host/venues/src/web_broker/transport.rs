@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use domain::JstDate;
 use domain::clock::wall_now;
@@ -238,6 +239,16 @@ impl Transport {
     ) -> Called {
         let session = self.session.as_ref().map(|session| session.request.clone());
         self.ask(request, second_password, session).await
+    }
+
+    /// The same for a question that takes no password, whose answer is waited for no longer than so.
+    pub async fn call_within(&mut self, request: &BrokerRequest, time: Duration) -> Called {
+        let called = tokio::time::timeout(time, self.call(request, None)).await;
+        called.unwrap_or_else(|_| {
+            let text = format!("it has not come within {} s", time.as_secs_f64());
+            tracing::debug!(request = request.id, text, "no answer of the web broker");
+            Called { p_no: None, result: Err(CallFailure::Unknown(text)) }
+        })
     }
 
     /// Asks for prices, at `sUrlPrice`, by the same rules.

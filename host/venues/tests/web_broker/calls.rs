@@ -72,6 +72,24 @@ async fn p7_p18_a_request_that_left_is_never_sent_again() {
 }
 
 #[tokio::test]
+async fn an_answer_may_be_waited_for_a_shorter_time() {
+    let server = Server::start(logged_in(|asked, _| match asked.contains("Slow") {
+        true => Act::Wait(Duration::from_secs(2)),
+        false => Act::Body(br#"{"p_errno":"0"}"#.to_vec()),
+    }));
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.session(folder.path()).await;
+    let slow = BrokerRequest { id: "CLMSlow".to_owned(), ..Default::default() };
+    let begun = std::time::Instant::now();
+    let called = transport.call_within(&slow, Duration::from_millis(200)).await;
+    let text = called.result.unwrap_err().to_string();
+    assert!(text.contains("within 0.2 s"), "{text}");
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    // The next question is asked at once, by a higher number.
+    transport.call_within(&account::cash_request(), Duration::from_secs(1)).await.result.unwrap();
+}
+
+#[tokio::test]
 async fn p7_a_connection_is_not_used_again() {
     // The server keeps the connection after the login's answer and would take the next request on it.
     let server = Server::start(logged_in(|_, _| Act::HangUp));
