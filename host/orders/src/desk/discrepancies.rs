@@ -1,5 +1,6 @@
 //! Events of what does not fit (specification 4, "Reconciliation"), in numbers that a client can read:
-//! those of an order once for each kind (of a row that cannot be read, for each reason), the others so many in a minute, and then how many more there were.
+//! those of an order once for each kind (of a row that cannot be read, for each reason), the others so many in a
+//! minute, and then how many more there were.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
