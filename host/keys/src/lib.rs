@@ -22,7 +22,7 @@ pub use credential::{CREDENTIAL_BYTES_MAX, CREDENTIALS_VARIABLE};
 pub use error::KeyError;
 pub use private_key::{PRIVATE_KEY_BYTES_MAX, PrivateKey};
 pub use store::{KeyStore, SERVICE_VARIABLE, STORE_ANSWER_MAX, STORE_VARIABLE};
-pub use value::KEY_BYTES_MAX;
+pub use value::{KEY_BYTES_MAX, open_file};
 
 use store::Service;
 
@@ -141,6 +141,16 @@ impl Key {
     #[must_use]
     pub const fn entry(self) -> &'static str {
         self.entry
+    }
+
+    /// The value of this key from the text of a place of somebody else's, by the rules of all its places.
+    ///
+    /// # Errors
+    /// [`KeyError`] where the text cannot be a key.
+    pub fn read(self, place: &str, text: &SecretString) -> Result<SecretString, KeyError> {
+        let value = value::of(self, place, text.expose_secret().as_bytes())?;
+        let text = std::str::from_utf8(value.expose_secret());
+        text.map(SecretString::from).map_err(|_| KeyError::unusable(place, "not text"))
     }
 
     /// Looks the secret up, as [`Key::locate`] does.

@@ -41,7 +41,7 @@ use venues::web_broker::{Called, Masters};
 use crate::audit::AuditSink;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
 use crate::heard::Heard;
-use crate::limits::ORDERS_RESTORED_MAX;
+use crate::limits::{DETAILS_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
 use crate::restore::{Restored, RestoredFill};
@@ -66,6 +66,8 @@ pub enum Out {
         request: Box<BrokerRequest>,
         /// The second password, where the request takes one.
         password: Option<Secret>,
+        /// How long its answer is waited for, where that is less than for every other.
+        within: Option<Duration>,
     },
     /// The broker is to be asked for a session; the answer comes back with [`Desk::login_ended`].
     Login {
@@ -275,7 +277,8 @@ impl Desk {
     fn send(&mut self, job: Job, request: BrokerRequest, password: Option<Secret>) {
         let ticket = self.next_ticket();
         let password = password.filter(|_| request.password_field.is_some());
-        self.out.push(Out::Send { ticket, request: Box::new(request), password });
+        let within = matches!(job.kind, JobKind::Details(_)).then_some(DETAILS_TIME);
+        self.out.push(Out::Send { ticket, request: Box::new(request), password, within });
         self.active = Some(Active { ticket, job });
     }
 

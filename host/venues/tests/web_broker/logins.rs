@@ -247,6 +247,9 @@ async fn logins_with_a_key_fail_in_ways_that_say_what_to_do() {
     let (code, text) = ("-1".to_owned(), "sAuthId:[***] is not valid.".to_owned());
     assert_eq!(failure, LoginFailure::IdRefused { code, text });
     assert!(failure.to_string().contains("kumiki key set web-broker-auth-id"), "{failure}");
+    let cut = format!(r#"{{"p_errno":"-1","p_err":"sAuthId:[{}...] is wrong."}}"#, &AUTH_ID[..14]);
+    let failure = key_login_with(move |_| sjis(&cut)).await;
+    assert!(failure.to_string().contains("sAuthId:[***...] is wrong."), "{failure}");
     // Without the flag, too.
     let unread = r#"{"p_errno":"0","sResultCode":"0","sUrlRequest":"","sUrlMaster":"",
         "sUrlPrice":"","sUrlEvent":"","sUrlEventWebSocket":"","sKinsyouhouMidokuFlg":"0"}"#;
