@@ -188,7 +188,7 @@ impl DataRequest {
         let missing =
             self.instruments.iter().zip(&loader.has_rows).find(|(_, has_rows)| !**has_rows);
         if let Some((instrument, _)) = missing {
-            return Err(self.no_data(instrument));
+            return Err(self.no_data(instrument, &loader.not_read));
         }
         let bars_from = self.granularity.bars().map(|_| bars_from(&loader.inputs));
         let rows = loader.inputs.iter().map(|input| input.rows).sum();
@@ -292,7 +292,9 @@ impl DataRequest {
         Ok(())
     }
 
-    fn no_data(&self, instrument: &InstrumentId) -> RequestError {
+    fn no_data(&self, instrument: &InstrumentId, not_read: &[String]) -> RequestError {
+        let not_read =
+            not_read.first().map(|one| format!("; {}", not_read_words(one, not_read.len() - 1)));
         RequestError::from(Box::new(NoData {
             folder: self.folder.clone(),
             what: match self.granularity {
@@ -303,6 +305,7 @@ impl DataRequest {
             code: instrument.vendor_code().map_or_else(|_| String::new(), |code| code.to_string()),
             first: self.start.map_or("the beginning".to_owned(), |date| date.to_string()),
             last: self.end.map_or("the end".to_owned(), |date| date.to_string()),
+            not_read: not_read.unwrap_or_default(),
         }))
     }
 
