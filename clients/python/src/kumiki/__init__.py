@@ -26,7 +26,7 @@ from kumiki._schemas import schema, schemas
 from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
     EngineStartError, EngineTimeoutError, GatewayConnectionError, GatewayError, HandshakeTimeoutError,
-    InsufficientFundsError, InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError, LoginFailedError,
+    InsufficientFundsError, InternalError, KumikiError, LeftOutWarning, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError, LoginFailedError,
     MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError, NotLoadedError,
     OrderInternalError, OrderInvalidError, OrderRejectedError, OrderStatusUnknownError, OrderUnsupportedError,
     ProgramNotFoundError, RateLimitedError, RecordingIncompleteError, RecordingStoppedError,
@@ -54,7 +54,7 @@ __all__ = [
     "JST", "AuthError", "Board", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
     "ConnectionLostError", "DataNotFoundError", "DataUnreadableError", "EngineStartError", "EngineTimeoutError",
     "Event", "EventStream", "GatewayConnectionError", "GatewayError", "HandshakeTimeoutError", "InsufficientFundsError",
-    "InternalError", "KumikiError", "Level", "LiveEngineUnavailableError", "LiveSession", "LoadedData",
+    "InternalError", "KumikiError", "LeftOutWarning", "Level", "LiveEngineUnavailableError", "LiveSession", "LoadedData",
     "LoadedInstrument", "LocalAppDownError", "LoginCancelledError", "LoginFailedError", "MarketClosedError",
     "MissingPackageError", "ModeError", "ModeMismatchError", "ModifyOrderResult", "NotInReplayModeError",
     "NotLoadedError", "Order", "OrderInternalError", "OrderInvalidError", "OrderRejectedError",
