@@ -349,7 +349,11 @@ fn codes() {
     let mut runs = UpdateRuns::new(Market::default());
     let ran = runs.until(MONDAY).days(1).codes(1).run();
     assert!(ran.notes().contains(told), "{ran:?}");
-    let down = || Market { down: [date(MONDAY)].into(), ..Market::default() };
+    let down = || {
+        let mut market = Market::default();
+        market.down.insert(date(MONDAY));
+        market
+    };
     let mut runs = UpdateRuns::new(down());
     runs.put(SourceKind::Public, down());
     let ran = runs.until(MONDAY).days(1).codes(1).run();

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 use tests::user_folder::{Said, UserFolder, files_in};
@@ -625,7 +623,7 @@ fn serve_ends_with_22_where_the_dialect_is_not_for_the_host() {
             if engine.try_wait().unwrap().is_some() {
                 break;
             }
-            thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(std::time::Duration::from_millis(20));
         }
         let _ = engine.kill();
         let output = engine.wait_with_output().unwrap();

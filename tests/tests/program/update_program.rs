@@ -464,6 +464,9 @@ fn a_strange_day_waits_for_a_person() {
     ] {
         assert!(table.contains(words), "{words}: {table}");
     }
+    // The day waits for the check, not for rows.
+    assert!(table.contains("it waits because of the check"), "{table}");
+    assert!(!table.contains("0 of 100 rows"), "{table}");
     let serving = fixture.serve();
     let found = wait_for(&serving, "gap");
     assert!(
