@@ -729,7 +729,8 @@ pub(crate) struct InfoArgs {
     #[arg(value_name = "DIR", env = "DATA_DIR", default_value = "data")]
     pub(crate) folder: PathBuf,
 
-    /// Read the trades files to count rows and codes; without it only what the cache knows is shown.
+    /// Read the trades files to count rows and codes; without it only what the cache knows is shown, and the
+    /// file of a month is read where files of its days lie beside it, to see which has a day.
     #[arg(long)]
     pub(crate) scan: bool,
 

@@ -36,6 +36,7 @@ use std::time::Duration;
 use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
 use domain::{ReasonCode, Rejection, ShortText};
 use ipc::{Event, Secret};
+use venues::ToldOnce;
 use venues::web_broker::{Called, Masters};
 
 use crate::audit::AuditSink;
@@ -152,6 +153,8 @@ pub struct Desk {
     given_up: VecDeque<DeskOrder>,
     pace: discrepancies::Pace,
     resync: lists::Resync,
+    /// What balances and positions lacked.
+    money_left_out: ToldOnce,
     ready: session::Readiness,
     wall: wall::WallWatch,
     out: Vec<Out>,
@@ -210,6 +213,7 @@ impl Desk {
             given_up: VecDeque::new(),
             pace: discrepancies::Pace::default(),
             resync: lists::Resync::default(),
+            money_left_out: ToldOnce::default(),
             ready: session::Readiness::default(),
             wall: wall::WallWatch::default(),
             out: Vec::new(),

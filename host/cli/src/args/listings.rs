@@ -72,7 +72,7 @@ pub(crate) struct InstrumentsArgs {
     pub(crate) folder: PathBuf,
 
     /// A date to fetch the list of, in place of those of the folder's files (without any, the last business
-    /// day before today); may be given many times.
+    /// day before today); the next business day where the exchange is closed; may be given many times.
     #[arg(long = "date", value_name = "YYYY-MM-DD", value_parser = parse_date)]
     pub(crate) dates: Vec<JstDate>,
 

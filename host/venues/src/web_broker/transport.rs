@@ -16,10 +16,10 @@ use crate::web_broker::events::EventAddress;
 use crate::web_broker::hiding::{Hidden, repeated};
 use crate::web_broker::json::{self, Value};
 use crate::web_broker::limits::ANSWER_BYTES_MAX;
-use crate::web_broker::login::{self, Credentials, Login, LoginFailure, Session};
+use crate::web_broker::login::{self, Credentials, Login, LoginAnswer, LoginFailure, Session};
 use crate::web_broker::masters::{MASTER_QUESTION, Masters, MastersError};
 use crate::web_broker::numbers::{NumbersError, RequestNumbers};
-use crate::web_broker::release::LoginKind;
+use crate::web_broker::release::{LoginKind, Release};
 use crate::web_broker::request::{self, Prepared};
 use crate::web_broker::{WebBrokerConfig, masters_cache};
 
@@ -161,8 +161,9 @@ impl Transport {
             self.http.hide(secret);
             repeated(secret).iter().for_each(|form| self.http.hide(form));
         }
-        let request = login::login_request(credentials);
+        let mut request = login::login_request(credentials);
         let prepared = Prepared::new(&request, None);
+        login::wipe(&mut request.fields);
         let prepared = prepared.map_err(|error| LoginFailure::NotSent(error.to_string()))?;
         let mut exchanged = self.exchange(&prepared, None).await;
         let (is_missing, mut fits) = (exchanged.is_missing, Ok(()));
@@ -175,11 +176,15 @@ impl Transport {
                 self.http.hide(&secret);
             }
         }
-        let answered = match self.told(prepared.id(), exchanged, &[]).result {
-            Ok(answered) => answered,
+        let answer = match self.told(prepared.id(), exchanged, &[]).result {
+            Ok(answered) => LoginAnswer(answered.answer),
             Err(_) if is_missing => {
                 self.session = None;
-                return Err(LoginFailure::Retired);
+                let of_dialect = Release::of_dialect(&self.config.dialect);
+                return Err(match self.addresses.release() == of_dialect {
+                    true => LoginFailure::Retired,
+                    false => LoginFailure::RetiredPath,
+                });
             }
             Err(CallFailure::NotSent(text)) => return Err(LoginFailure::NotSent(text)),
             Err(CallFailure::Refused(text)) => return Err(LoginFailure::Unreachable(text)),
@@ -194,7 +199,7 @@ impl Transport {
             }
         };
         let read = match fits {
-            Ok(()) => login::read(&answered.answer, &self.addresses),
+            Ok(()) => login::read(&answer.0, &self.addresses),
             Err(name) => Err(LoginFailure::KeyDoesNotFit(name)),
         };
         if read.is_err() {
