@@ -86,12 +86,8 @@ impl Prepared {
     /// The query of the address: number and time first.
     pub(crate) fn query(&self, number: u64, now: TsNanos) -> SecretString {
         let head = format!("{{\"p_no\":\"{number}\",\"p_sd_date\":\"{}\"", sent_at(now));
-        let head = percent_encode(head.as_bytes());
-        // As long as it becomes: one that is cut to size leaves a copy.
-        let mut query = String::with_capacity(head.len() + self.rest.len());
-        query.push_str(&head);
-        query.push_str(&self.rest);
-        SecretString::from(query)
+        // Of the right size at once: a text that is cut to it leaves a copy.
+        SecretString::from([percent_encode(head.as_bytes()).as_str(), &self.rest].concat())
     }
 }
 
