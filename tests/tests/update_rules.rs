@@ -344,6 +344,20 @@ fn codes() {
     runs.change(|market| market.alter(TUESDAY, 1, |row| set_prices(row, 2_000)));
     let ran = runs.until(TUESDAY).days(1).refetch().codes(3).run();
     assert_eq!((ran.report.odd_rows, runs.rows(TUESDAY) == before), (1, true), "{ran:?}");
+    // Only where a source answered it has nothing of an issue.
+    let told = "no source gave anything of 1300";
+    let mut runs = UpdateRuns::new(Market::default());
+    let ran = runs.until(MONDAY).days(1).codes(1).run();
+    assert!(ran.notes().contains(told), "{ran:?}");
+    let down = || {
+        let mut market = Market::default();
+        market.down.insert(date(MONDAY));
+        market
+    };
+    let mut runs = UpdateRuns::new(down());
+    runs.put(SourceKind::Public, down());
+    let ran = runs.until(MONDAY).days(1).codes(1).run();
+    assert!(!ran.asked.is_empty() && !ran.notes().contains(told), "{ran:?}");
 }
 
 #[test]
@@ -819,6 +833,9 @@ fn refused(check: &str, change: impl Fn(&mut Market) + Copy) {
         let finding = ran.report.findings.iter().find(|finding| finding.check == check).unwrap();
         assert_eq!((finding.rows.len(), ran.report.waiting[0].date), (3, date(TUESDAY)));
         assert!(finding.advice.contains("--accept"), "{finding:?}");
+        // It says nothing of a closed exchange: whoever follows it publishes the strange rows.
+        let advice = &ran.report.waiting[0].advice;
+        assert!(advice.contains("because of the check") && advice.contains("as it is"), "{advice}");
         assert!(!runs.published().iter().any(|day| day.starts_with(TUESDAY)), "{check}");
     }
     let ran = runs.until(THURSDAY).accept(TUESDAY).run();
@@ -969,6 +986,23 @@ fn factors() {
             row.adjustment_factor = Some(0.5);
         });
     });
+}
+
+/// A warning beside a check that refuses the day does not say that it is published.
+#[test]
+fn a_warning_of_a_refused_day_fits_it() {
+    let mut runs = monday(100);
+    runs.change(|market| {
+        market.alter(TUESDAY, 100, |row| {
+            set_prices(row, 126);
+            row.volume = Some(0);
+        });
+    });
+    let ran = runs.until(TUESDAY).run();
+    let found = ["2025-12-16 jump warn", "2025-12-16 no_volume refuse"];
+    assert!(found.iter().all(|found| ran.findings().contains(&(*found).to_owned())), "{ran:?}");
+    assert_eq!((ran.waiting().len(), runs.published().len()), (1, 1), "{ran:?}");
+    assert!(ran.report.findings.iter().all(|found| !found.advice.contains("published")), "{ran:?}");
 }
 
 #[test]

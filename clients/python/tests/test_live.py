@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 import uuid
+import warnings
 from decimal import Decimal
 
 import kumiki
@@ -453,6 +454,7 @@ def test_the_account(played):
                                                   "cash_shortfall": "0", "credit_available": None, "ts_ms": TIME}),
         "Subscribe": ("Subscribed", {"venue": "web_broker", "ticker": "7203", "ticker_info": ticker}),
         "Unsubscribe": ("Unsubscribed", {"venue": "web_broker", "ticker": "7203"}),
+        "Ping": ("Pong", {"ts_ms": TIME}),
     }
 
     def play(command):
@@ -475,6 +477,47 @@ def test_the_account(played):
         one.subscribe("7203")
         assert next(trades).ticker == "7203"
     one.unsubscribe("7203")
+
+
+def test_what_the_account_lacks_is_warned_of(played):
+    """The engine tells a row that it left out once: of positions and amounts behind the answer, of orders to all."""
+    odd = {"event": "OrderDiscrepancy", "venue": "web_broker", "client_order_id": None, "venue_order_id": "9",
+           "discrepancy": "unreadable", "message": "order 9 is left out", "ts_event_ms": TIME}
+    other = {**odd, "discrepancy": "ambiguous", "message": "of another kind"}
+    amounts = {"cash_available": None, "cash_shortfall": None, "credit_available": None}
+    answers = {
+        "GetOrderList": ("OrderListUpdated", {"orders": []}),
+        "GetPositions": ("PositionsUpdated", {"venue": "web_broker", "positions": [], "ts_ms": TIME}),
+        "GetBuyingPower": ("BuyingPowerUpdated", {"venue": "web_broker", **amounts, "ts_ms": TIME}),
+        "Ping": ("Pong", {"ts_ms": TIME}),
+    }
+    told = set()
+
+    def play(command):
+        name, fields = answers[command["op"]]
+        answer = event(name, command, **fields)
+        if name == "Pong" or name in told:
+            return [answer]
+        told.add(name)
+        if name == "OrderListUpdated":
+            return [odd, other, answer]
+        return [answer, event("Error", command, code="INTERNAL_ERROR", message=f"{name} lacks a row")]
+
+    one, _ = played(play)
+    for call, words in ((one.order_list, "order 9 is left out"), (one.positions, "PositionsUpdated lacks a row"),
+                        (one.buying_power, "BuyingPowerUpdated lacks a row")):
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            first = call()
+            assert [(one.category, str(one.message)) for one in warned] == [(kumiki.LeftOutWarning, words)]
+            assert call() == first and len(warned) == 1
+    told.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", kumiki.LeftOutWarning)
+        for call in (one.order_list, one.positions, one.buying_power):
+            with pytest.raises(kumiki.LeftOutWarning):
+                call()
+            call()
 
 
 def test_a_strategy_where_an_engine_can(played, tmp_path):

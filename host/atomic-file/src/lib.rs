@@ -30,9 +30,25 @@ pub const UNFINISHED_PREFIX: &str = ".kumiki-";
 /// # Errors
 /// What the system says. The old file, if there is one, is there as it was then.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_as(path, bytes, AtomicFile::create_in)
+}
+
+/// The same for a file that only its user may read and write, where the system has such.
+///
+/// # Errors
+/// See [`write()`].
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_as(path, bytes, AtomicFile::create_private_in)
+}
+
+fn write_as(
+    path: &Path,
+    bytes: &[u8],
+    create_in: fn(&Path) -> io::Result<AtomicFile>,
+) -> io::Result<()> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
-    let mut file = AtomicFile::create_in(folder)?;
+    let mut file = create_in(folder)?;
     file.write_all(bytes)?;
     file.commit(path)
 }

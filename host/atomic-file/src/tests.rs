@@ -105,6 +105,10 @@ fn a_private_file_is_for_its_user() {
     let usual = usual.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(AtomicFile::create_in(folder.path()).unwrap(), "a"), usual);
     assert_eq!(mode(AtomicFile::create_private_in(folder.path()).unwrap(), "b"), 0o600);
+    let key = folder.path().join("new").join("key");
+    write_private(&key, b"key").unwrap();
+    assert_eq!(key.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read(&key).unwrap(), b"key");
 }
 
 fn anything(_: &Path) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use domain::market::BarGranularity;
 use domain::{ExchangeCalendar, JstDate, TsNanos};
 use marketdata::audit::DefectCounts;
@@ -139,6 +139,8 @@ fn files(args: &CheckArgs) -> Result<Vec<Checked>> {
         if path.is_dir() {
             files.extend(files_of(path)?);
         } else {
+            // The name of what is not there is not what is wrong with it.
+            path.metadata().with_context(|| format!("cannot read {}", path.display()))?;
             files.push(Checked::from_path(path)?);
         }
     }

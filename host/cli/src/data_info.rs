@@ -51,6 +51,11 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Ending> {
         });
     }
     let mut problems = inventory.problems.clone();
+    let Some(twice) = days_twice(args, &store, &inventory, &interrupt) else {
+        eprintln!("interrupted while looking which file has a day");
+        return Ok(Ending::Interrupted);
+    };
+    problems.extend(twice);
     problems.extend(known.iter().filter_map(|known| match known {
         Known::Wrong(error) => Some(error.clone()),
         _ => None,
@@ -64,6 +69,38 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Ending> {
         Format::Json => print_json(args, &inventory, &known, &problems, &prices),
     }
     Ok(if problems.is_empty() { Ending::Done } else { Ending::Problems })
+}
+
+/// The days that two files have, in words; `None` when the user stopped it. A day that only its own file has is as it
+/// should be, so the file of its month is read where nothing is known of it.
+fn days_twice(
+    args: &InfoArgs,
+    store: &TradeStore,
+    inventory: &Inventory,
+    interrupt: &Interrupt,
+) -> Option<Vec<String>> {
+    let mut told = Vec::new();
+    for (day, month) in inventory.days_beside_months() {
+        let Some(period) = day.period else { continue };
+        let text = format!("reading {}", month.name);
+        let mut line = ProgressLine::start(&text, month.bytes, true, args.quiet);
+        let found = store.is_in_month_file(&day.path, period, &mut |progress| {
+            line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
+            if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        line.finish();
+        let (day, month) = (&day.name, &month.name);
+        let what = match found {
+            Ok(false) => continue,
+            Ok(true) => format!(
+                "{day} and {month} overlap; a day that both have counts once, as the monthly file has it"
+            ),
+            Err(DataError::Cancelled { .. }) => return None,
+            Err(error) => format!("whether {month} has the day of {day} is not known: {error}"),
+        };
+        told.push(what);
+    }
+    Some(told)
 }
 
 /// What is known of a file; `None` when the user stopped it.

@@ -88,6 +88,21 @@ fn days_of_files(args: &InstrumentsArgs) -> Result<Vec<Vec<JstDate>>> {
     Ok(months.map(<[JstDate]>::to_vec).collect())
 }
 
+/// The dates that are asked for. Of a day on which the exchange is closed there is no list: in its place comes the next
+/// business day, whose list the vendor answers.
+fn open_days(args: &InstrumentsArgs) -> Result<BTreeSet<JstDate>> {
+    let calendar = read_calendar(&args.folder)?;
+    let mut days = BTreeSet::new();
+    for date in &args.dates {
+        let day = calendar.business_day_from(*date).unwrap_or(*date);
+        if day != *date {
+            eprintln!("note: the exchange is closed on {date}, so the list of {day} is fetched");
+        }
+        days.insert(day);
+    }
+    Ok(days)
+}
+
 fn periods(folder: &Path) -> Result<Vec<Period>> {
     Ok(Inventory::of(folder)?.files.into_iter().filter_map(|file| file.period).collect())
 }
@@ -109,7 +124,7 @@ fn fetch(args: &InstrumentsArgs) -> Result<bool> {
     let stored: BTreeSet<JstDate> = Master::list(&args.folder)?.into_iter().collect();
     let mut lists = Lists { args, cancel, source: None, stored };
     let parts = match (args.dates.is_empty(), args.every) {
-        (false, _) => args.dates.iter().map(|date| vec![*date]).collect(),
+        (false, _) => open_days(args)?.into_iter().map(|date| vec![date]).collect(),
         (true, Every::Day) => {
             days_of_files(args)?.concat().into_iter().map(|date| vec![date]).collect()
         }

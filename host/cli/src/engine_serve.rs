@@ -26,6 +26,7 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
             "--web-broker, --local-broker and --dev-login need --mode live, because a replay has no broker; leave them out",
         ));
     }
+    keys::hide_memory();
     standard_error::write_aside()?;
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();

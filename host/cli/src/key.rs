@@ -1,10 +1,9 @@
 //! `kumiki key`: puts keys into the system's store, and tells where each comes from.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{IsTerminal, Read, stderr, stdin};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use engine::credentials::WEB_BROKER_KEYS;
 use keys::{Found, Key, KeyError, KeyStore, NAME_BYTES_MAX, Origin};
 use secrecy::{ExposeSecret, SecretSlice};
@@ -35,9 +34,8 @@ fn set(args: &KeySetArgs) -> Result<Ending> {
     let store = store(&args.store)?;
     let value = match &args.file {
         Some(path) => {
-            let file = File::open(path);
-            let file = file.with_context(|| format!("{} cannot be read", path.display()))?;
-            read_all(key, file)?
+            let file = keys::open_file(path);
+            read_all(key, file.map_err(|why| anyhow!("{} {why}", path.display()))?)?
         }
         None => read_value(key)?,
     };

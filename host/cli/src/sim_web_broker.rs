@@ -1,10 +1,9 @@
 //! `kumiki sim web-broker`: a simulated web broker, until it is told to end.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use domain::Price;
 use keys::PRIVATE_KEY_BYTES_MAX;
 use secrecy::ExposeSecret as _;
@@ -68,10 +67,11 @@ fn private_key(args: &WebBrokerArgs) -> Result<Option<SecretString>> {
     };
     if !path.exists() {
         let key = new_private_key()?;
-        atomic_file::write(path, key.expose_secret().as_bytes())
+        atomic_file::write_private(path, key.expose_secret().as_bytes())
             .with_context(|| format!("{} cannot be written", path.display()))?;
     }
-    let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let file = keys::open_file(path);
+    let file = file.map_err(|why| anyhow!("{} {why}", path.display()))?;
     let mut text = String::with_capacity(PRIVATE_KEY_BYTES_MAX);
     let read = file.take(PRIVATE_KEY_BYTES_MAX as u64).read_to_string(&mut text);
     read.with_context(|| format!("{} cannot be read", path.display()))?;

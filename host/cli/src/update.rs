@@ -31,6 +31,7 @@ use crate::progress::{self, ProgressLine};
 
 /// Runs the command.
 pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
+    keys::hide_memory();
     let now = wall_now();
     if let Some(problem) = args.problem(now.jst_date()) {
         refuse(&problem);

@@ -4,8 +4,8 @@
 //! "Authentication"; specification 4, P50).
 
 use std::env::{self, VarError};
-use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
 use ipc::{CredentialsRecord, Secret};
 use keys::dialog::{Dialog, NoAnswer, Question};
@@ -124,6 +124,8 @@ fn find_key(
     kept_private_key: impl Fn(Key) -> Result<PrivateKey, String>,
 ) -> Result<Credentials, String> {
     if let Some([auth_id, path]) = of_development(dev_login_allowed, DEV_KEY_VARIABLES, variable)? {
+        let auth_id = WEB_BROKER_AUTH_ID.read(DEV_KEY_VARIABLES[0], &auth_id);
+        let auth_id = auth_id.map_err(|error| error.to_string())?;
         let private_key = private_key_file(path.expose_secret())?;
         return Ok(Credentials::Key { auth_id, private_key });
     }
@@ -154,7 +156,7 @@ fn private_key_file(path: &str) -> Result<PrivateKey, String> {
     let unread = |error: std::io::Error| format!("{variable}: cannot be read ({})", error.kind());
     let most = PRIVATE_KEY_BYTES_MAX + 1;
     let mut bytes = Zeroizing::new(Vec::with_capacity(most));
-    let file = File::open(path).map_err(unread)?;
+    let file = keys::open_file(Path::new(path)).map_err(|why| format!("{variable}: {why}"))?;
     file.take(most as u64).read_to_end(&mut bytes).map_err(unread)?;
     PrivateKey::read(&bytes).map_err(|what| format!("{variable}: {what}"))
 }
@@ -225,19 +227,21 @@ mod tests {
     fn a_login_with_a_key_takes_the_file_of_development_where_it_may() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("marker.pem");
-        let found = |is_allowed, path: Option<&str>| {
+        let found_with = |is_allowed, path: Option<&str>, own: &str| {
             let variable = |name: &str| {
                 let [id, file] = DEV_KEY_VARIABLES;
                 assert!([id, file].contains(&name), "{name}");
-                Ok(if name == id { Some("dev-marker") } else { path }.map(SecretString::from))
+                Ok(if name == id { Some(own) } else { path }.map(SecretString::from))
             };
             let kept = |key: Key| {
                 assert_eq!(key, WEB_BROKER_AUTH_ID);
                 Ok(SecretString::from("kept-marker"))
             };
             let nowhere = |key: Key| Err(told(key, "it is nowhere"));
-            find_key(is_allowed, variable, kept, nowhere).map(drop).unwrap_err()
+            find_key(is_allowed, variable, kept, nowhere)
         };
+        let found =
+            |is_allowed, path| found_with(is_allowed, path, "dev-marker").map(drop).unwrap_err();
         let path = file.to_str().unwrap();
         let missing = found(true, Some(path));
         assert!(missing.starts_with("DEV_WEBBROKER_PRIVATE_KEY_FILE: cannot be read"), "{missing}");
@@ -249,9 +253,20 @@ mod tests {
         let kept = found(false, Some(path));
         let words = "`kumiki key set web-broker-private-key --file KEY.pem`";
         assert!(kept.starts_with("it is nowhere; ") && kept.contains(words), "{kept}");
-        for text in [missing, wrong, half, kept] {
+        let folder = found(true, folder.path().to_str());
+        assert!(folder.contains("no file but a pipe"), "{folder}");
+        for text in [missing, wrong, half, kept, folder] {
             assert!(!text.contains("marker"), "{text}");
         }
+        // The id is a word, as in every other place; what editors and shells put around it is taken off.
+        for own in ["two marker", "\u{feff} ", "m\u{e4}rker", &"marker".repeat(1_000)] {
+            let told = found_with(true, Some(path), own).map(drop).unwrap_err();
+            assert!(told.starts_with("DEV_WEBBROKER_AUTH_ID: "), "{told}");
+            assert!(!told.contains("marker") && !told.contains("rker"), "{told}");
+        }
+        let own = SecretString::from("\u{feff} dev-marker\r\n");
+        let read = WEB_BROKER_AUTH_ID.read(DEV_KEY_VARIABLES[0], &own).unwrap();
+        assert_eq!(read.expose_secret(), "dev-marker");
     }
 
     /// Specification 1, "Authentication", 2: the variable of development skips the dialog, where it may.

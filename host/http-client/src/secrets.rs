@@ -1,5 +1,7 @@
 //! Texts that are free of secrets, however a server spells them.
 
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -68,6 +70,10 @@ const ENTITIES: [(&str, char); 41] = [
 /// Shortest secret that is looked for within a code: the digits of a shorter one stand in many.
 const CODE_SECRET_BYTES_MIN: usize = 6;
 
+/// Shortest part of a secret that is hidden: servers cut what they repeat. Parts of fewer letters are words of
+/// every text.
+const PART_BYTES: usize = 12;
+
 /// What no text may ever show. Nothing shows it.
 #[derive(Clone, Default)]
 pub struct Secrets {
@@ -76,6 +82,9 @@ pub struct Secrets {
     /// By the first byte that a text means, in small letters: which forms it may begin with. Empty where there is
     /// no form.
     by_first: Vec<Vec<usize>>,
+    /// Numbers of all parts of [`PART_BYTES`] letters; the parts themselves stand in the forms alone.
+    parts: BTreeSet<u64>,
+    numbers: RandomState,
 }
 
 impl Secrets {
@@ -85,6 +94,12 @@ impl Secrets {
         let is_known = self.forms.iter().any(|known| known.expose_secret() == text);
         if text.is_empty() || is_known {
             return;
+        }
+        for word in words(text) {
+            for part in word.as_bytes().windows(PART_BYTES) {
+                let number = self.part_number(part);
+                self.parts.extend(number);
+            }
         }
         let encoded = in_base64(text.as_bytes()).into_iter().chain(in_hex(text.as_bytes()));
         for form in std::iter::once(secret.clone()).chain(encoded) {
@@ -105,7 +120,9 @@ impl Secrets {
     pub fn redacted(&self, text: &str) -> String {
         let mut kept = String::with_capacity(text.len());
         let mut hidden_to = 0;
-        for found in self.found(text, 0) {
+        let mut all: Vec<Range<usize>> = self.found(text, 0).chain(self.parts_in(text)).collect();
+        all.sort_unstable_by_key(|found| found.start);
+        for found in all {
             if found.start >= hidden_to {
                 kept.push_str(&text[hidden_to..found.start]);
                 kept.push_str(HIDDEN);
@@ -119,14 +136,31 @@ impl Secrets {
     /// Whether a text holds a secret: whoever cuts such a text may leave a part of one that nothing finds again.
     #[must_use]
     pub fn stand_in(&self, text: &str) -> bool {
-        self.found(text, 0).next().is_some()
+        self.found(text, 0).next().is_some() || self.parts_in(text).next().is_some()
     }
 
     /// Whether a short word, as a code, is a secret or has a long one in it.
     #[must_use]
     pub fn stands_in(&self, code: &str) -> bool {
         let is_it = |form: &SecretString| spelled(code, form.expose_secret()) == Some(code.len());
-        self.forms.iter().any(is_it) || self.found(code, CODE_SECRET_BYTES_MIN).next().is_some()
+        self.forms.iter().any(is_it)
+            || self.found(code, CODE_SECRET_BYTES_MIN).next().is_some()
+            || self.parts_in(code).next().is_some()
+    }
+
+    /// Where the text has parts of secrets, in their order.
+    fn parts_in(&self, text: &str) -> impl Iterator<Item = Range<usize>> {
+        let text = if self.parts.is_empty() { &[] } else { text.as_bytes() };
+        let is_part =
+            |part: &[u8]| self.part_number(part).is_some_and(|number| self.parts.contains(&number));
+        let found = text.windows(PART_BYTES).enumerate().filter(move |(_, part)| is_part(part));
+        found.map(|(start, _)| start..start + PART_BYTES)
+    }
+
+    /// The number of a part, in letters of either case; none where it is not all of ASCII.
+    fn part_number(&self, part: &[u8]) -> Option<u64> {
+        let part: [u8; PART_BYTES] = part.try_into().ok()?;
+        part.is_ascii().then(|| self.numbers.hash_one(part.map(|byte| byte.to_ascii_lowercase())))
     }
 
     /// Where the text has forms of so many bytes or more, each place with its longest, in their order.
@@ -149,6 +183,14 @@ impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Secrets").finish_non_exhaustive()
     }
+}
+
+/// What of a secret is hidden in parts: all of it, and of an address each word of its path, because its server's
+/// name is no secret.
+fn words(secret: &str) -> impl Iterator<Item = &str> {
+    let path = secret.split_once("://").map(|(_, rest)| rest.split(['/', '?', '&']).skip(1));
+    let whole = path.is_none().then_some(secret);
+    path.into_iter().flatten().chain(whole)
 }
 
 /// A secret in hexadecimal digits; those of either case are found.

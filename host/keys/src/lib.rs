@@ -22,7 +22,7 @@ pub use credential::{CREDENTIAL_BYTES_MAX, CREDENTIALS_VARIABLE};
 pub use error::KeyError;
 pub use private_key::{PRIVATE_KEY_BYTES_MAX, PrivateKey};
 pub use store::{KeyStore, SERVICE_VARIABLE, STORE_ANSWER_MAX, STORE_VARIABLE};
-pub use value::KEY_BYTES_MAX;
+pub use value::{KEY_BYTES_MAX, open_file};
 
 use store::Service;
 
@@ -30,6 +30,17 @@ use store::Service;
 pub const KEY_SERVICE: &str = "kumiki";
 /// Bytes of a key's name, and of the name under which key stores know this program.
 pub const NAME_BYTES_MAX: usize = 64;
+
+/// Keeps the memory of this process, which holds secrets from now on, out of core files and from debuggers of
+/// other processes of the user. Only Linux can.
+pub fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // An old kernel that cannot do it keeps its rules.
+        _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
 
 /// Where a secret is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +143,16 @@ impl Key {
         self.entry
     }
 
+    /// The value of this key from the text of a place of somebody else's, by the rules of all its places.
+    ///
+    /// # Errors
+    /// [`KeyError`] where the text cannot be a key.
+    pub fn read(self, place: &str, text: &SecretString) -> Result<SecretString, KeyError> {
+        let value = value::of(self, place, text.expose_secret().as_bytes())?;
+        let text = std::str::from_utf8(value.expose_secret());
+        text.map(SecretString::from).map_err(|_| KeyError::unusable(place, "not text"))
+    }
+
     /// Looks the secret up, as [`Key::locate`] does.
     ///
     /// # Errors
@@ -232,6 +253,14 @@ fn in_variable(key: Key, variable: &str) -> Result<Option<SecretSlice<u8>>, KeyE
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn memory_with_secrets_is_in_no_core_file() {
+        use rustix::process::{DumpableBehavior, dumpable_behavior};
+        hide_memory();
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+    }
 
     const KEY: Key = Key::new("KUMIKI_TEST_KEY", "test-key");
 

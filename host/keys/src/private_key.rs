@@ -10,14 +10,14 @@ use zeroize::Zeroizing;
 
 /// Bytes of a private key's file; PEM of 4,096 bits has about 3,300.
 pub const PRIVATE_KEY_BYTES_MAX: usize = 4_096;
-/// Bytes of the modulus: 2,048 to 4,096 bits.
-const MODULUS_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
+/// Bits of the modulus.
+const MODULUS_BITS: std::ops::RangeInclusive<u32> = 2_048..=4_096;
 /// What editors of Windows put before a text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A private key. It is wiped when it is dropped, and nothing shows it.
 #[derive(Clone)]
-pub struct PrivateKey(rsa::PrivateKey);
+pub struct PrivateKey(Box<rsa::PrivateKey>);
 
 impl PrivateKey {
     /// Reads a key in PKCS#8 without a passphrase: PEM, with a byte order mark and any line ends, or DER.
@@ -39,10 +39,10 @@ impl PrivateKey {
             "no RSA private key in PKCS#8 without a passphrase; such a file begins with \
              -----BEGIN PRIVATE KEY-----",
         )?;
-        if !MODULUS_BYTES.contains(&key.size()) {
+        if !MODULUS_BITS.contains(&key.n().bit_width()) {
             return Err("an RSA key of another size than 2048 to 4096 bits".to_owned());
         }
-        Ok(Self(key))
+        Ok(Self(Box::new(key)))
     }
 
     /// The key as DER: the shortest form, which every key store can hold.
@@ -99,9 +99,12 @@ mod tests {
 
     #[test]
     fn what_is_no_such_key_is_refused_without_its_text() {
-        let small = made(1_024).to_pkcs8_der().unwrap();
-        let error = PrivateKey::read(small.as_bytes()).unwrap_err();
-        assert!(error.contains("2048 to 4096 bits"), "{error}");
+        // A modulus of 2,047 bits fills as many bytes as one of 2,048.
+        for bits in [1_024, 2_047] {
+            let small = made(bits).to_pkcs8_der().unwrap();
+            let error = PrivateKey::read(small.as_bytes()).unwrap_err();
+            assert!(error.contains("2048 to 4096 bits"), "{bits}: {error}");
+        }
         let marker = "-----BEGIN PRIVATE KEY-----\nbWFya2Vy\n-----END PRIVATE KEY-----\n";
         for wrong in [&b""[..], b"marker", marker.as_bytes(), &[0; PRIVATE_KEY_BYTES_MAX + 1]] {
             let error = PrivateKey::read(wrong).unwrap_err();

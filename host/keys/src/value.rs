@@ -1,5 +1,8 @@
 //! What a key can be.
 
+use std::fs::{self, File};
+use std::path::Path;
+
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
 
 use crate::private_key::{BYTE_ORDER_MARK, PrivateKey};
@@ -18,6 +21,19 @@ pub(crate) fn of(key: Key, place: &str, bytes: &[u8]) -> Result<SecretSlice<u8>,
     let text = std::str::from_utf8(bytes).map_err(|_| unusable("not text".to_owned()))?;
     let word = checked(place, text)?;
     Ok(SecretSlice::from(word.expose_secret().as_bytes().to_vec()))
+}
+
+/// Opens a file with a value: never a pipe or a device, which might take for ever.
+///
+/// # Errors
+/// Why it cannot be read, without its path.
+pub fn open_file(path: &Path) -> Result<File, String> {
+    let unread = |error: std::io::Error| format!("cannot be read ({})", error.kind());
+    // Looked at before it is opened: opening a pipe would wait for somebody who writes.
+    if !fs::metadata(path).map_err(unread)?.is_file() {
+        return Err("cannot be read: it is no file but a pipe, a device or a folder".to_owned());
+    }
+    File::open(path).map_err(unread)
 }
 
 /// A key is one word of visible ASCII, so that it can stand in a header or an address. Blanks around
@@ -45,6 +61,27 @@ mod tests {
         let key = Key::new("KUMIKI_TEST_KEY", "test-key");
         let found = of(key, "X", "\u{feff}word\r\n".as_bytes()).unwrap();
         assert_eq!(found.expose_secret(), b"word");
+    }
+
+    #[test]
+    fn only_a_file_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        assert!(open_file(&file).unwrap_err().starts_with("cannot be read ("));
+        fs::write(&file, "").unwrap();
+        open_file(&file).unwrap();
+        let mut others = vec![folder.path().to_owned()];
+        #[cfg(unix)]
+        {
+            let pipe = folder.path().join("pipe");
+            let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+            assert!(made.success());
+            others.extend([pipe, "/dev/zero".into()]);
+        }
+        for other in others {
+            let told = open_file(&other).unwrap_err();
+            assert!(told.contains("no file but a pipe"), "{told}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Names and sizes only; no file but a Parquet file's end is opened.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -107,10 +107,22 @@ impl Inventory {
         problems.sort();
         for (kind, _) in VENDOR_KINDS {
             let periods: Vec<&StoredFile> = files.iter().filter(|file| file.kind == kind).collect();
-            twice(&periods, &mut problems);
             gaps(kind, &periods, &mut problems);
         }
         Ok(Self { files, problems })
+    }
+
+    /// The files of days beside the file of their month, and that. Only what is in them tells whether both have the day
+    /// ([`crate::TradeStore::is_in_month_file`]).
+    pub fn days_beside_months(&self) -> impl Iterator<Item = (&StoredFile, &StoredFile)> {
+        self.files.iter().filter_map(|day| {
+            let Some(Period::Day(date)) = day.period else { return None };
+            let is_its = |file: &&StoredFile| {
+                let is_month = matches!(file.period, Some(Period::Month { .. }));
+                is_month && file.period.is_some_and(|period| period.contains(date))
+            };
+            Some((day, self.of_kind(day.kind).find(is_its)?))
+        })
     }
 
     /// The files of a kind.
@@ -158,26 +170,6 @@ fn kind_of(name: &str) -> (FileKind, Option<Period>) {
 
 fn month_of(date: JstDate) -> JstDate {
     date.with_day(1).unwrap_or(date)
-}
-
-/// Days that also have a monthly file.
-fn twice(files: &[&StoredFile], problems: &mut Vec<String>) {
-    let month = |file: &&&StoredFile| matches!(file.period, Some(Period::Month { .. }));
-    let months: BTreeMap<JstDate, &str> = files
-        .iter()
-        .filter(month)
-        .filter_map(|file| Some((file.period?.first(), file.name.as_str())))
-        .collect();
-    for file in files {
-        if let Some(Period::Day(date)) = file.period
-            && let Some(monthly) = months.get(&month_of(date))
-        {
-            problems.push(format!(
-                "{} and {monthly} overlap; a day that both have counts once, as the monthly file has it",
-                file.name
-            ));
-        }
-    }
 }
 
 /// Months without any file between months with one.
@@ -246,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn overlaps_and_gaps_are_told() {
+    fn gaps_are_told_and_days_beside_their_month_found() {
         let folder = folder_with(&[
             "equities_trades_202411.csv.gz",
             "equities_trades_202501.csv.gz",
@@ -255,12 +247,14 @@ mod tests {
             "equities_trades_202506.csv.gz",
             "equities_bars_daily_202412.csv.gz",
         ]);
-        let problems = Inventory::of(folder.path()).unwrap().problems;
+        let inventory = Inventory::of(folder.path()).unwrap();
+        let beside = inventory.days_beside_months();
+        let beside: Vec<_> = beside.map(|(day, month)| (&*day.name, &*month.name)).collect();
+        assert_eq!(beside, [("equities_trades_20250106.csv.gz", "equities_trades_202501.csv.gz")]);
+        // Whether both have the day, their names do not tell.
         assert_eq!(
-            problems,
+            inventory.problems,
             [
-                "equities_trades_20250106.csv.gz and equities_trades_202501.csv.gz overlap; a day \
-                 that both have counts once, as the monthly file has it",
                 "there is no file of trades for 2024-12",
                 "there is no file of trades from 2025-03 to 2025-05",
             ]

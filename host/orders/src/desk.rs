@@ -36,12 +36,13 @@ use std::time::Duration;
 use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
 use domain::{ReasonCode, Rejection, ShortText};
 use ipc::{Event, Secret};
+use venues::ToldOnce;
 use venues::web_broker::{Called, Masters};
 
 use crate::audit::AuditSink;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
 use crate::heard::Heard;
-use crate::limits::ORDERS_RESTORED_MAX;
+use crate::limits::{DETAILS_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
 use crate::restore::{Restored, RestoredFill};
@@ -66,6 +67,8 @@ pub enum Out {
         request: Box<BrokerRequest>,
         /// The second password, where the request takes one.
         password: Option<Secret>,
+        /// How long its answer is waited for, where that is less than for every other.
+        within: Option<Duration>,
     },
     /// The broker is to be asked for a session; the answer comes back with [`Desk::login_ended`].
     Login {
@@ -150,6 +153,8 @@ pub struct Desk {
     given_up: VecDeque<DeskOrder>,
     pace: discrepancies::Pace,
     resync: lists::Resync,
+    /// What balances and positions lacked.
+    money_left_out: ToldOnce,
     ready: session::Readiness,
     wall: wall::WallWatch,
     out: Vec<Out>,
@@ -208,6 +213,7 @@ impl Desk {
             given_up: VecDeque::new(),
             pace: discrepancies::Pace::default(),
             resync: lists::Resync::default(),
+            money_left_out: ToldOnce::default(),
             ready: session::Readiness::default(),
             wall: wall::WallWatch::default(),
             out: Vec::new(),
@@ -275,7 +281,8 @@ impl Desk {
     fn send(&mut self, job: Job, request: BrokerRequest, password: Option<Secret>) {
         let ticket = self.next_ticket();
         let password = password.filter(|_| request.password_field.is_some());
-        self.out.push(Out::Send { ticket, request: Box::new(request), password });
+        let within = matches!(job.kind, JobKind::Details(_)).then_some(DETAILS_TIME);
+        self.out.push(Out::Send { ticket, request: Box::new(request), password, within });
         self.active = Some(Active { ticket, job });
     }
 

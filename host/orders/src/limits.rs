@@ -36,6 +36,13 @@ pub const FILLS_PER_ORDER_MAX: usize = 100_000;
 /// further orders with the next list.
 pub const DETAILS_WAITING_MAX: usize = 50;
 
+/// How long the answer to a question for details is waited for: nobody waits for them, and behind them may come an
+/// order or a cancel for which somebody does.
+pub const DETAILS_TIME: Duration = Duration::from_secs(5);
+
+/// How long no details are asked for after some could not be had.
+pub const DETAILS_PAUSE: Duration = Duration::from_secs(60);
+
 /// How often the details of an order are asked for before its missing fills are told as missing.
 pub const DETAILS_TRIES_MAX: u32 = 3;
 
@@ -48,8 +55,12 @@ pub const LIST_ROWS_TOLD_MAX: usize = 10_000;
 /// Rows of one list that are told one by one because they cannot be read; the rest is told as a count.
 pub const UNREADABLE_ROWS_TOLD_MAX: usize = 20;
 
+/// Reasons for which the row of one order was left out of lists and that are told; a broker's row has fewer
+/// fields that can be wrong in turn.
+pub const REASONS_PER_ORDER_MAX: usize = 20;
+
 /// Discrepancies without an order of ours that are told one by one in a minute; the rest is told as a count.
-/// Those of an order are told once for each kind.
+/// Those of an order are told once for each kind, or reason.
 pub const DISCREPANCIES_PER_MINUTE_MAX: u32 = 100;
 
 /// Orders that were told as not at the broker and are looked for in later lists all the same, the newest.

@@ -359,7 +359,7 @@ impl Worker {
                         crate::kill::here("accepted_told");
                     }
                 }
-                Out::Send { ticket, request, password } => {
+                Out::Send { ticket, request, password, within } => {
                     let is_order = request.password_field.is_some();
                     if is_order {
                         crate::kill::here("before_send");
@@ -377,7 +377,10 @@ impl Worker {
                         }
                         let password = password
                             .map(|password| SecretString::from(password.expose().to_owned()));
-                        let called = transport.call(&request, password.as_ref()).await;
+                        let called = match within {
+                            Some(time) => transport.call_within(&request, time).await,
+                            None => transport.call(&request, password.as_ref()).await,
+                        };
                         transport.also_hide(None);
                         (transport, Done::Called { ticket, called })
                     }));

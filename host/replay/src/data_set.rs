@@ -185,10 +185,8 @@ impl DataRequest {
         for source in &sources {
             loader.take(source, observer)?;
         }
-        let missing =
-            self.instruments.iter().zip(&loader.has_rows).find(|(_, has_rows)| !**has_rows);
-        if let Some((instrument, _)) = missing {
-            return Err(self.no_data(instrument));
+        if let Some(first) = self.instruments.first().filter(|_| !loader.has_rows.contains(&true)) {
+            return Err(self.no_data(first, &loader.not_read));
         }
         let bars_from = self.granularity.bars().map(|_| bars_from(&loader.inputs));
         let rows = loader.inputs.iter().map(|input| input.rows).sum();
@@ -209,6 +207,12 @@ impl DataRequest {
         };
         let search = Search { store: &loader.store, codes: &codes, first: range.0, read: &read };
         let (before, base_inputs) = self.before(&search, &calendar, observer)?;
+        // One that was halted on all of these dates has an earlier price; a wrong name has none.
+        for (index, instrument) in self.instruments.iter().enumerate() {
+            if !loader.has_rows[index] && before[index].close().is_none() {
+                return Err(self.no_data(instrument, &loader.not_read));
+            }
+        }
         // Splits between the last close and the first day count too.
         let closes = before.iter().filter_map(Before::close).map(|(date, _)| date);
         let splits_from = closes.min().map_or(first, |date| date.min(first));
@@ -292,7 +296,9 @@ impl DataRequest {
         Ok(())
     }
 
-    fn no_data(&self, instrument: &InstrumentId) -> RequestError {
+    fn no_data(&self, instrument: &InstrumentId, not_read: &[String]) -> RequestError {
+        let not_read =
+            not_read.first().map(|one| format!("; {}", not_read_words(one, not_read.len() - 1)));
         RequestError::from(Box::new(NoData {
             folder: self.folder.clone(),
             what: match self.granularity {
@@ -303,6 +309,7 @@ impl DataRequest {
             code: instrument.vendor_code().map_or_else(|_| String::new(), |code| code.to_string()),
             first: self.start.map_or("the beginning".to_owned(), |date| date.to_string()),
             last: self.end.map_or("the end".to_owned(), |date| date.to_string()),
+            not_read: not_read.unwrap_or_default(),
         }))
     }
 

@@ -89,7 +89,7 @@ impl RequestError {
 #[derive(Debug, Error)]
 #[error(
     "{folder} has no {what} of {instrument} (vendor code {code}) from {first} to {last}; look at the \
-     names of its files and at the dates"
+     names of its files and at the dates{not_read}"
 )]
 pub struct NoData {
     /// The data folder.
@@ -104,4 +104,6 @@ pub struct NoData {
     pub first: String,
     /// Last date asked for, in words.
     pub last: String,
+    /// What of the folder was set aside, in words; empty where nothing was.
+    pub not_read: String,
 }

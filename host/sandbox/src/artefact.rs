@@ -264,10 +264,12 @@ fn refuse_quotes(name: &str, component: &[u8]) -> Result<(), SandboxError> {
 
 /// Whether an export is named so, in any language's manner: `on-quote-tick`, `on_order_book_deltas`, `onQuoteTick`.
 fn is_of_quotes(export: &str) -> bool {
-    let own = export.rsplit(['#', '/', '.', ':']).next().unwrap_or_default();
+    let function = export.rsplit('#').next().unwrap_or_default();
+    let unversioned = function.split('@').next().unwrap_or_default();
+    let own = unversioned.rsplit(['/', '.', ':']).next().unwrap_or_default();
     let letters = own.chars().filter(|letter| !matches!(letter, '-' | '_'));
     let letters: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-    letters.starts_with("onorderbook") || letters.starts_with("onquote")
+    ["onorderbook", "onbook", "ondepth", "onquote"].iter().any(|name| letters.starts_with(name))
 }
 
 /// The one version that all interfaces of the contract have, if there is one.
@@ -337,6 +339,7 @@ mod tests {
             "on_order_book_deltas",
             "onOrderBook",
             "kumiki:strategy/guest@1.0.0#on-quote",
+            "acme:market/on-quote-tick@1.0.0",
         ] {
             let told = message(&module(name));
             let begin =

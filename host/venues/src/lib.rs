@@ -17,7 +17,7 @@ use std::time::Duration;
 use domain::TsNanos;
 
 pub use list_filter::ListFilter;
-pub use listed::{LEFT_OUT_TOLD_MAX, LeftOut, Listed, told};
+pub use listed::{LEFT_OUT_TOLD_MAX, LeftOut, Listed, ToldOnce, told};
 
 /// Whom an event is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

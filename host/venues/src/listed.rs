@@ -1,5 +1,7 @@
 //! A list of a broker's, of which one odd row does not hide the others.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use domain::text::on_one_line;
 
 /// Rows that were left out of one list and are told one by one; the rest is told as a count.
@@ -71,6 +73,34 @@ pub fn told(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
     first.chain((more > 0).then(|| format!("{more} more rows cannot be read, and are left out")))
 }
 
+/// What each client was told of what its answers do not have: a row is told once, as long as each answer lacks it.
+#[derive(Debug, Default)]
+pub struct ToldOnce(BTreeMap<(u64, &'static str), BTreeSet<String>>);
+
+impl ToldOnce {
+    /// What of these a client was not told with the answer of that kind before.
+    pub fn news(
+        &mut self,
+        client: u64,
+        kind: &'static str,
+        left_out: impl IntoIterator<Item = LeftOut>,
+    ) -> Vec<LeftOut> {
+        let left_out: Vec<LeftOut> = left_out.into_iter().collect();
+        let all: BTreeSet<String> = left_out.iter().map(|odd| odd.why.clone()).collect();
+        let before = match all.is_empty() {
+            true => self.0.remove(&(client, kind)),
+            false => self.0.insert((client, kind), all),
+        };
+        let is_new = |odd: &LeftOut| before.as_ref().is_none_or(|told| !told.contains(&odd.why));
+        left_out.into_iter().filter(is_new).collect()
+    }
+
+    /// A client is gone.
+    pub fn client_left(&mut self, client: u64) {
+        self.0.retain(|(of, _), _| *of != client);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +124,27 @@ mod tests {
         assert_eq!(listed(&["a=1"]).whole(), Ok(vec![1]));
         let long = format!("{}=x", "a".repeat(ID_CHARS_MAX + 1));
         assert_eq!(listed(&[&long]).left_out[0].why, "row 1 of 1: number `x` is none");
+    }
+
+    #[test]
+    fn each_client_is_told_once_as_long_as_a_row_stays_odd() {
+        let mut known = ToldOnce::default();
+        let mut news = |client, kind, rows: &[&str]| {
+            let odd = known.news(client, kind, listed(rows).left_out);
+            odd.into_iter().filter_map(|odd| odd.id).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(news(1, "positions", &["a=x", "b=2"]), "a");
+        assert_eq!(news(1, "positions", &["a=x", "b=x"]), "b");
+        assert_eq!(
+            (news(2, "positions", &["a=x"]), news(1, "amounts", &["a=x"])),
+            ("a".into(), "a".into())
+        );
+        assert_eq!(news(1, "positions", &["a=1"]), "");
+        assert_eq!(news(1, "positions", &["a=x"]), "a", "it was right between");
+        known.client_left(1);
+        let odd = || listed(&["a=x"]).left_out;
+        assert_eq!(known.news(1, "positions", odd()).len(), 1, "another client of that number");
+        assert_eq!(known.news(2, "positions", odd()).len(), 0);
     }
 
     #[test]

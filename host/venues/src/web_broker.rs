@@ -14,6 +14,7 @@ pub mod master_records;
 pub mod masters;
 mod masters_cache;
 pub mod numbers;
+mod order_detail;
 mod release;
 pub mod request;
 pub mod ticks;
@@ -31,6 +32,7 @@ pub use hiding::{Hidden, UNREADABLE_CODE};
 pub use login::{Credentials, Login, LoginFailure};
 pub use masters::{BusinessDays, Issue, Masters, MastersError};
 pub use numbers::{NumbersError, RequestNumbers};
+pub use order_detail::{OrderDetail, read_order_detail};
 pub use release::{LoginKind, usual_dialect};
 pub use ticks::Ticks;
 pub use transport::{

@@ -617,3 +617,42 @@ fn a_folder_whose_name_the_engine_misreads_is_refused() {
     }
     assert!(!user.path("what?").exists());
 }
+
+/// An engine for a real host ends before anything is prepared where the dialect is not made for that host: the host is
+/// judged first, so no name is resolved and nothing is sent.
+#[test]
+fn serve_ends_with_22_where_the_dialect_is_not_for_the_host() {
+    let user = UserFolder::empty();
+    for (settings, host) in [
+        (&["environment=demo"][..], "demo-kabuka.e-shiten.jp"),
+        (&["base_url=https://demo-kabuka.e-shiten.jp/e_api_v4r8/"], "demo-kabuka.e-shiten.jp"),
+        (&["environment=prod"], "kabuka.e-shiten.jp"),
+    ] {
+        let mut command = Command::new(built::kumiki());
+        command.args(["serve", "--mode", "live", "--standalone", "--port", "0"]);
+        command.arg("--config-dir").arg(user.path("config"));
+        command.arg("--cache-dir").arg(user.path("cache"));
+        command.args(["--web-broker", "dialect=web-broker-spec"]);
+        for setting in settings {
+            command.args(["--web-broker", setting]);
+        }
+        command.env("WEBBROKER_ALLOW_PROD", "1").env("KUMIKI_KEY_STORE", "off");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut engine = command.spawn().unwrap();
+        // One that goes on is ended.
+        for _ in 0..3_000 {
+            if engine.try_wait().unwrap().is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let _ = engine.kill();
+        let output = engine.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(22), "{settings:?}: {errors}");
+        let words = format!("the dialect web-broker-spec is not made for {host}");
+        assert!(errors.contains(&words), "{errors}");
+        let numbers = user.path("config").join(venues::web_broker::NUMBERS_FILE);
+        assert!(!numbers.exists(), "no request was prepared");
+    }
+}

@@ -117,6 +117,8 @@ fn a_folder_is_described() {
     assert!(table.contains("equities_trades_2025.csv.gz is named like a vendor's file"), "{table}");
     let (_, _, errors) = bad(&user, "data info nowhere");
     assert!(errors.contains("cannot list the data folder nowhere"), "{errors}");
+    let (code, _, errors) = bad(&user, "data check nowhere");
+    assert!(code == 1 && errors.contains("cannot read nowhere: No such file"), "{errors}");
 }
 
 #[test]

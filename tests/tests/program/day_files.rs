@@ -51,6 +51,22 @@ fn user() -> UserFolder {
     user
 }
 
+/// Only what two files have is a problem: a day that only its own file has is as it should be.
+#[test]
+fn data_info_tells_the_days_that_two_files_have() {
+    let user = user();
+    let said = user.said("data info split");
+    assert_eq!(said.code, 1, "{said:?}");
+    for kind in KINDS {
+        let both =
+            format!("equities_{kind}_20250108.csv.gz and equities_{kind}_202501.csv.gz overlap");
+        assert!(said.out.contains(&both), "{said:?}");
+        fs::remove_file(user.path(&format!("split/equities_{kind}_20250108.csv.gz"))).unwrap();
+    }
+    let table = user.good("data info split");
+    assert!(table.contains("20250107") && !table.contains("problem"), "{table}");
+}
+
 fn manifest(user: &UserFolder, out: &str) -> Value {
     serde_json::from_slice(&fs::read(user.path(out).join("manifest.json")).unwrap()).unwrap()
 }
@@ -92,6 +108,11 @@ fn a_replay_reads_a_day_that_only_its_own_file_has_and_one_in_both_once() {
     };
     let bases = ["whole", "split"].map(begin);
     assert!(bases[0] == bases[1] && bases[0].contains("2025-01-07"), "{bases:?}");
+    // Where a code is not found, the error says which file was set aside: it may be there.
+    let said = user.said(&format!("{RUN} --data split --out none").replace("7203.TSE", "6758.TSE"));
+    let told =
+        "not read, because the file of its month has the day: equities_trades_20250108.csv.gz";
+    assert!(said.code == 1 && said.errors.contains(told), "{said:?}");
     // What the run was made from is found again.
     user.good("replay verify split-trade --data split --quiet");
 }

@@ -132,6 +132,14 @@ fn lists_of_issues_say_lots_and_price_steps_to_runs() {
     assert!(text.starts_with("4 rows from 2 lists in data/instruments.csv; 0 edited"), "{text}");
     assert!(errors.contains("the vendor has no list of 2025-01-09"), "{errors}");
     assert_eq!(server.take_asked().len(), 3);
+    // Of a day on which the exchange is closed the vendor would answer the next one's list.
+    let (code, (text, errors)) =
+        said(&format!("data instruments closed --date 2025-01-04 --date 2025-01-05 {vendor}"));
+    assert!(code == 0 && text.starts_with("3 rows from 1 lists"), "{text}{errors}");
+    let note = "the exchange is closed on 2025-01-05, so the list of 2025-01-06 is fetched";
+    assert!(errors.contains(note), "{errors}");
+    let asked = server.take_asked();
+    assert!(matches!(&asked[..], [one] if query(one, "date") == Some("20250106")), "{asked:?}");
     // The month's end is asked for, and the day between two lists that differ; then nothing is open.
     for wanted in [&["20250131", "20250107"][..], &[]] {
         let (code, (text, _)) = said(&format!("data instruments data {vendor}"));

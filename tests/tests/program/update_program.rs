@@ -218,7 +218,7 @@ fn wrong_arguments_are_refused_and_the_help_teaches() {
         "[default: 3]",
         "--accept DATE",
         "KUMIKI_JQUANTS_API_KEY",
-        "KUMIKI_WEB_BROKER_USER",
+        "KUMIKI_WEB_BROKER_AUTH_ID",
         "STOCKDATA_CACHE_DIR",
         "1    an error; also if the vendor refuses the key",
     ] {
@@ -468,6 +468,9 @@ fn a_strange_day_waits_for_a_person() {
     ] {
         assert!(table.contains(words), "{words}: {table}");
     }
+    // The day waits for the check, not for rows.
+    assert!(table.contains("it waits because of the check"), "{table}");
+    assert!(!table.contains("0 of 100 rows"), "{table}");
     let serving = fixture.serve();
     let found = wait_for(&serving, "gap");
     assert!(
@@ -508,7 +511,7 @@ fn a_day_that_only_looks_strange_is_published_and_told_once() {
     let (table, errors) = texts(&output);
     assert_eq!(output.status.code(), Some(0), "{table}{errors}");
     let what = "jump: 100 of 100 are issues with a close over 8 %";
-    assert!(table.contains(what) && table.contains("it is published"), "{table}");
+    assert!(table.contains(what) && table.contains("this alone holds no day back"), "{table}");
     assert!(errors.contains(what), "{errors}");
     assert_eq!((fixture.published().len(), checked_reports(fixture.path())), (2, 2));
     let serving = fixture.serve();

@@ -162,11 +162,13 @@ class Session:
     ) -> list[Order]:
         """The orders in the order in which they came, those of a status, an instrument or a date in Japan where one
         is given. In a replay those of people and of the strategy, also after the run, until other data are loaded;
-        at a venue those of the account, without a date those of today."""
+        at a venue those of the account, without a date those of today. Warns with LeftOutWarning of rows that cannot be
+        read."""
         return self._opened().call(self._core.order_list(status=status, instrument_id=instrument_id, date=date))
 
     def positions(self) -> list[Position]:
-        """What is held now. Raises BusyError in a replay where nothing runs."""
+        """What is held now. Raises BusyError in a replay where nothing runs, and warns with LeftOutWarning of rows that
+        cannot be read."""
         return self._opened().call(self._core.positions())
 
     # --- Runs.

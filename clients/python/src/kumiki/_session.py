@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import warnings
 from typing import Any, Callable, TypeVar
 
 from kumiki import _arguments, _attach, _orders, _starts, results
@@ -13,7 +14,9 @@ from kumiki._program import Place
 from kumiki._requests import OnProgress
 from kumiki._state import State
 from kumiki._streams import AsyncEventStream
-from kumiki.errors import BusyError, EngineTimeoutError, KumikiError, ModeError, SessionClosedError
+from kumiki.errors import (
+    BusyError, EngineTimeoutError, KumikiError, LeftOutWarning, ModeError, SessionClosedError,
+)
 from kumiki.events import Event
 from kumiki.records import CancelOrderResult, Order, Position, SessionInfo
 from kumiki.results import RunResult
@@ -203,11 +206,12 @@ class Session:
         """The orders, in the order in which they came."""
         fields = _orders.listed(self._venue, status, instrument_id, date)
         frames = await self._opened().ask("GetOrderList", timeout=self._timeout, **fields)
+        self._warn_of_left_out()
         return [Order.of(row) for frame in frames for row in frame["orders"]]
 
     async def positions(self) -> list[Position]:
         """What is held now."""
-        answer = await self._ask("GetPositions", venue=self._venue)
+        answer = await self._ask_for_all("GetPositions")
         return [Position.of(row) for row in answer["positions"]]
 
     # --- Runs.
@@ -321,6 +325,19 @@ class Session:
         timeout = self._timeout if timeout is None else _arguments.seconds("timeout", timeout, is_above_0=True)
         answers = await self._opened().ask(op, timeout=timeout, on_progress=on_progress, **fields)
         return answers[-1]
+
+    async def _ask_for_all(self, op: str) -> Event:
+        """Asks for something of the account, and warns of what it lacks."""
+        answer = await self._ask(op, venue=self._venue)
+        if self._engine_mode == "live":
+            # What is left out is told behind the answer, and before that of a later command.
+            await self._ask("Ping")
+            self._warn_of_left_out()
+        return answer
+
+    def _warn_of_left_out(self) -> None:
+        for what in self._state.take_left_out():
+            warnings.warn(what, LeftOutWarning, stacklevel=3)
 
     def _end_of(self, run_id: str) -> asyncio.Future[Event]:
         return self._state.end_of(run_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
 from kumiki.errors import KumikiError, SessionClosedError
 from kumiki.events import Event
@@ -10,6 +11,10 @@ from kumiki.records import BuyingPower
 
 #: Runs whose ends are remembered for who asks late.
 _ENDS_KEPT = 100
+#: Answers whose ids are remembered for what is said of them afterwards.
+_ANSWERS_KEPT = 100
+#: Texts of what was left out that wait for somebody who asks.
+_LEFT_OUT_KEPT = 1_000
 
 
 class State:
@@ -21,6 +26,8 @@ class State:
         self.portfolio: BuyingPower | None = None
         #: Name of the strategy that runs, where it is known.
         self.strategy_id: str | None = None
+        self._left_out: deque[str] = deque(maxlen=_LEFT_OUT_KEPT)
+        self._answered: deque[str] = deque(maxlen=_ANSWERS_KEPT)
         self._ends: dict[str, asyncio.Future[Event]] = {}
         self._lost: KumikiError | None = None
 
@@ -38,6 +45,21 @@ class State:
             end = self.end_of(event["run_id"])
             if not end.done():
                 end.set_result(event)
+        elif event.name in ("PositionsUpdated", "BuyingPowerUpdated"):
+            # Those of an order's fill answer nobody.
+            if event.get("request_id"):
+                self._answered.append(event["request_id"])
+        elif event.name == "Error" and event.get("request_id") in self._answered:
+            # A refusal comes in the place of an answer, this behind it.
+            self._left_out.append(event["message"])
+        elif event.name == "OrderDiscrepancy" and event["discrepancy"] == "unreadable":
+            self._left_out.append(event["message"])
+
+    def take_left_out(self) -> list[str]:
+        """What the engine left out of what it gave, as far as nobody was told."""
+        left_out = list(self._left_out)
+        self._left_out.clear()
+        return left_out
 
     def end(self, error: KumikiError | None) -> None:
         """There are no more events: nothing that was under way is followed any more."""

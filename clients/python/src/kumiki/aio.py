@@ -236,7 +236,7 @@ class LiveSession(Session):
 
     async def buying_power(self) -> VenueBuyingPower:
         """What the account may buy for now."""
-        return VenueBuyingPower.of(await self._ask("GetBuyingPower", venue=self._venue))
+        return VenueBuyingPower.of(await self._ask_for_all("GetBuyingPower"))
 
     # --- Strategies.
 

@@ -322,3 +322,8 @@ class MissingPackageError(KumikiError, ImportError):
 
     def __init__(self, message: str = "", *, code: str = "missing_package") -> None:
         super().__init__(message, code=code)
+
+
+class LeftOutWarning(UserWarning):
+    """The engine cannot read something of the account, as a row of a list, and what it gave lacks that. The text says
+    which, and is told once."""

@@ -188,7 +188,8 @@ class LiveSession(Session):
         return self._opened().call(self._core.cancel_all(instrument_id=instrument_id, order_side=order_side))
 
     def buying_power(self) -> VenueBuyingPower:
-        """What the account may buy for now, in yen. Raises VenueNotAvailableError."""
+        """What the account may buy for now, in yen. Raises VenueNotAvailableError, and warns with LeftOutWarning of an
+        amount that cannot be read."""
         return self._opened().call(self._core.buying_power())
 
     # --- Strategies.

@@ -161,3 +161,17 @@ impl Words {
         optional(self.of(row, specified, vendors))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the host makes of a row that is no record: it is none, and does not end the reading of the others.
+    #[test]
+    fn a_row_without_fields_is_none() {
+        for words in [Words::Specification, Words::Vendor] {
+            let read = order_of(words, &[], |_| Ok((OrderType::Market, None, None)));
+            assert!(read.unwrap_err().starts_with("sOrderOrderNumber is missing"));
+        }
+    }
+}

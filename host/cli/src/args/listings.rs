@@ -71,7 +71,7 @@ pub(crate) struct InstrumentsArgs {
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 
-    /// Fetch the list of this date; may be given many times.
+    /// Fetch the list of this date, or of the next business day; may be given many times.
     ///
     /// Default: the dates of the folder's files, or without files the last business day before today.
     #[arg(long = "date", value_name = "YYYY-MM-DD", value_parser = parse_date)]

@@ -3,7 +3,7 @@
 use domain::JstDate;
 use pricestore::DataDir;
 use update::{
-    DayOutcome, Ending, FailureReason, FindingReport, Report, SourceReport, SourceState,
+    DayOutcome, Ending, FailureReason, FindingReport, Report, Severity, SourceReport, SourceState,
     WaitingDayReport,
 };
 
@@ -34,7 +34,7 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     failures("days that could not be fetched", "see the issues below", days.collect());
     odd_rows(report);
     corrections(report);
-    waiting_days(&report.waiting);
+    waiting_days(&report.waiting, &report.findings);
     findings(&report.findings);
     gaps(&report.gaps);
     let issues = report.issues.iter();
@@ -131,12 +131,17 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
     rows
 }
 
-fn waiting_days(days: &[WaitingDayReport]) {
+fn waiting_days(days: &[WaitingDayReport], findings: &[FindingReport]) {
     if days.is_empty() {
         return;
     }
     println!("\ndays that wait");
     let line = |day: &WaitingDayReport| {
+        let is_refusal = |found: &&FindingReport| found.severity == Severity::Refuse;
+        if findings.iter().filter(is_refusal).any(|found| found.date == day.date) {
+            // It is not for their number that its rows are not stored.
+            return (day.date.to_string(), day.why.clone());
+        }
         let of = day.expected.map_or(String::new(), |rows| format!(" of {}", number(rows)));
         (day.date.to_string(), format!("{}{of} rows: {}", number(day.rows), day.why))
     };

@@ -159,3 +159,29 @@ fn a_code_is_no_secret_because_of_two_equal_digits() {
         assert_eq!(secrets.stands_in(code), is_secret, "{code}");
     }
 }
+
+#[test]
+fn a_part_of_a_secret_is_hidden_as_servers_cut_what_they_repeat() {
+    let address = "https://price-kabuka.example.jp/e_api_v4r10/request/ND=tokenOfASession/";
+    let secrets =
+        secrets(&["AUTHidABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", address, "\u{e9}23456789012"]);
+    for (text, hidden) in [
+        ("id AUTHidABCDEFGHIJKLMNOPQ unknown", "id *** unknown"),
+        ("authidabcdef", "***"),
+        ("AUTHidABCDE", "AUTHidABCDE"),
+        ("\u{65e5}UVWXYZ0123456789\u{672c}", "\u{65e5}***\u{672c}"),
+        ("AUTHidABCDEFGH...UVWXYZ0123456789", "***...***"),
+        (
+            "https://price-kabuka.example.jp/e_api_v4r10/request/",
+            "https://price-kabuka.example.jp/e_api_v4r10/request/",
+        ),
+        ("at /ND=tokenOfASes", "at /***"),
+        ("\u{e9}2345678901", "\u{e9}2345678901"),
+    ] {
+        assert_eq!(secrets.redacted(text), hidden);
+        assert_eq!(secrets.stand_in(text), text != hidden, "{text}");
+    }
+    assert!(secrets.stands_in("HIJKLMNOPQRS") && !secrets.stands_in("HIJKLMNOPQR"));
+    let long = "AUTHidABCDE".repeat(1 << 15);
+    assert_eq!(secrets.redacted(&long), long);
+}

@@ -64,10 +64,10 @@ fn whatever_a_text_has_comes_back_equal_or_is_refused_with_its_line() {
     let quoted = |text: &str| {
         text.lines().map(|line| format!("\"{}\"\n", line.replace(',', "\",\""))).collect::<String>()
     };
-    let after_header =
-        |text: &str, change: &dyn Fn(&str) -> String| match text.split_once('\n').unwrap() {
-            (header, rows) => format!("{header}\n{}", change(rows)),
-        };
+    let after_header = |text: &str, change: &dyn Fn(&str) -> String| {
+        let (header, rows) = text.split_once('\n').unwrap();
+        format!("{header}\n{}", change(rows))
+    };
     let equal = |line: &str| (line.to_owned(), false);
     for (name, text) in [(NAME, TEXT), (MINUTE_NAME, MINUTES), (DAY_NAME, DAYS)] {
         let cases: Vec<(String, (String, bool))> = vec![

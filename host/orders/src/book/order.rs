@@ -5,15 +5,20 @@ use std::time::Duration;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow, ListedFill};
-use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, ShortText, TsNanos};
+use domain::{
+    JstDate, OrderSide, OrderStatus, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos,
+};
 use ipc::Discrepancy;
 
 use crate::desk::Now;
-use crate::limits::CLAIM_LATEST_MS;
+use crate::limits::{CLAIM_LATEST_MS, FILLS_PER_ORDER_MAX, REASONS_PER_ORDER_MAX};
 use crate::restore::{RestoredFill, RestoredOrder};
 
 /// The kind of tag by which an order settles a margin position with shares or cash.
 const CLOSE_ACTION: &str = "close_action=";
+
+/// The tag of an order whose limit holds until the close, where it is filled at any price.
+const FUNARI: &str = "close_strategy=funari";
 
 /// A change or a cancel that the broker was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +80,15 @@ pub(crate) struct DeskOrder {
     pub(crate) details_told: u64,
     /// How often the details were asked for in vain.
     pub(crate) details_tried: u32,
+    /// Notices of fills that the details told otherwise, or that are of others: the shares that they took of those
+    /// of [`Self::detailed`].
+    absorbed: u64,
+    /// These notices by their number.
+    absorbed_notices: BTreeMap<ShortText, (Quantity, Price)>,
+    /// Those of them that no details have told alike since.
+    unmatched: Vec<(Quantity, Price)>,
+    /// The worst limit that it had before.
+    past_limit: Option<Price>,
     pub(crate) cumulative: u64,
     /// Time of the submit, or of the broker's order, in milliseconds UTC.
     pub(crate) ts_ms: u64,
@@ -100,6 +114,8 @@ pub(crate) struct DeskOrder {
     pub(crate) is_gone: bool,
     /// What was told that does not fit.
     pub(crate) told: BTreeSet<Discrepancy>,
+    /// Why its row was left out of lists; each was told.
+    unreadable: BTreeSet<String>,
 }
 
 impl DeskOrder {
@@ -126,6 +142,10 @@ impl DeskOrder {
             detailed: Vec::new(),
             details_told: 0,
             details_tried: 0,
+            absorbed: 0,
+            absorbed_notices: BTreeMap::new(),
+            unmatched: Vec::new(),
+            past_limit: None,
             cumulative: 0,
             ts_ms,
             p_no: None,
@@ -140,6 +160,7 @@ impl DeskOrder {
             told_on: None,
             is_gone: false,
             told: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
         }
     }
 
@@ -154,7 +175,7 @@ impl DeskOrder {
             quantity: from.quantity,
             price: from.price,
             trigger_price: from.trigger_price,
-            time_in_force: from.time_in_force.unwrap_or(domain::TimeInForce::Day),
+            time_in_force: from.time_in_force.unwrap_or(TimeInForce::Day),
             expire_date: from.expire_time.map(TsNanos::jst_date),
             tags: Vec::new(),
         };
@@ -362,7 +383,96 @@ impl DeskOrder {
         let own = self.detailed.remove(place);
         self.fills.remove(&own);
         self.fills.insert(id.clone(), told);
+        self.absorbed = self.absorbed.min(self.detailed_shares());
         true
+    }
+
+    /// Shares that the details told and that no notice told alike.
+    fn detailed_shares(&self) -> u64 {
+        let fills = self.detailed.iter().filter_map(|own| self.fills.get(own));
+        fills.fold(0, |sum, (quantity, _)| sum.saturating_add(quantity.shares()))
+    }
+
+    /// Whether the shares of a notice may be those that the details told, at another price or in other parts: no
+    /// share counts twice. Where the notice is of others, the list has more shares than were told, and the details
+    /// tell them.
+    pub(crate) fn absorbs(
+        &mut self,
+        id: &ShortText,
+        told: (Quantity, Price),
+        now: Duration,
+    ) -> bool {
+        let room = self.detailed_shares().saturating_sub(self.absorbed);
+        let taken = told.0.shares().min(room);
+        if taken == 0 {
+            return false;
+        }
+        self.absorbed += taken;
+        if self.absorbed_notices.len() < FILLS_PER_ORDER_MAX {
+            self.absorbed_notices.insert(id.clone(), told);
+            self.unmatched.push(told);
+        }
+        // Only a list that was asked for later says whose they are.
+        self.changed_at = now;
+        true
+    }
+
+    /// A fill that a notice told, by its number.
+    pub(crate) fn known_fill(&self, id: &ShortText) -> Option<(Quantity, Price)> {
+        self.fills.get(id).or_else(|| self.absorbed_notices.get(id)).copied()
+    }
+
+    /// A fill that the details tell: later notices may be of it, unless one was that told the same.
+    pub(crate) fn note_detailed(&mut self, id: ShortText, told: (Quantity, Price)) {
+        match self.unmatched.iter().position(|one| *one == told) {
+            Some(place) => drop(self.unmatched.swap_remove(place)),
+            None => self.detailed.push(id),
+        }
+    }
+
+    /// What a notice told at a price that no other fill has, and no details have told since: where all shares of the
+    /// list were told, it is a fill that the details told otherwise. It is told once.
+    pub(crate) fn told_otherwise(&self) -> Option<(Quantity, Price)> {
+        let filled = self.listed.map(|listed| listed.filled.shares());
+        let is_open =
+            filled == Some(self.cumulative) && !self.told.contains(&Discrepancy::FillConflict);
+        let is_told = |price: Price| self.fills.values().any(|(_, told)| *told == price);
+        self.unmatched.iter().find(|(_, price)| is_open && !is_told(*price)).copied()
+    }
+
+    /// Keeps the limit that it has before it gets another one: fills of before may be told later.
+    pub(crate) fn keep_limit(&mut self) {
+        self.past_limit = self.worse_limit(self.past_limit, self.order.price);
+    }
+
+    fn worse_limit(&self, one: Option<Price>, other: Option<Price>) -> Option<Price> {
+        let (Some(first), Some(second)) = (one, other) else { return one.or(other) };
+        Some(match self.order.side {
+            OrderSide::Buy => first.max(second),
+            OrderSide::Sell => first.min(second),
+        })
+    }
+
+    /// The worst price at which it may have been filled, by the limits that it has and had and that a change asks
+    /// for; none where that may be any price.
+    pub(crate) fn worst_price(&self) -> Option<Price> {
+        let made = &self.order;
+        let has_limit = matches!(made.order_type, OrderType::Limit | OrderType::StopLimit);
+        // Its limit may hold until the close only. Tags are known of what this process has sent.
+        let may_lose_it = made.time_in_force == TimeInForce::AtTheClose
+            && (self.request_id.is_none() || made.tags.iter().any(|tag| tag == FUNARI));
+        let wanted = self.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
+        let limit = made.price.filter(|_| has_limit && !may_lose_it)?;
+        let past = self.worse_limit(Some(limit), self.past_limit);
+        self.worse_limit(past, wanted.and_then(|wanted| wanted.price))
+    }
+
+    /// Whether a price is worse than [`Self::worst_price`].
+    pub(crate) fn is_too_bad(&self, price: Price) -> bool {
+        self.worst_price().is_some_and(|worst| match self.order.side {
+            OrderSide::Buy => price > worst,
+            OrderSide::Sell => price < worst,
+        })
     }
 
     /// The fills of the details that were not told yet; none where the details lack one that was.
@@ -379,6 +489,11 @@ impl DeskOrder {
             }
         }
         told.values().all(|count| *count == 0).then_some(untold)
+    }
+
+    /// Whether its row was never left out of a list for this reason, which is noted.
+    pub(crate) fn is_unreadable_anew(&mut self, why: &str) -> bool {
+        self.unreadable.len() < REASONS_PER_ORDER_MAX && self.unreadable.insert(why.to_owned())
     }
 
     /// Notes how a list has it that was asked for at a time.

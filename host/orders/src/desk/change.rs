@@ -352,6 +352,7 @@ impl Desk {
             (true, known) => known,
             (false, _) => wanted.expire_date.and_then(crate::book::last_moment),
         };
+        order.keep_limit();
         order.order = wanted;
         if is_taken {
             order.end_if_filled(now.mono, &mut self.illegal);

@@ -2,19 +2,80 @@
 //! because the stream has lost the notice or was not there. They have each fill with its price and its time,
 //! but no number; so a fill that notices and details tell is known again by its shares and its price.
 //!
-//! Only what the details do not have either is told as missing.
+//! Only what the details do not have either is told as missing. They are held against what is known of the order,
+//! and where one thing does not fit, nothing of them is told: an invented fill is worse than a missing one.
+//!
+//! Nobody waits for details. So they are asked for when nothing else waits, their answer has a short time of its
+//! own, and where it does not come none are asked for for a while.
 
-use domain::order_mapping::{BrokerFill, ListedFill};
-use domain::{Quantity, ShortText};
+use domain::order_mapping::{BrokerAccepted, BrokerFill, ListedFill};
+use domain::{Quantity, ShortText, TsNanos};
 use ipc::Discrepancy;
-use venues::web_broker::{Answered, Called};
+use venues::web_broker::{Answered, Called, OrderDetail, read_order_detail};
 
 use super::answers::Ended;
 use super::notices::FillSource;
 use super::submit::fault_of;
 use super::{Desk, Job, JobKind, Now};
-use crate::book::{OrderKey, detail_id};
-use crate::limits::{DETAILS_TRIES_MAX, DETAILS_WAITING_MAX, FILLS_PER_ORDER_MAX};
+use crate::book::{DeskOrder, OrderKey, close_action, detail_id};
+use crate::limits::{
+    CLAIM_SLACK_MS, DETAILS_PAUSE, DETAILS_TRIES_MAX, DETAILS_WAITING_MAX, FILLS_PER_ORDER_MAX,
+};
+
+/// Why details tell nothing, or not all.
+#[derive(Debug, PartialEq, Eq)]
+enum Failed {
+    /// They may have it another time.
+    Yet(String),
+    /// They contradict what is known: they are believed no more.
+    Wrong(String),
+}
+
+impl From<String> for Failed {
+    fn from(why: String) -> Self {
+        Self::Yet(why)
+    }
+}
+
+/// Holds details against the order that they were asked for, whose number they have.
+fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Result<(), Failed> {
+    let wrong = |why: String| Err(Failed::Wrong(why));
+    if detail.symbol.as_deref().is_some_and(|symbol| *symbol != *order.order.symbol) {
+        return wrong("the answer is of another issue".to_owned());
+    }
+    // What settles a margin position has the side that its tag means.
+    let has_own_side = close_action(&order.order.tags).is_none();
+    if has_own_side && detail.side.is_some_and(|side| side != order.order.side) {
+        return wrong("the answer is of the other side".to_owned());
+    }
+    if fills.iter().any(|fill| fill.quantity.is_zero() || fill.price.units() <= 0) {
+        return wrong("a fill has no shares or no price".to_owned());
+    }
+    let sum = fills.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
+    if let Some(filled) = detail.filled.map(Quantity::shares).filter(|filled| *filled != sum) {
+        return wrong(format!("its fills are {sum} shares in all, and it says {filled}"));
+    }
+    // Of an order that was changed elsewhere only a later list says how it is now.
+    let by_order = |why: String| match order.changed_elsewhere {
+        None => Err(Failed::Wrong(why)),
+        Some(_) => Err(Failed::Yet(why)),
+    };
+    if let Some(fill) = fills.iter().find(|fill| order.is_too_bad(fill.price)) {
+        return by_order(format!("a fill at {} is worse than the limit of the order", fill.price));
+    }
+    let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
+    let wanted = wanted.map_or(0, |wanted| wanted.quantity.shares());
+    let asked = order.order.quantity.shares().max(wanted);
+    if sum > asked {
+        return by_order(format!("its fills are {sum} shares, and the order has {asked}"));
+    }
+    // It may be filled further since the list.
+    let listed = order.listed.map_or(0, |listed| listed.filled.shares());
+    if sum > listed {
+        return Err(Failed::Yet(format!("its fills are {sum} shares, more than the list has")));
+    }
+    Ok(())
+}
 
 impl Desk {
     /// Asks for the details of an order with shares filled that no notice told. False where nothing comes of
@@ -25,12 +86,19 @@ impl Desk {
             return false;
         }
         let has_room = self.resync.details.len() < DETAILS_WAITING_MAX;
-        if has_room && self.resync.details.insert(key) {
+        if has_room && self.may_ask_details(now) && self.resync.details.insert(key) {
             // A list has just been answered; what waits goes on when that is taken up.
             let kind = JobKind::Details(key);
             self.put_in_queue(Job { asked: None, received: now.mono, kind, is_given_up: false });
         }
         true
+    }
+
+    /// Whether details may be asked for now: not while a cancel of many waits for its lists, nor for a while after
+    /// some could not be had.
+    fn may_ask_details(&self, now: Now) -> bool {
+        self.cancels.is_empty()
+            && self.resync.no_details_until.is_none_or(|until| now.mono >= until)
     }
 
     /// The details of an order are no longer waited for.
@@ -39,6 +107,10 @@ impl Desk {
     }
 
     pub(super) fn begin_details(&mut self, job: Job, key: OrderKey, now: Now) {
+        if !self.may_ask_details(now) {
+            // The next list asks for them again.
+            return self.details_done(key);
+        }
         let order = self.book.get(key);
         let Some(number) = order.and_then(|order| order.venue_order_id.clone()) else {
             return self.details_done(key);
@@ -50,37 +122,54 @@ impl Desk {
             Err(fault) => fault_of(&fault).text,
         };
         self.details_done(key);
-        self.details_failed(key, &why, now);
+        self.details_failed(key, &Failed::Yet(why), now);
     }
 
     pub(super) fn details_answered(&mut self, key: OrderKey, called: Called, now: Now) {
         self.details_done(key);
-        let why = match self.end_of(called) {
+        let failed = match self.end_of(called) {
             Ended::Done(accepted, answered) => {
-                let number = self.book.get(key).and_then(|order| order.venue_order_id.clone());
-                match accepted.venue_order_id {
-                    told if told.is_some() && told != number => {
-                        Err("the answer is of another order".to_owned())
-                    }
-                    _ => self.take_details(key, &answered, now),
+                match self.take_details(key, &accepted, &answered, now) {
+                    Ok(()) => return,
+                    Err(failed) => failed,
                 }
             }
-            Ended::Nothing(_) => Err("the broker has no details of it".to_owned()),
-            Ended::Refused(rejection) => Err(rejection.text),
-            Ended::WrongPassword(_, text) => Err(text),
+            Ended::Nothing(_) => Failed::Yet("the broker has no details of it".to_owned()),
+            Ended::Refused(rejection) => Failed::Yet(rejection.text),
+            Ended::WrongPassword(_, text) => Failed::Yet(text),
             Ended::Expired => return self.freeze(now),
-            Ended::Unknown(why) => Err(why),
+            Ended::Unknown(why) => {
+                let failed = Failed::Yet(why);
+                // Those that wait would fare alike.
+                for other in std::mem::take(&mut self.resync.details) {
+                    self.details_failed(other, &failed, now);
+                }
+                failed
+            }
         };
-        if let Err(why) = why {
-            self.details_failed(key, &why, now);
-        }
+        self.resync.no_details_until = Some(now.mono + DETAILS_PAUSE);
+        self.details_failed(key, &failed, now);
     }
 
     /// Takes details up; the error says why the fills that are missing are not all in them.
-    fn take_details(&mut self, key: OrderKey, answered: &Answered, now: Now) -> Result<(), String> {
+    fn take_details(
+        &mut self,
+        key: OrderKey,
+        accepted: &BrokerAccepted,
+        answered: &Answered,
+        now: Now,
+    ) -> Result<(), Failed> {
+        let number = self.book.get(key).and_then(|order| order.venue_order_id.as_ref());
+        if number.is_none() || accepted.venue_order_id.as_ref() != number {
+            return Err(Failed::Wrong("the answer is of another order".to_owned()));
+        }
         let fills = self.read_fills(answered)?;
+        let detail = read_order_detail(answered).map_err(Failed::Wrong)?;
         let Some(order) = self.book.get(key) else { return Ok(()) };
-        let untold = order.untold_of(&fills).ok_or("its details lack a fill that a notice told")?;
+        check(order, &detail, &fills)?;
+        let untold = order
+            .untold_of(&fills)
+            .ok_or_else(|| Failed::Yet("its details lack a fill that a notice told".to_owned()))?;
         let shares =
             untold.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
         // A list tells first how many shares it has.
@@ -93,7 +182,7 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return Ok(()) };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
         if order.cumulative < listed {
-            return Err(format!("its details have {} in all", order.cumulative));
+            return Err(Failed::Yet(format!("its details have {} in all", order.cumulative)));
         }
         order.details_tried = 0;
         Ok(())
@@ -108,9 +197,12 @@ impl Desk {
             None => format!("D{}", order.details_told),
         };
         let trade_id = ShortText::from(number.as_str());
-        order.detailed.push(detail_id(&trade_id));
+        order.note_detailed(detail_id(&trade_id), (fill.quantity, fill.price));
         let told = BrokerFill { trade_id, quantity: fill.quantity, price: fill.price };
-        let ts_ms = fill.time.unwrap_or(now.wall).millis();
+        // A time that is still to come, by clocks as different as may be, is none.
+        let latest = now.wall.millis().saturating_add(CLAIM_SLACK_MS);
+        let time = fill.time.map(TsNanos::millis).filter(|time| *time <= latest);
+        let ts_ms = time.unwrap_or(now.wall.millis());
         self.take_fill(key, FillSource::Details, &told, ts_ms, now);
     }
 
@@ -126,11 +218,16 @@ impl Desk {
         read.into_iter().collect()
     }
 
-    /// Details could not be had, or have not all: after some times the fills are told as missing.
-    fn details_failed(&mut self, key: OrderKey, why: &str, now: Now) {
+    /// Details could not be had, or have not all: after some times the fills are told as missing; at once where
+    /// they contradict what is known.
+    fn details_failed(&mut self, key: OrderKey, failed: &Failed, now: Now) {
+        let (why, is_wrong) = match failed {
+            Failed::Yet(why) => (why, false),
+            Failed::Wrong(why) => (why, true),
+        };
         tracing::warn!(why, "the details of an order do not tell the fills that its list has");
         let Some(order) = self.book.get_mut(key) else { return };
-        order.details_tried += 1;
+        order.details_tried = if is_wrong { DETAILS_TRIES_MAX } else { order.details_tried + 1 };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
         let told = order.cumulative;
         if order.details_tried >= DETAILS_TRIES_MAX && told < listed {

@@ -1,5 +1,6 @@
 //! Events of what does not fit (specification 4, "Reconciliation"), in numbers that a client can read:
-//! those of an order once for each kind, the others so many in a minute, and then how many more there were.
+//! those of an order once for each kind (of a row that cannot be read, for each reason), the others so many in a
+//! minute, and then how many more there were.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -55,7 +56,8 @@ fn number_in(why: &str) -> Option<&str> {
 }
 
 impl Desk {
-    /// Tells what does not fit, once for each order and kind; of what is no order of ours, within the pace.
+    /// Tells what does not fit, once for each order and kind; of what is no order of ours, within the pace. Which
+    /// rows that cannot be read are told, [`Self::tell_unreadable_rows`] says.
     pub(crate) fn tell_discrepancy(
         &mut self,
         key: Option<OrderKey>,
@@ -66,7 +68,7 @@ impl Desk {
     ) {
         match key.and_then(|key| self.book.get_mut(key)) {
             Some(order) => {
-                if !order.told.insert(discrepancy) {
+                if !order.told.insert(discrepancy) && discrepancy != Discrepancy::Unreadable {
                     return;
                 }
             }
@@ -83,17 +85,27 @@ impl Desk {
     }
 
     /// Tells the rows that were left out of a list because they cannot be read: the first ones, and how many
-    /// more there were. What the list before had alike was told.
+    /// more there were. What the list before had alike was told; so was of an order what any list before had, and
+    /// past so many reasons the next ones tell nothing new.
     pub(crate) fn tell_unreadable_rows(&mut self, why: Vec<String>, now: Now) {
         let all: BTreeSet<String> = why.iter().cloned().collect();
         let before = std::mem::replace(&mut self.resync.left_out, all);
-        let new: Vec<String> = why.into_iter().filter(|why| !before.contains(why)).collect();
-        let more = new.len().saturating_sub(UNREADABLE_ROWS_TOLD_MAX);
-        for why in new.into_iter().take(UNREADABLE_ROWS_TOLD_MAX) {
+        let (mut new, mut seen) = (Vec::new(), before);
+        for why in why {
+            if !seen.insert(why.clone()) {
+                continue;
+            }
             let number = number_in(&why).map(str::to_owned);
             let key = number.as_deref().and_then(|number| {
                 self.book.by_number(number, Seen::number_alone(now.wall.jst_date()))
             });
+            let order = key.and_then(|key| self.book.get_mut(key));
+            if order.is_none_or(|order| order.is_unreadable_anew(&why)) {
+                new.push((why, number, key));
+            }
+        }
+        let more = new.len().saturating_sub(UNREADABLE_ROWS_TOLD_MAX);
+        for (why, number, key) in new.into_iter().take(UNREADABLE_ROWS_TOLD_MAX) {
             let text = format!("{why}; the row is left out of the list");
             self.tell_discrepancy(key, number.as_deref(), Discrepancy::Unreadable, text, now);
         }

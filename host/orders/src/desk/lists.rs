@@ -52,6 +52,8 @@ pub(crate) struct Resync {
     put_off: BTreeSet<OrderKey>,
     /// Orders whose details wait for the broker.
     pub(crate) details: BTreeSet<OrderKey>,
+    /// Until when no details are asked for, because some could not be had.
+    pub(crate) no_details_until: Option<Duration>,
     /// Since when the stream of notices is up.
     pub(crate) stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
@@ -417,6 +419,7 @@ impl Desk {
     fn take_row(&mut self, key: OrderKey, row: &BrokerRow, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         let was_whole = std::mem::replace(&mut order.is_whole, true);
+        order.keep_limit();
         order.order.quantity = row.quantity;
         order.order.price = row.price;
         order.order.trigger_price = row.trigger_price;
@@ -474,8 +477,11 @@ impl Desk {
     }
 
     fn has_untold_fills(&self) -> bool {
-        let is_open =
-            |order: &DeskOrder| Self::uneven(order).is_some() || order.is_listed_as_filled();
+        let is_open = |order: &DeskOrder| {
+            Self::uneven(order).is_some()
+                || order.is_listed_as_filled()
+                || order.told_otherwise().is_some()
+        };
         self.rules.phase.takes_notices()
             && self.stream_is_up()
             && self.book.iter().any(|(_, order)| is_open(order))
@@ -513,6 +519,13 @@ impl Desk {
             }
             if let Some(order) = self.book.get_mut(key) {
                 order.end_as_listed(now.mono, &mut self.illegal);
+                if let Some((shares, price)) = order.told_otherwise() {
+                    let (shares, kind) = (shares.shares(), Discrepancy::FillConflict);
+                    let text = format!(
+                        "a notice has {shares} shares filled at {price}; the order's details had told them otherwise"
+                    );
+                    self.tell_discrepancy(Some(key), None, kind, text, now);
+                }
             }
         }
     }

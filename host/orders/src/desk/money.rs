@@ -3,13 +3,13 @@
 //!
 //! That there is no margin is the login's own word (`sSinyouKouzaKubun`), and nothing is asked then. An
 //! answer that is none never means it: half of what an account has is not told as all of it. A row or an amount
-//! that cannot be read is left out, and told as an error after the rest.
+//! that cannot be read is left out, and told as an error after the rest: to each client once.
 
 use domain::{Money, OrderSide};
 use ipc::{BuyingPowerUpdated, Event, PositionRow, PositionsUpdated, Text};
-use venues::Listed;
 use venues::web_broker::account::{Holding, MarginPosition};
 use venues::web_broker::{Answered, Called, account};
+use venues::{LeftOut, Listed};
 
 use super::answers::{Ended, expired};
 use super::{Asked, Desk, Job, JobKind, Now, Recipient, VENUE};
@@ -83,12 +83,9 @@ impl Desk {
         now: Now,
     ) {
         let Some(asked) = job.asked.as_ref() else { return };
-        let odd: Vec<String> =
-            [cash.as_ref().err(), margin.as_ref().and_then(|margin| margin.as_ref().err())]
-                .into_iter()
-                .flatten()
-                .map(|why| format!("{why}; it is left out, and the rest is shown"))
-                .collect();
+        let odd = [cash.as_ref().err(), margin.as_ref().and_then(|margin| margin.as_ref().err())];
+        let odd = odd.into_iter().flatten().map(|why| LeftOut { id: None, why: why.clone() });
+        let odd = self.money_left_out.news(asked.client, "amounts", odd);
         let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
             request_id: Some(asked.request_id.clone().into()),
             venue: VENUE.into(),
@@ -98,7 +95,7 @@ impl Desk {
             ts_ms: now.wall.millis(),
         });
         self.tell(Recipient::Client(asked.client), event);
-        odd.iter().for_each(|why| self.no_money(job, why));
+        venues::told(&odd).for_each(|why| self.no_money(job, &why));
     }
 
     pub(crate) fn begin_positions(&mut self, job: Job) {
@@ -177,9 +174,9 @@ impl Desk {
             ts_ms: now.wall.millis(),
         });
         self.tell(Recipient::Client(asked.client), event);
-        for why in venues::told(&held.left_out).chain(venues::told(&margin.left_out)) {
-            self.no_money(job, &why);
-        }
+        let odd = held.left_out.iter().chain(&margin.left_out).cloned();
+        let odd = self.money_left_out.news(asked.client, "positions", odd);
+        venues::told(&odd).for_each(|why| self.no_money(job, &why));
     }
 
     /// An answer, or in words why there is none.

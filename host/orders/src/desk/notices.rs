@@ -337,18 +337,23 @@ impl Desk {
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
         let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
-        if let Some(known) = order.fills.get(&id) {
-            if *known != (fill.quantity, fill.price) {
+        let told = (fill.quantity, fill.price);
+        if let Some(known) = order.known_fill(&id) {
+            if known != told {
                 let text =
                     format!("fill {} was told with other shares or another price", fill.trade_id);
                 self.tell_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
             }
             return;
         }
-        if !order.is_detailed(&id, (fill.quantity, fill.price)) {
-            let from = FillSource::Notice(notice.business_day.as_deref());
-            self.take_fill(key, from, fill, ts_ms, now);
+        if order.is_detailed(&id, told) {
+            return;
         }
+        if order.absorbs(&id, told, now.mono) {
+            return self.ask_list_soon(now);
+        }
+        let from = FillSource::Notice(notice.business_day.as_deref());
+        self.take_fill(key, from, fill, ts_ms, now);
     }
 
     /// A fill that is known from now on: written down, counted and told once, whatever the order's state is.

@@ -40,6 +40,14 @@ impl Job {
         }
     }
 
+    /// Its place among what waits: what changes something, what somebody wants to know, what nobody waits for.
+    fn rank(&self) -> u8 {
+        match &self.kind {
+            JobKind::Details(_) => 2,
+            _ => u8::from(self.is_inquiry()),
+        }
+    }
+
     fn is_of(&self, client: u64) -> bool {
         self.asked.as_ref().is_some_and(|asked| asked.client == client)
     }
@@ -95,23 +103,17 @@ impl Desk {
         Err(Rejection::new(ReasonCode::InternalError, text))
     }
 
-    /// A job waits for its turn: what changes something before what only asks, else as it came.
+    /// A job waits for its turn: what changes something before what only asks, details last, else as it came.
     pub(crate) fn enqueue(&mut self, asked: Option<Asked>, kind: JobKind, now: Now) {
         self.withdraw_after_sleep(now);
         self.put_in_queue(Job { asked, received: now.mono, kind, is_given_up: false });
         self.work(now);
     }
 
-    /// Puts a job behind those of its kind.
+    /// Puts a job behind those of its rank and of the ranks before.
     pub(super) fn put_in_queue(&mut self, job: Job) {
-        let place = match job.is_inquiry() {
-            true => self.queue.len(),
-            false => {
-                let last = self.queue.iter().rposition(|waiting| !waiting.is_inquiry());
-                last.map_or(0, |last| last + 1)
-            }
-        };
-        self.queue.insert(place, job);
+        let last = self.queue.iter().rposition(|waiting| waiting.rank() <= job.rank());
+        self.queue.insert(last.map_or(0, |last| last + 1), job);
     }
 
     /// Takes the next job, unless the broker is being asked.

@@ -266,9 +266,10 @@ impl Desk {
         }
     }
 
-    /// A client is gone: nobody waits for the second password in its name.
+    /// A client is gone: nobody waits for the second password in its name, nor knows what it was told.
     pub fn client_left(&mut self, client: u64) {
         self.at_modal.retain(|(asked, _)| asked.client != client);
+        self.money_left_out.client_left(client);
     }
 
     /// Tells where the venue stands.

@@ -3,15 +3,16 @@
 
 use std::time::Duration;
 
-use domain::OrderStatus;
 use domain::order_mapping::Field;
+use domain::{OrderSide, OrderStatus, OrderType};
 use ipc::OrderListFilter;
-use orders::limits::DETAILS_TRIES_MAX;
+use orders::limits::{DETAILS_PAUSE, DETAILS_TRIES_MAX};
 use orders::{DeskRules, OrderPhase};
+use venues::web_broker::Answered;
 
 use crate::broker::{answer, refused};
 use crate::reconciliation::permutations;
-use crate::world::{InFlight, World, limit_buy};
+use crate::world::{InFlight, MORNING, World, limit_buy};
 
 /// Without balance guards, so that the order itself is the first request.
 fn rules() -> DeskRules {
@@ -60,6 +61,10 @@ fn fills(world: &World) -> Vec<[String; 4]> {
                 .map(|name| event[name].as_str().unwrap().to_owned())
         })
         .collect()
+}
+
+fn fills_told(world: &World) -> usize {
+    fills(world).len()
 }
 
 fn fill(of: [&str; 4]) -> [String; 4] {
@@ -197,7 +202,7 @@ fn what_the_details_do_not_have_is_missing() {
         if fails == "short" {
             world.broker.orders.get_mut("1000").unwrap().fills.clear();
         }
-        for _ in 0..200 {
+        for _ in 0..500 {
             world.pass(Duration::from_millis(500));
             while let Some(InFlight::Request { request, .. }) = &world.in_flight {
                 match (request.id.as_str(), fails) {
@@ -207,16 +212,19 @@ fn what_the_details_do_not_have_is_missing() {
                         world.answer_with(|id| answer(id, "", vec![Field::new("number", "7")]));
                     }
                     ("detail", "no rows") => {
-                        world.answer_with(|id| answer(id, "", Vec::new()));
+                        let number = vec![Field::new("number", "1000")];
+                        world.answer_with(|id| answer(id, "", number));
                     }
                     _ => world.answer(),
                 }
             }
-            if world.mono.as_millis() % 5_000 == 0 {
+            if world.mono.as_millis().is_multiple_of(5_000) {
                 world.list(OrderListFilter::default());
             }
         }
-        assert_eq!(count(&world, "detail"), DETAILS_TRIES_MAX as usize, "{fails}");
+        // What contradicts the question is not asked for again.
+        let tries = if fails == "other order" { 1 } else { DETAILS_TRIES_MAX as usize };
+        assert_eq!(count(&world, "detail"), tries, "{fails}");
         let told = world.json("OrderDiscrepancy");
         let text = told["message"].as_str().unwrap();
         assert!(
@@ -224,6 +232,247 @@ fn what_the_details_do_not_have_is_missing() {
             "{fails}: {text}"
         );
         assert_eq!((missing(&mut world), fills(&world).len()), (1, 0), "{fails}");
+    }
+}
+
+/// Details as the broker may have them: of an order, with more fields, and with fills of shares, price and time.
+fn details(number: Option<&str>, more: &[(&str, &str)], fills: &[(&str, &str, u64)]) -> Answered {
+    let fields = number.into_iter().map(|number| Field::new("number", number));
+    let more = more.iter().map(|(name, value)| Field::new(*name, *value));
+    let mut answered = answer("detail", "", fields.chain(more).collect());
+    let row = |(shares, price, at): &(&str, &str, u64)| {
+        let at = Field::new("at", at.to_string());
+        vec![Field::new("quantity", *shares), Field::new("price", *price), at]
+    };
+    answered.lists.insert("fills".to_owned(), fills.iter().map(row).collect());
+    answered
+}
+
+/// Lists are asked for, and details are answered so.
+fn look_with(world: &mut World, looks: usize, answered: &Answered) {
+    for _ in 0..looks {
+        world.list(OrderListFilter::default());
+        for _ in 0..40 {
+            while let Some(InFlight::Request { request, .. }) = &world.in_flight {
+                match request.id.as_str() {
+                    "detail" => world.answer_with(|_| answered.clone()),
+                    _ => world.answer(),
+                }
+            }
+            world.pass(Duration::from_millis(500));
+        }
+    }
+}
+
+/// Nothing of details that do not fit is told as a fill; that shares are missing is told once, with the reason.
+#[test]
+fn details_that_do_not_fit_their_order_tell_nothing() {
+    let own = Some("1000");
+    let at = MORNING.nanos();
+    let fills = |price| vec![("100", price, at)];
+    let of = [("sIssueCode", "7203"), ("sOrderBaibaiKubun", "3"), ("sYakuzyouSuryou", "100")];
+    let with = |name: &str, value: &'static str| {
+        let named = of.iter().map(|one| if one.0 == name { (one.0, value) } else { *one });
+        named.collect::<Vec<_>>()
+    };
+    let lies = [
+        ("of another order", None, of.to_vec(), fills("2501")),
+        ("of another order", Some("1001"), of.to_vec(), fills("2501")),
+        ("of another issue", own, with("sIssueCode", "9984"), fills("2501")),
+        ("of the other side", own, with("sOrderBaibaiKubun", "1"), fills("2501")),
+        ("no shares or no price", own, of.to_vec(), vec![("100", "2501", at), ("0", "2501", at)]),
+        ("no shares or no price", own, of.to_vec(), fills("0")),
+        ("it says 200", own, with("sYakuzyouSuryou", "200"), fills("2501")),
+        ("is no number", own, with("sYakuzyouSuryou", "x"), fills("2501")),
+        ("worse than the limit", own, of.to_vec(), fills("2600.5")),
+        ("the order has 300", own, vec![], vec![("400", "2501", at)]),
+        ("more than the list has", own, vec![], vec![("200", "2501", at)]),
+    ];
+    for (why, number, more, lie) in lies {
+        let mut world = placed(300);
+        world.broker.fill_at("1000", 100, "2501");
+        lose_notices(&mut world);
+        look_with(&mut world, 12, &details(number, &more, &lie));
+        let told = world.json("OrderDiscrepancy");
+        let text = told["message"].as_str().unwrap_or_default().to_owned();
+        assert!(text.contains(why), "{why}: {text}");
+        assert_eq!((fills_told(&world), missing(&mut world)), (0, 1), "{why}");
+    }
+    // The same without a lie; blanks say nothing.
+    for more in [of.to_vec(), vec![("sIssueCode", " "), ("sYakuzyouSuryou", "")], Vec::new()] {
+        let mut world = placed(300);
+        world.broker.fill_at("1000", 100, "2501");
+        lose_notices(&mut world);
+        // A time that is still to come is that of the receipt.
+        let day = 86_400_000_000_000;
+        look_with(&mut world, 2, &details(own, &more, &[("100", "2600", at + day)]));
+        let told = world.json("OrderFilled");
+        assert_eq!((&told["last_price"], &told["cumulative_qty"]), (&"2600".into(), &"100".into()));
+        let (ts, now) = (told["ts_event_ms"].as_u64().unwrap(), world.wall.millis());
+        assert!((MORNING.millis()..=now).contains(&ts), "{ts}");
+        assert_eq!(missing(&mut world), 0);
+    }
+}
+
+/// Fills of before a change were within the limit that the order had then.
+#[test]
+fn a_fill_at_the_limit_of_before_a_change_is_none_that_is_worse() {
+    let mut world = placed(300);
+    world.broker.fill_at("1000", 100, "2600");
+    lose_notices(&mut world);
+    world.modify("a", None, Some("2500"));
+    look(&mut world);
+    assert_eq!(fills(&world), [fill(["100", "2600", "100", "200"])]);
+    assert_eq!(missing(&mut world), 0);
+}
+
+/// A sell order is filled at its limit or above, and one without a limit anywhere.
+#[test]
+fn what_is_worse_depends_on_side_and_type() {
+    for (side, order_type, price, is_told) in [
+        (OrderSide::Sell, OrderType::Limit, "2499.5", false),
+        (OrderSide::Sell, OrderType::Limit, "2500", true),
+        (OrderSide::Buy, OrderType::Market, "9000", true),
+    ] {
+        let mut world = World::with_details(rules());
+        let mut order = limit_buy("a", 300, "2500");
+        (order.order_side, order.order_type) = (side, order_type);
+        order.price = order.price.filter(|_| order_type == OrderType::Limit);
+        world.submit(&order);
+        world.answer_all();
+        world.deliver_all();
+        settle(&mut world);
+        world.broker.fill_at("1000", 100, price);
+        lose_notices(&mut world);
+        look(&mut world);
+        assert_eq!(fills(&world).len(), usize::from(is_told), "{side:?} {order_type:?} {price}");
+    }
+}
+
+/// Shares that details told count once, whatever a notice that comes later says of their price and their parts.
+#[test]
+fn shares_that_details_told_are_those_of_later_notices() {
+    for (parts, notices, conflicts) in [
+        (vec![("50", "2501"), ("50", "2501")], vec![(100, "2505")], 1),
+        (vec![("100", "2501")], vec![(50, "2501"), (50, "2501")], 0),
+        (vec![("100", "2501")], vec![(40, "2505"), (60, "2501")], 1),
+    ] {
+        let mut world = placed(300);
+        for (shares, price) in &notices {
+            world.broker.fill_at("1000", *shares, *price);
+        }
+        let parts: Vec<_> = parts.iter().map(|one| (one.0, one.1, MORNING.nanos())).collect();
+        look_with(&mut world, 1, &details(Some("1000"), &[], &parts));
+        assert_eq!(fills(&world).len(), parts.len());
+        for _ in 0..2 {
+            world.deliver_all();
+            look_with(&mut world, 1, &details(Some("1000"), &[], &parts));
+            // The broker tells all once more.
+            world.disconnect();
+            world.connect();
+        }
+        assert_eq!(fills(&world).len(), parts.len(), "{notices:?}");
+        assert_eq!(fills(&world).last().unwrap()[2], "100", "{notices:?}");
+        let told = world.events().into_iter().filter(|one| one.contains("fill_conflict"));
+        assert_eq!(told.count(), conflicts, "{notices:?}");
+        // Used up: the next one is told by its own notice.
+        world.broker.fill_at("1000", 200, "2502");
+        world.deliver_all();
+        assert_eq!(fills(&world), [fill(["200", "2502", "300", "0"])], "{notices:?}");
+    }
+}
+
+/// A notice of another fill than the lost one: the list has more shares, and the details tell whose they are.
+#[test]
+fn a_fill_that_was_taken_for_a_lost_one_comes_by_the_details() {
+    let mut world = placed(1_000);
+    world.broker.fill_at("1000", 100, "2501");
+    lose_notices(&mut world);
+    look(&mut world);
+    world.broker.fill_at("1000", 300, "2502");
+    world.deliver_all();
+    assert_eq!(fills(&world).len(), 1);
+    look(&mut world);
+    assert_eq!(fills(&world).last().unwrap(), &fill(["300", "2502", "400", "600"]));
+    // From now on notices are told at once.
+    world.broker.fill_at("1000", 200, "2503");
+    world.deliver_all();
+    assert_eq!(fills(&world).last().unwrap(), &fill(["200", "2503", "600", "400"]));
+    look(&mut world);
+    let told = world.events();
+    assert!(!told.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{told:?}");
+}
+
+/// Nobody waits for details: everything else goes first, and after a failure none are asked for for a while.
+#[test]
+fn details_never_stand_before_what_somebody_waits_for() {
+    let mut world = placed(300);
+    for id in ["b", "c"] {
+        world.submit(&limit_buy(id, 300, "2600"));
+        world.answer_all();
+    }
+    world.deliver_all();
+    settle(&mut world);
+    for number in ["1000", "1001", "1002"] {
+        world.broker.fill_at(number, 100, "2501");
+    }
+    lose_notices(&mut world);
+    let is_detail = |world: &World| matches!(&world.in_flight, Some(InFlight::Request { request, .. }) if request.id == "detail");
+    for _ in 0..200 {
+        world.pass(Duration::from_millis(200));
+        if is_detail(&world) {
+            break;
+        }
+        world.answer();
+    }
+    assert!(is_detail(&world));
+    // Two more wait; what comes now goes before them.
+    world.list(OrderListFilter::default());
+    world.balances(true);
+    world.cancel(Some("c"), None);
+    world.sent.clear();
+    world.lose(false);
+    while world.in_flight.is_some() {
+        world.answer();
+    }
+    let sent = world.sent.clone();
+    assert_eq!(sent[..2], ["cancel", "list"], "{sent:?}");
+    assert_eq!(count(&world, "detail"), 0, "{sent:?}");
+    let mut before = world.mono;
+    world.sent.clear();
+    while count(&world, "detail") == 0 && world.mono < before + 4 * DETAILS_PAUSE {
+        world.list(OrderListFilter::default());
+        world.pass(Duration::from_millis(500));
+        while world.in_flight.is_some() && !is_detail(&world) {
+            world.answer();
+        }
+    }
+    before += DETAILS_PAUSE;
+    assert!((before..before + Duration::from_secs(5)).contains(&world.mono), "{:?}", world.mono);
+    settle(&mut world);
+    look(&mut world);
+    assert_eq!((fills(&world).len(), missing(&mut world)), (3, 0));
+}
+
+/// While a cancel of many waits for its lists no details are asked for.
+#[test]
+fn details_wait_for_cancels_of_many() {
+    let mut world = placed(300);
+    world.broker.fill_at("1000", 100, "2501");
+    lose_notices(&mut world);
+    world.cancel_all(None);
+    for _ in 0..60 {
+        while world.in_flight.is_some() {
+            let is_cancel = matches!(&world.in_flight,
+                Some(InFlight::Request { request, .. }) if request.id.starts_with("cancel"));
+            match is_cancel {
+                // It is lost, so that the order works on.
+                true => world.lose(false),
+                false => world.answer(),
+            }
+        }
+        world.pass(Duration::from_millis(400));
+        assert_eq!(count(&world, "detail"), 0);
     }
 }
 
@@ -268,7 +517,7 @@ fn details_end_with_the_session_and_are_asked_for_in_the_next() {
             break;
         }
         world.answer();
-        if world.mono.as_millis() % 1_000 == 0 && world.in_flight.is_none() {
+        if world.mono.as_millis().is_multiple_of(1_000) && world.in_flight.is_none() {
             world.list(OrderListFilter::default());
         }
     }

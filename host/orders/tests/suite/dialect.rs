@@ -227,7 +227,10 @@ impl OrderMapping for PlainDialect {
     }
 
     fn read_orders(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<BrokerRow, String>>> {
-        let none = |row: &Vec<Field>| format!("order {}: it is no row", named(row, "number"));
+        let none = |row: &Vec<Field>| match (named(row, "number"), named(row, "odd")) {
+            (number, "") => format!("order {number}: it is no row"),
+            (number, odd) => format!("order {number}: {odd} is wrong"),
+        };
         Ok(rows.iter().map(|row| read_row(row).ok_or_else(|| none(row))).collect())
     }
 

@@ -30,8 +30,8 @@ fn rows_that_cannot_be_read_are_counted_past_the_first_ones() {
     world.list(OrderListFilter::default());
     world.answer_with(|id| {
         let mut answered = crate::broker::answer(id, "", vec![]);
-        let row = vec![Field::new("number", "1")];
-        answered.lists.insert("rows".to_owned(), vec![row; 49_000]);
+        let row = |number: u32| vec![Field::new("number", number.to_string())];
+        answered.lists.insert("rows".to_owned(), (0..49_000).map(row).collect());
         answered
     });
     let told = discrepancies(&mut world);

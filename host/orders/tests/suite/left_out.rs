@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use domain::order_mapping::Field;
 use ipc::OrderListFilter;
+use orders::limits::REASONS_PER_ORDER_MAX;
 use orders::{DeskRules, OrderPhase};
 
 use crate::world::{InFlight, World, limit_buy};
@@ -32,6 +33,43 @@ fn answer_odd(world: &mut World, odd: &str) {
         answered.lists.insert("rows".to_owned(), rows);
         answered
     });
+}
+
+/// The rows of a list, as the dialect of these tests cannot read them: each with words of its own.
+fn answer_rows(world: &mut World, rows: Vec<Vec<Field>>) {
+    world.list(OrderListFilter::default());
+    world.answer_with(|id| {
+        let mut answered = crate::broker::answer(id, "", vec![]);
+        answered.lists.insert("rows".to_owned(), rows);
+        answered
+    });
+}
+
+/// Each fault of a row is told once for its order, whatever the lists between had; and no more than so many.
+#[test]
+fn p129_a_row_is_told_once_for_each_order_and_reason() {
+    let mut world = world();
+    world.submit(&limit_buy("a", 100, "2500"));
+    world.answer_all();
+    world.events();
+    let odd = |what: &str| vec![vec![Field::new("number", "1000"), Field::new("odd", what)]];
+    let told = |world: &mut World, rows| {
+        answer_rows(world, rows);
+        let events = world.events().into_iter();
+        events.filter(|one| one == "OrderDiscrepancy a 1000 unreadable").count()
+    };
+    for (what, count) in [("side", 1), ("side", 0), ("price", 1), ("side", 0), ("price", 0)] {
+        assert_eq!(told(&mut world, odd(what)), count, "{what}");
+    }
+    let many: usize = (0..2 * REASONS_PER_ORDER_MAX)
+        .map(|number| told(&mut world, odd(&number.to_string())))
+        .sum();
+    assert_eq!(many, REASONS_PER_ORDER_MAX - 2);
+    // Rows without any field are told once, however many there are.
+    answer_rows(&mut world, vec![Vec::new(), Vec::new()]);
+    let events = world.events();
+    let odd = events.iter().filter(|one| *one == "OrderDiscrepancy unreadable");
+    assert_eq!(odd.count(), 1, "{events:?}");
 }
 
 fn settle(world: &mut World) {

@@ -97,6 +97,38 @@ fn half_of_an_account_is_not_told_as_all_of_it() {
     }
 }
 
+/// As long as it stays odd, a client is told of it once; another client is too.
+#[test]
+fn what_cannot_be_read_is_told_once_to_each_client() {
+    let mut world = world(false);
+    let odd = |id: &str| {
+        if id == "CLMZanKaiKanougaku" {
+            let odd = Field::new("sSummaryGenkabuKaituke", "much");
+            return answer(id, "", vec![Field::new("sResultCode", "0"), odd]);
+        }
+        listed(id, "aGenbutuKabuList", vec![vec![Field::new("sUriOrderIssueCode", "7203")]])
+    };
+    for (positions, answered) in [(true, "PositionsUpdated"), (false, "BuyingPowerUpdated")] {
+        let mut told = |client: u64, odd: &dyn Fn(&str) -> Answered| {
+            let (mut asked, now) = (world.asked(), world.now());
+            asked.client = client;
+            match positions {
+                true => world.desk.positions(asked, now),
+                false => world.desk.buying_power(asked, now),
+            }
+            world.collect();
+            world.answer_with(odd);
+            world.events()
+        };
+        let with_error = vec![answered.to_owned(), "Error INTERNAL_ERROR".to_owned()];
+        assert_eq!(told(8, &odd), with_error);
+        assert_eq!((told(8, &odd), told(8, &odd)), (vec![answered.into()], vec![answered.into()]));
+        assert_eq!(told(9, &odd), with_error);
+        assert_eq!(told(8, &right), [answered]);
+        assert_eq!(told(8, &odd), with_error);
+    }
+}
+
 /// One odd position, or amount, hides no other one.
 #[test]
 fn what_cannot_be_read_is_told_after_the_rest() {

@@ -10,6 +10,7 @@ use ipc::{
     CancelAllOrders, CancelOrder, Event, GetOrderList, ModifyOrder, OrderListFilter,
     OrderModifyChange, Secret, SubmitOrderRequest,
 };
+use orders::limits::DETAILS_TIME;
 use orders::{
     Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, OrderPhase, Out, Recipient, Restored,
 };
@@ -173,8 +174,9 @@ impl World {
                     }
                     self.told.push((to, *event));
                 }
-                Out::Send { ticket, request, password } => {
+                Out::Send { ticket, request, password, within } => {
                     assert!(self.in_flight.is_none(), "one question at a time");
+                    assert_eq!(within, (request.id == "detail").then_some(DETAILS_TIME));
                     self.watch(&request);
                     self.sent.push(request.id.clone());
                     self.passwords.extend(password.map(|password| password.expose().to_owned()));

@@ -14,7 +14,6 @@ use crate::driver_sessions::parts;
 use domain::account::PortfolioView;
 use domain::fault::{Fault, Identity};
 use domain::market::{Bar, BarGranularity, Window};
-use domain::session::TradingHours;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{
     AccountEvent, ExchangeCalendar, Instrument, InstrumentIx, JstDate, Money, OrderEvent,
@@ -173,6 +172,9 @@ const IDS: [&str; 2] = ["7203.TSE", "9984.TSE"];
 const DATES: [u32; 13] = [6, 7, 8, 9, 10, 14, 15, 16, 17, 20, 21, 22, 23];
 const CLOSED: u32 = 16;
 
+/// Seconds after the open, price and shares.
+type Print = (f64, i64, u64);
+
 /// A data folder and the runs over it, drawn from a seed.
 struct Case {
     seed: u64,
@@ -182,7 +184,7 @@ struct Case {
     /// Bars of the vendor, with rows that have no prices and without rows, in place of trades.
     has_bars: bool,
     /// Trades of each code on each date: seconds after 09:00, yen, shares.
-    trades: BTreeMap<(u32, usize), Vec<(f64, i64, u64)>>,
+    trades: BTreeMap<(u32, usize), Vec<Print>>,
 }
 
 impl Case {
@@ -268,18 +270,21 @@ impl Case {
         }
     }
 
-    /// The run of the first code among these instruments.
-    fn run(&self, folder: &Path, ids: &[&str]) -> RunResult {
-        let request = DataRequest {
+    fn request(&self, folder: &Path, ids: &[&str], dates: (u32, u32)) -> DataRequest {
+        DataRequest {
             folder: folder.join("data"),
             cache: folder.join("cache"),
             instruments: ids.iter().map(|id| id.parse().unwrap()).collect(),
-            start: Some(january(4)),
-            end: Some(january(26)),
+            start: Some(january(dates.0)),
+            end: Some(january(dates.1)),
             granularity: self.granularity,
             choices: InstrumentChoices::default(),
-        };
-        let data = request.load(&mut Nobody).unwrap();
+        }
+    }
+
+    /// The run of the first code among these instruments.
+    fn run(&self, folder: &Path, ids: &[&str]) -> RunResult {
+        let data = self.request(folder, ids, (4, 26)).load(&mut Nobody).unwrap();
         let options = ReplayOptions {
             instruments: data.instruments.clone(),
             model: self.model,
@@ -388,22 +393,17 @@ impl StrategyRuntime for OnOne {
     }
 }
 
-/// A time as it is compared: after the close a day ends with its last trade (F6), whoever's it was.
-fn time(ts_event: TsNanos) -> String {
-    ts_event.min(TradingHours::of(ts_event.jst_date()).close).to_string()
-}
-
 /// What is the same of a run alone and beside another instrument.
 fn told(result: &RunResult) -> Vec<String> {
     let mut lines = Vec::new();
     for event in &result.order_events {
         let words = words(event);
         let words = words.rsplit_once(" t=").map_or(words.as_str(), |(words, _)| words);
-        lines.push(format!("{} {words}", time(event.ts_event)));
+        lines.push(format!("{} {words}", event.ts_event));
     }
     for order in &result.orders {
         let (id, status) = (&order.request.client_order_id, order.status);
-        lines.push(format!("{id} {status} {} at {}", order.filled, time(order.ts_last)));
+        lines.push(format!("{id} {status} {} at {}", order.filled, order.ts_last));
     }
     for fill in &result.fills {
         let (id, quantity, price) = (&fill.client_order_id, fill.quantity, fill.price);
@@ -462,4 +462,24 @@ fn a_run_alone_and_beside_another_instrument_is_the_same() {
         "{ends} ends on {quiet_days} days without rows"
     );
     println!("{seeds} seeds, {fills:?} fills, {ends} orders ended on a day without rows");
+}
+
+#[test]
+fn an_instrument_that_is_halted_on_all_dates_runs_beside_one_that_trades() {
+    let folder = tempfile::tempdir().unwrap();
+    let trade = || vec![(0.5, 1_000, 100)];
+    let trades = BTreeMap::from([((6, 0), trade()), ((6, 1), trade()), ((7, 1), trade())]);
+    let (granularity, model) = (Granularity::Trade, ExecutionModel::default());
+    let case = Case { seed: 1, granularity, model, has_calendar: false, has_bars: false, trades };
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    case.write(&folder.path().join("data"));
+    let load = |ids: &[&str]| case.request(folder.path(), ids, (7, 7)).load(&mut Nobody);
+    let data = load(&IDS).unwrap();
+    assert_eq!((data.days, data.total), (vec![january(7)], 1));
+    assert_eq!(data.base_prices, [Some(Price::from_yen(1_000)); 2]);
+    // Alone it has nothing to show, and a wrong name has no earlier price.
+    for ids in [&IDS[..1], &[IDS[1], "9999.TSE"]] {
+        let error = load(ids).unwrap_err().to_string();
+        assert!(error.contains(&format!("no trades of {}", ids[ids.len() - 1])), "{error}");
+    }
 }

@@ -243,7 +243,9 @@ impl Job<'_> {
         let is_known = |code| self.known.codes.contains(code) || self.seen.contains(code);
         let unknown: Vec<&str> =
             codes.iter().filter(|code| !is_known(code)).map(|code| code.as_str()).collect();
-        if !unknown.is_empty() && !self.cancel.is_cancelled() {
+        // Where all fail, nobody knows whether there is such an issue.
+        let is_answered = self.report.sources.iter().any(|part| part.asked > part.failed);
+        if !unknown.is_empty() && is_answered && !self.cancel.is_cancelled() {
             let unknown = unknown.join(", ");
             self.note(format!("no source gave anything of {unknown}: look at what --codes names"));
         }
@@ -279,11 +281,15 @@ impl Job<'_> {
                 _ if rows == 0 => "no source has given a row of it".to_owned(),
                 _ => format!("it has {rows} rows, and no source was asked for all of it"),
             };
-            let advice = match rows {
-                0 => {
+            let advice = match (refused, rows) {
+                (Some(_), _) => {
+                    "it waits because of the check; the next run asks for it again, and --accept with the date \
+                     publishes it as it is"
+                }
+                (None, 0) => {
                     "the next run asks for it again; if the exchange was closed, say so with --accept and the date"
                 }
-                _ => {
+                (None, _) => {
                     "the next run asks for it again; if the vendor has no more, publish it with --accept and the date"
                 }
             };

@@ -334,7 +334,9 @@ impl Job<'_> {
         for Finding { check, severity, issues, what, rows } in findings {
             let is_published = self.state.is_published(date);
             let advice = match severity {
-                Severity::Warn => "it is published; look at what the vendor says of it",
+                Severity::Warn => {
+                    "this alone holds no day back; look at what the vendor says of it"
+                }
                 Severity::Refuse if is_published => {
                     "the day stays as it was; the next runs ask again, and --accept with the date takes the answer"
                 }

@@ -201,7 +201,7 @@ fn while_an_engine_holds_the_account_nothing_is_sent() {
 fn a_login_that_fails_ends_the_source() {
     for (name, value, part) in [
         ("sResultCode", "10031", "the broker refuses the login (10031: "),
-        ("sResultCode", "10089", "authentication by phone first (10089: "),
+        ("sResultCode", "10089", "the broker refuses the login (10089: "),
         ("p_errno", "9", "takes no login now (p_errno 9: "),
         ("sKinsyouhouMidokuFlg", "1", "documents wait to be read"),
         ("sUrlPrice", "http://elsewhere.example.com/SECRET/", "sUrlPrice: "),

@@ -40,7 +40,7 @@ use super::limits::{RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX};
 use super::register_set::RegisterSet;
 use super::request::{Answer, Class, NoAnswer, Question, Request};
 use super::{NoPassword, VENUE};
-use crate::{Asked, Now, Recipient};
+use crate::{Asked, Now, Recipient, ToldOnce};
 
 /// The code of a venue that is ready while no boards are shown, because the gateway logs everybody out then
 /// (specification 4, P47).
@@ -197,6 +197,8 @@ pub struct Gateway {
     left: Option<LeftOver>,
     /// Why orders of the newest list were left out of it: each is told once.
     odd_orders: BTreeSet<String>,
+    /// What balances and positions lacked.
+    left_out: ToldOnce,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
     unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
@@ -246,6 +248,7 @@ impl Gateway {
             look_last: Duration::ZERO,
             left: None,
             odd_orders: BTreeSet::new(),
+            left_out: ToldOnce::default(),
             unregister_after: BTreeMap::new(),
             foreign: 0,
             names: BTreeMap::new(),

@@ -235,7 +235,7 @@ fn amount(answered: &Answered, name: &str) -> Result<Result<Money, String>, Stri
     Ok(money(fields, name))
 }
 
-fn text(fields: &[Field], name: &str) -> Result<String, String> {
+pub(super) fn text(fields: &[Field], name: &str) -> Result<String, String> {
     let text = field(fields, name).map(str::trim).filter(|text| !text.is_empty());
     text.map(str::to_owned).ok_or_else(|| format!("{name} is missing"))
 }
@@ -250,7 +250,10 @@ fn quantity(fields: &[Field], name: &str) -> Result<Quantity, String> {
 }
 
 /// A number that may be missing or blank, but not be something else.
-fn optional<T: std::str::FromStr>(fields: &[Field], name: &str) -> Result<Option<T>, String> {
+pub(super) fn optional<T: std::str::FromStr>(
+    fields: &[Field],
+    name: &str,
+) -> Result<Option<T>, String> {
     match field(fields, name).map(str::trim) {
         None | Some("" | "-" | "*") => Ok(None),
         Some(text) => text.parse().map(Some).map_err(|_| format!("{name} is no number")),

@@ -7,8 +7,10 @@ use crate::web_broker::limits::JSON_DEPTH_MAX;
 /// A value of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A text; numbers are the text in which they were sent, `null` is empty.
+    /// A text; numbers are the text in which they were sent.
     Text(String),
+    /// `null`: within a row an empty text, in the place of a list none.
+    Null,
     /// A list.
     List(Vec<Value>),
     /// A record, in its order.
@@ -79,7 +81,7 @@ impl Reader<'_> {
             Some(b'"') => self.string().map(Value::Text),
             Some(b'{') => self.record(depth),
             Some(b'[') => self.list(depth),
-            _ => self.word().map(Value::Text),
+            _ => self.word(),
         }
     }
 
@@ -186,7 +188,7 @@ impl Reader<'_> {
     }
 
     /// A number, `true`, `false` or `null`.
-    fn word(&mut self) -> Result<String, JsonError> {
+    fn word(&mut self) -> Result<Value, JsonError> {
         let rest = self.text.get(self.at..).ok_or_else(|| self.wrong())?;
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
         let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
@@ -197,7 +199,7 @@ impl Reader<'_> {
             return Err(self.wrong());
         }
         self.at += end;
-        Ok(if word == "null" { String::new() } else { word.to_owned() })
+        Ok(if word == "null" { Value::Null } else { Value::Text(word.to_owned()) })
     }
 }
 
@@ -211,6 +213,7 @@ pub fn fields(value: Value) -> Result<Vec<Field>, JsonError> {
     };
     let field = |(name, value)| match value {
         Value::Text(text) => Field::new(name, text),
+        Value::Null => Field::new(name, ""),
         other => Field::new(name, written(&other)),
     };
     Ok(fields.into_iter().map(field).collect())
@@ -219,6 +222,7 @@ pub fn fields(value: Value) -> Result<Vec<Field>, JsonError> {
 fn written(value: &Value) -> String {
     match value {
         Value::Text(text) => quoted(text),
+        Value::Null => quoted(""),
         Value::List(values) => {
             format!("[{}]", values.iter().map(written).collect::<Vec<_>>().join(","))
         }

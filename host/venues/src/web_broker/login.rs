@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use domain::order_mapping::{BrokerAnswer, BrokerRequest, Field, field};
 use keys::PrivateKey;
 use secrecy::{ExposeSecret, SecretString};
+use zeroize::Zeroize as _;
 
 use crate::web_broker::addresses::{Addresses, Scheme};
 use crate::web_broker::release::LoginKind;
@@ -110,6 +111,12 @@ pub enum LoginFailure {
          [web_broker] dialect to that of its present version, and update kumiki where there is none"
     )]
     Retired,
+    /// The same, and the path of another release than the dialect's is the configuration's own.
+    #[error(
+        "the broker has no login at this address (HTTP status 404): base_url ends with the path of another version \
+         than that of [web_broker] dialect; leave the path out of base_url"
+    )]
+    RetiredPath,
     /// The credentials are of another kind than the login.
     #[error("the login was not sent: this version of the broker takes another kind of credentials")]
     OtherCredentials,
@@ -141,6 +148,21 @@ pub enum LoginFailure {
     Unknown(String),
 }
 
+/// The answer to a login. What it says is wiped when it is dropped, the addresses in clear among it.
+pub(crate) struct LoginAnswer(pub(crate) BrokerAnswer);
+
+impl Drop for LoginAnswer {
+    fn drop(&mut self) {
+        wipe(&mut self.0.fields);
+    }
+}
+
+/// Overwrites the texts of fields.
+pub(crate) fn wipe(fields: &mut [Field]) {
+    fields.iter_mut().for_each(|field| field.value.zeroize());
+}
+
+/// The request for a login. Its fields are secrets: [`wipe`] them after use.
 pub(crate) fn login_request(credentials: &Credentials) -> BrokerRequest {
     let fields = match credentials {
         Credentials::Password { user, password } => vec![

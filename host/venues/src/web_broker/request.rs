@@ -4,6 +4,7 @@ use domain::order_mapping::{BrokerRequest, Field};
 use domain::time::NANOS_PER_SECOND;
 use domain::{JstDate, TsNanos};
 use secrecy::{ExposeSecret, SecretString};
+use zeroize::Zeroizing;
 
 use crate::web_broker::encoding::{percent_encode, to_cp932};
 use crate::web_broker::json::quoted;
@@ -38,7 +39,8 @@ pub enum RequestError {
 /// A request that can be sent, but for what is known only then.
 pub(crate) struct Prepared {
     id: String,
-    rest: String,
+    /// Wiped when it is dropped, because a field may be a password.
+    rest: Zeroizing<String>,
 }
 
 impl Prepared {
@@ -47,20 +49,24 @@ impl Prepared {
         request: &BrokerRequest,
         second_password: Option<&SecretString>,
     ) -> Result<Self, RequestError> {
-        let mut rest = String::new();
+        // It has room for all from the beginning: one that grows leaves parts behind.
+        let mut rest = Zeroizing::new(String::with_capacity(REQUEST_BYTES_MAX));
         encode("sCLMID", &format!(",\"sCLMID\":{}", quoted(&request.id)), &mut rest)?;
         for field in &request.fields {
-            encode(&field.name, &format!(",{}", pair(field)), &mut rest)?;
+            let text = Zeroizing::new(format!(",{}", *pair(field)));
+            encode(&field.name, &text, &mut rest)?;
         }
         if let Some(name) = &request.password_field {
             let no_password = || RequestError::NoPassword { id: request.id.clone() };
             let password = second_password.ok_or_else(no_password)?.expose_secret();
-            let text = format!(",{}:{}", quoted(name), quoted(password));
+            let password = Zeroizing::new(quoted(password));
+            let text = Zeroizing::new(format!(",{}:{}", quoted(name), *password));
             encode(name, &text, &mut rest)?;
         }
         for list in &request.lists {
             let row = |row: &Vec<Field>| {
-                format!("{{{}}}", row.iter().map(pair).collect::<Vec<_>>().join(","))
+                let pairs: Vec<String> = row.iter().map(|field| pair(field).to_string()).collect();
+                format!("{{{}}}", pairs.join(","))
             };
             let rows = list.rows.iter().map(row).collect::<Vec<_>>().join(",");
             encode(&list.name, &format!(",{}:[{rows}]", quoted(&list.name)), &mut rest)?;
@@ -80,17 +86,20 @@ impl Prepared {
     /// The query of the address: number and time first.
     pub(crate) fn query(&self, number: u64, now: TsNanos) -> SecretString {
         let head = format!("{{\"p_no\":\"{number}\",\"p_sd_date\":\"{}\"", sent_at(now));
-        SecretString::from(format!("{}{}", percent_encode(head.as_bytes()), self.rest))
+        // Of the right size at once: a text that is cut to it leaves a copy.
+        SecretString::from([percent_encode(head.as_bytes()).as_str(), &self.rest].concat())
     }
 }
 
-fn pair(field: &Field) -> String {
-    format!("{}:{}", quoted(&field.name), quoted(&field.value))
+fn pair(field: &Field) -> Zeroizing<String> {
+    let value = Zeroizing::new(quoted(&field.value));
+    Zeroizing::new(format!("{}:{}", quoted(&field.name), *value))
 }
 
 fn encode(field: &str, text: &str, to: &mut String) -> Result<(), RequestError> {
     let bytes = to_cp932(text).map_err(|_| RequestError::NotCp932 { field: field.to_owned() })?;
-    to.push_str(&percent_encode(&bytes));
+    let bytes = Zeroizing::new(bytes);
+    to.push_str(&Zeroizing::new(percent_encode(&bytes)));
     Ok(())
 }
 

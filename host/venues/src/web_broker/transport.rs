@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use domain::JstDate;
 use domain::clock::wall_now;
@@ -15,10 +16,10 @@ use crate::web_broker::events::EventAddress;
 use crate::web_broker::hiding::{Hidden, repeated};
 use crate::web_broker::json::{self, Value};
 use crate::web_broker::limits::ANSWER_BYTES_MAX;
-use crate::web_broker::login::{self, Credentials, Login, LoginFailure, Session};
+use crate::web_broker::login::{self, Credentials, Login, LoginAnswer, LoginFailure, Session};
 use crate::web_broker::masters::{MASTER_QUESTION, Masters, MastersError};
 use crate::web_broker::numbers::{NumbersError, RequestNumbers};
-use crate::web_broker::release::LoginKind;
+use crate::web_broker::release::{LoginKind, Release};
 use crate::web_broker::request::{self, Prepared};
 use crate::web_broker::{WebBrokerConfig, masters_cache};
 
@@ -62,7 +63,8 @@ impl fmt::Debug for Called {
 pub struct Answered {
     /// Its texts, without the number and the times; `errno` is empty for `0`.
     pub answer: BrokerAnswer,
-    /// Its lists by name; the broker's `""` or `"*"` is an empty one.
+    /// Its lists by name; the broker's `""` is an empty one. Whatever else stands in the place of a list is none,
+    /// so that it proves no absence. A row that is no record has no fields.
     pub lists: BTreeMap<String, Vec<Vec<Field>>>,
 }
 
@@ -159,8 +161,9 @@ impl Transport {
             self.http.hide(secret);
             repeated(secret).iter().for_each(|form| self.http.hide(form));
         }
-        let request = login::login_request(credentials);
+        let mut request = login::login_request(credentials);
         let prepared = Prepared::new(&request, None);
+        login::wipe(&mut request.fields);
         let prepared = prepared.map_err(|error| LoginFailure::NotSent(error.to_string()))?;
         let mut exchanged = self.exchange(&prepared, None).await;
         let (is_missing, mut fits) = (exchanged.is_missing, Ok(()));
@@ -173,11 +176,15 @@ impl Transport {
                 self.http.hide(&secret);
             }
         }
-        let answered = match self.told(prepared.id(), exchanged, &[]).result {
-            Ok(answered) => answered,
+        let answer = match self.told(prepared.id(), exchanged, &[]).result {
+            Ok(answered) => LoginAnswer(answered.answer),
             Err(_) if is_missing => {
                 self.session = None;
-                return Err(LoginFailure::Retired);
+                let of_dialect = Release::of_dialect(&self.config.dialect);
+                return Err(match self.addresses.release() == of_dialect {
+                    true => LoginFailure::Retired,
+                    false => LoginFailure::RetiredPath,
+                });
             }
             Err(CallFailure::NotSent(text)) => return Err(LoginFailure::NotSent(text)),
             Err(CallFailure::Refused(text)) => return Err(LoginFailure::Unreachable(text)),
@@ -192,7 +199,7 @@ impl Transport {
             }
         };
         let read = match fits {
-            Ok(()) => login::read(&answered.answer, &self.addresses),
+            Ok(()) => login::read(&answer.0, &self.addresses),
             Err(name) => Err(LoginFailure::KeyDoesNotFit(name)),
         };
         if read.is_err() {
@@ -237,6 +244,16 @@ impl Transport {
     ) -> Called {
         let session = self.session.as_ref().map(|session| session.request.clone());
         self.ask(request, second_password, session).await
+    }
+
+    /// The same for a question that takes no password, whose answer is waited for no longer than so.
+    pub async fn call_within(&mut self, request: &BrokerRequest, time: Duration) -> Called {
+        let called = tokio::time::timeout(time, self.call(request, None)).await;
+        called.unwrap_or_else(|_| {
+            let text = format!("it has not come within {} s", time.as_secs_f64());
+            tracing::debug!(request = request.id, text, "no answer of the web broker");
+            Called { p_no: None, result: Err(CallFailure::Unknown(text)) }
+        })
     }
 
     /// Asks for prices, at `sUrlPrice`, by the same rules.
@@ -450,6 +467,8 @@ fn read_numbered(
     let mut answered = Answered::default();
     answered.answer.id = id.to_owned();
     for (name, value) in entries {
+        let is_null = value == Value::Null;
+        let value = if is_null { Value::Text(String::new()) } else { value };
         match value {
             Value::Text(text) => match name.as_str() {
                 "p_no" => p_no = Some(text),
@@ -457,7 +476,7 @@ fn read_numbered(
                 "p_errno" if text == "0" => {}
                 "p_errno" => answered.answer.errno = text,
                 "p_err" => answered.answer.error_text = decoded(text),
-                _ if matches!(text.as_str(), "" | "*") && is_list_name(&name) => {
+                _ if text.is_empty() && !is_null && is_list_name(&name) => {
                     answered.lists.insert(name, Vec::new());
                 }
                 _ => answered.answer.fields.push(Field::new(name, decoded(text))),
@@ -465,9 +484,8 @@ fn read_numbered(
             Value::List(rows) => {
                 let mut read = Vec::with_capacity(rows.len());
                 for row in rows {
-                    let row = json::fields(row);
-                    let mut row =
-                        row.map_err(|error| format!("the answer cannot be read: {error}"))?;
+                    // One odd row does not hide the others: nobody can read one without fields.
+                    let mut row = json::fields(row).unwrap_or_default();
                     for field in &mut row {
                         field.value = decoded(std::mem::take(&mut field.value));
                     }
@@ -475,7 +493,7 @@ fn read_numbered(
                 }
                 answered.lists.insert(name, read);
             }
-            Value::Record(_) => {
+            Value::Null | Value::Record(_) => {
                 return Err(
                     "the answer cannot be read: a record stands where a text should".to_owned()
                 );

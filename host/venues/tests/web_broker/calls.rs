@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use domain::order_mapping::{BrokerRequest, Field, FieldList, field};
 use venues::web_broker::encoding::percent_encode;
 use venues::web_broker::{CallFailure, account};
@@ -69,6 +70,24 @@ async fn p7_p18_a_request_that_left_is_never_sent_again() {
         assert!(!text.contains("virtual-secret") && !text.contains("p_no"), "{text}");
         assert!(!text.contains("127.0.0.1") && !text.contains('\n'), "{text}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_may_be_waited_for_a_shorter_time() {
+    let server = Server::start(logged_in(|asked, _| match asked.contains("Slow") {
+        true => Act::Wait(Duration::from_secs(2)),
+        false => Act::Body(br#"{"p_errno":"0"}"#.to_vec()),
+    }));
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.session(folder.path()).await;
+    let slow = BrokerRequest { id: "CLMSlow".to_owned(), ..Default::default() };
+    let watch = Stopwatch::start();
+    let called = transport.call_within(&slow, Duration::from_millis(200)).await;
+    let text = called.result.unwrap_err().to_string();
+    assert!(text.contains("within 0.2 s"), "{text}");
+    assert!(watch.elapsed() < Duration::from_secs(1));
+    // The next question is asked at once, by a higher number.
+    transport.call_within(&account::cash_request(), Duration::from_secs(1)).await.result.unwrap();
 }
 
 #[tokio::test]

@@ -1,5 +1,8 @@
 //! How a session begins, or does not.
 
+use std::io;
+use std::sync::{Arc, Mutex};
+
 use venues::web_broker::{
     AddressError, Addresses, CallFailure, Credentials, Environment, LoginFailure, Transport,
 };
@@ -247,6 +250,9 @@ async fn logins_with_a_key_fail_in_ways_that_say_what_to_do() {
     let (code, text) = ("-1".to_owned(), "sAuthId:[***] is not valid.".to_owned());
     assert_eq!(failure, LoginFailure::IdRefused { code, text });
     assert!(failure.to_string().contains("kumiki key set web-broker-auth-id"), "{failure}");
+    let cut = format!(r#"{{"p_errno":"-1","p_err":"sAuthId:[{}...] is wrong."}}"#, &AUTH_ID[..14]);
+    let failure = key_login_with(move |_| sjis(&cut)).await;
+    assert!(failure.to_string().contains("sAuthId:[***...] is wrong."), "{failure}");
     // Without the flag, too.
     let unread = r#"{"p_errno":"0","sResultCode":"0","sUrlRequest":"","sUrlMaster":"",
         "sUrlPrice":"","sUrlEvent":"","sUrlEventWebSocket":"","sKinsyouhouMidokuFlg":"0"}"#;
@@ -266,6 +272,16 @@ async fn a_version_that_was_switched_off_says_so() {
     assert_eq!(failure, LoginFailure::Retired);
     let told = failure.to_string();
     assert!(told.contains("404") && told.contains("dialect"), "{told}");
+    // The dialect is that of the present version, and the path is not.
+    let mut config = server.config(folder.path());
+    config.base_url = Some(format!("http://127.0.0.1:{}/e_api_v4r9/", server.port));
+    config.dialect = "web-broker-v4r10".to_owned();
+    drop(transport);
+    let mut transport = Transport::new(&config, false).unwrap();
+    let failure = transport.login(&key_credentials(&new_key())).await.unwrap_err();
+    assert_eq!(failure, LoginFailure::RetiredPath);
+    let told = failure.to_string();
+    assert!(told.contains("404") && told.contains("leave the path out of base_url"), "{told}");
 }
 
 #[tokio::test]
@@ -289,4 +305,47 @@ async fn the_next_version_is_read_from_the_answer() {
     let mut transport = server.transport(folder.path(), true);
     let login = transport.login(&password("user", "word")).await.unwrap();
     assert_eq!(login.next_release, "20261220");
+}
+
+/// A text that a log is written to.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// However often a process logs in, which has one transport; another date is told again.
+#[tokio::test]
+async fn the_next_version_is_warned_of_once() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false);
+    let subscriber = subscriber.with_writer(move || writer.clone()).finish();
+    let _here = tracing::subscriber::set_default(subscriber);
+    let server = Server::start(|asked, port| {
+        let ack = String::from_utf8(login_ack(port)).unwrap();
+        let date = if asked.contains("\"later\"") { "20270110" } else { "20261220" };
+        let notice = format!("\"sUpdateInformAPISpecFunction\":\"{date}\",\"sUrlRequest\"");
+        Act::Body(ack.replace("\"sUrlRequest\"", &notice).into_bytes())
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.transport(folder.path(), true);
+    let warnings = || {
+        let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        log.lines().filter(|line| line.contains("announces a new version")).count()
+    };
+    for _ in 0..3 {
+        transport.login(&password("user", "word")).await.unwrap();
+        assert_eq!(warnings(), 1);
+    }
+    transport.login(&password("later", "word")).await.unwrap();
+    assert_eq!(warnings(), 2);
 }

@@ -129,6 +129,57 @@ fn positions_are_read_from_the_fields_of_the_vendors_samples() {
     assert!(account::read_holdings(&answered).unwrap_err().contains("aGenbutuKabuList"));
 }
 
+/// Specification 4, P129: what is believed of a row stands in rows only; a list is one or `""`.
+#[test]
+fn only_a_list_or_an_empty_text_tells_that_there_is_nothing() {
+    let read = |list: &str| {
+        let list = list.replace("LIST", "aOrderList");
+        let answer = format!(r#"{{"p_errno":"0","sResultCode":"0"{list}}}"#);
+        read_answer("x", answer.as_bytes(), false)
+    };
+    for empty in [r#","LIST":"""#, r#","LIST":[]"#] {
+        assert!(read(empty).unwrap().lists["aOrderList"].is_empty(), "{empty}");
+    }
+    for damaged in [
+        "",
+        r#","LIST":null"#,
+        r#","LIST":"*""#,
+        r#","LIST":" ""#,
+        r#","LIST":0"#,
+        r#","LIST":false"#,
+    ] {
+        let answered = read(damaged).unwrap();
+        assert!(!answered.lists.contains_key("aOrderList"), "{damaged}");
+    }
+    assert!(read(r#","LIST":{}"#).is_err());
+    for name in ["aGenbutuKabuList", "aShinyouTategyokuList"] {
+        for damaged in ["null", r#""*""#, "0"] {
+            let answer = format!(r#"{{"p_errno":"0","sResultCode":"0","{name}":{damaged}}}"#);
+            let answered = read_answer("x", answer.as_bytes(), false).unwrap();
+            let why = match name {
+                "aGenbutuKabuList" => account::read_holdings(&answered).map(drop),
+                _ => account::read_margin_positions(&answered).map(drop),
+            };
+            assert_eq!(why, Err(format!("the answer has no {name}")), "{damaged}");
+        }
+    }
+}
+
+#[test]
+fn a_row_that_is_no_record_is_left_out_and_the_others_stay() {
+    let whole = r#"{"sUriOrderIssueCode":"7203","sUriOrderZanKabuSuryou":"300",
+        "sUriOrderUritukeKanouSuryou":200,"sUriOrderGaisanBokaTanka":null}"#;
+    for odd in ["null", r#""x""#, "7", "[]", "{}"] {
+        let answer =
+            format!(r#"{{"p_errno":"0","sResultCode":"0","aGenbutuKabuList":[{whole},{odd}]}}"#);
+        let answered = read_answer("x", answer.as_bytes(), false).unwrap();
+        let read = account::read_holdings(&answered).unwrap();
+        assert_eq!((read.rows.len(), read.left_out.len()), (1, 1), "{odd}");
+        assert_eq!(read.rows[0].average_price, None, "null is believed within a row");
+        assert!(read.left_out[0].why.starts_with("row 2 of 2: "), "{:?}", read.left_out);
+    }
+}
+
 /// Used by the masters' tests too.
 pub(crate) fn day(text: &str) -> JstDate {
     text.parse().unwrap()

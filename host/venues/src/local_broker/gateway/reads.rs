@@ -126,9 +126,10 @@ impl Gateway {
                     ts_ms: now.wall.millis(),
                 });
                 self.tell(Recipient::Client(asked.client), event);
-                for why in [cash, margin].into_iter().filter_map(Result::err) {
-                    self.tell_left_out(&asked, &format!("{why}; it is left out"));
-                }
+                let odd = [cash, margin].into_iter().filter_map(Result::err);
+                let odd = odd.map(|why| LeftOut { id: None, why });
+                let odd = self.left_out.news(asked.client, "amounts", odd);
+                self.tell_left_out(&asked, &odd);
             }
             Read::Orders(filter) => {
                 let read = account::read_orders(body).map_err(|why| self.no_use(&why))?;
@@ -149,7 +150,8 @@ impl Gateway {
                     ts_ms: now.wall.millis(),
                 });
                 self.tell(Recipient::Client(asked.client), event);
-                crate::told(&read.left_out).for_each(|why| self.tell_left_out(&asked, &why));
+                let odd = self.left_out.news(asked.client, "positions", read.left_out);
+                self.tell_left_out(&asked, &odd);
             }
             Read::Board(symbol) => {
                 self.board_read(&asked, &symbol, body, now)?;
@@ -163,9 +165,11 @@ impl Gateway {
     }
 
     /// Tells the asker what his answer does not have, after the answer.
-    fn tell_left_out(&mut self, asked: &Asked, why: &str) {
-        let why = self.secrets.words(why);
-        self.tell_error(asked, error_code::GATEWAY_ERROR, &why);
+    fn tell_left_out(&mut self, asked: &Asked, left_out: &[LeftOut]) {
+        for why in crate::told(left_out) {
+            let why = self.secrets.words(&why);
+            self.tell_error(asked, error_code::GATEWAY_ERROR, &why);
+        }
     }
 
     /// Tells the orders that are left out of a list, the first ones and how many more there are. What the list

@@ -181,6 +181,7 @@ impl Gateway {
 
     /// A client is gone, and with it its subscriptions and what it wanted to know.
     pub fn client_left(&mut self, client: u64, now: Now) {
+        self.left_out.client_left(client);
         for lane in self.lanes.all() {
             // Others may wait for the same name.
             lane.waiting.retain(|call| {

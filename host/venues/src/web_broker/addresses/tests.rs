@@ -63,7 +63,7 @@ fn p1_the_price_host_is_for_addresses_of_a_session_only() {
     let near = "https://price-kabuka.e-shiten.jp.example.com/token/";
     assert_eq!(market.judge(near, Scheme::Http).map(drop), Err(AddressError::OtherServer));
     let demo = Addresses::new(&config(None, Environment::Demo, true)).unwrap();
-    assert_eq!(demo.judge(price, Scheme::Http).map(drop), Err(AddressError::Production));
+    assert_eq!(demo.judge(price, Scheme::Http).map(drop), Err(AddressError::OtherServer));
     let base =
         config(Some("https://price-kabuka.e-shiten.jp/e_api_v4r10/"), Environment::Prod, true);
     assert_eq!(Addresses::new(&base).map(drop), Err(AddressError::Elsewhere));
@@ -137,10 +137,14 @@ fn p1_addresses_of_a_login_are_of_the_server_that_was_asked() {
     assert_eq!(judge(socket, Scheme::WebSocket), Ok(()));
     assert_eq!(judge(socket, Scheme::Http), Err(AddressError::NotAnAddress));
     let market = "https://kabuka.e-shiten.jp/e_api_v4r7/request/ND=/";
-    assert_eq!(judge(market, Scheme::Http), Err(AddressError::Production));
+    assert_eq!(judge(market, Scheme::Http), Err(AddressError::OtherServer));
     assert_eq!(judge("http://127.0.0.1/", Scheme::Http), Err(AddressError::OtherServer));
     let local = of("http://127.0.0.1:1/").unwrap();
-    assert_eq!(local.judge(sample, Scheme::Http).map(drop), Err(AddressError::OtherServer));
+    for other in [sample, market] {
+        let error = local.judge(other, Scheme::Http).map(drop).unwrap_err();
+        assert_eq!(error, AddressError::OtherServer);
+        assert!(!error.to_string().contains("ALLOW_PROD"), "no invitation: {error}");
+    }
     let long = format!("http://127.0.0.1/{}", "x".repeat(VIRTUAL_URL_BYTES_MAX));
     assert_eq!(local.judge(&long, Scheme::Http).map(drop), Err(AddressError::TooLong));
 }

@@ -11,11 +11,15 @@ fn texts_numbers_and_nested_lists_are_read() {
     let Value::Record(entries) = parse(text).unwrap() else { panic!() };
     assert_eq!(entries[0].1, Value::Text("x\n表\u{1f600}/".to_owned()));
     assert_eq!(entries[1].1, Value::Text("-1.50".to_owned()));
-    assert_eq!(entries[2].1, Value::Text(String::new()));
+    assert_eq!(entries[2].1, Value::Null);
     let Value::List(rows) = &entries[4].1 else { panic!() };
     let row = fields(rows[0].clone()).unwrap();
     assert_eq!(row, [Field::new("b", "[\"1\",{}]")]);
-    assert_eq!(fields(Value::Text(String::new())), Err(JsonError::OtherForm));
+    for other in [Value::Text(String::new()), Value::Null] {
+        assert_eq!(fields(other), Err(JsonError::OtherForm));
+    }
+    let row = parse(r#"{"a":null,"b":[null]}"#).unwrap();
+    assert_eq!(fields(row).unwrap(), [Field::new("a", ""), Field::new("b", "[\"\"]")]);
 }
 
 #[test]

@@ -21,3 +21,14 @@ fn secrets_are_the_addresses_and_the_long_parts_of_their_paths() {
     assert!(!format!("{session:?}").contains("host"));
     assert!(session.changed_since(&session).is_empty());
 }
+
+/// Nobody can look at memory that was given back, so what wipes it is looked at.
+#[test]
+fn secrets_of_a_request_and_an_answer_are_wiped() {
+    let auth_id = SecretString::from("canary-auth-id".to_owned());
+    let (user, password) = (auth_id.clone(), auth_id);
+    let mut request = login_request(&Credentials::Password { user, password });
+    assert!(request.fields.iter().all(|field| field.value == "canary-auth-id"));
+    wipe(&mut request.fields);
+    assert!(request.fields.iter().all(|field| field.value.is_empty()), "{:?}", request.fields);
+}

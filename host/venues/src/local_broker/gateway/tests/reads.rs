@@ -116,6 +116,27 @@ fn odd_amounts_and_positions_are_told_after_the_rest() {
     let message = told[1]["message"].as_str().unwrap();
     assert!(message.starts_with("E1: GET /positions: Exchange `4`"), "{message}");
     assert_eq!(told.len(), 2);
+    // Each client is told of it once.
+    for (client, errors) in [(1, 0), (2, 1), (2, 0)] {
+        world.told.clear();
+        world.fake.instead = vec![
+            ("/positions", 200, rows),
+            ("/wallet/cash", 200, r#"{"StockAccountWallet": "much"}"#),
+        ];
+        world.positions(client, "again");
+        world.wait(secs(1));
+        let is_error = |told: &&(Recipient, Event<'static>)| matches!(told.1, Event::Error(_));
+        assert_eq!(
+            world.told.iter().filter(is_error).count(),
+            errors,
+            "{client}: {:?}",
+            world.told
+        );
+    }
+    world.told.clear();
+    world.buying_power("b");
+    world.wait(secs(1));
+    assert_eq!(world.told.len(), 1, "{:?}", world.told);
 }
 
 #[test]
