@@ -10,7 +10,7 @@ use super::third_party;
 use super::tree::Tree;
 use crate::project::Project;
 use crate::toolchain::Active;
-use crate::{duckdb, paths};
+use crate::{docs, duckdb, paths};
 
 /// Folders of components that go beside the program, below `<target>/release`.
 const COMPONENTS: [&str; 3] = ["strategies", "formulas", "dialects"];
@@ -50,6 +50,8 @@ pub(super) struct Sources {
     pub(super) schemas: Tree,
     /// Files to start from: units of systemd and the like.
     pub(super) examples: Tree,
+    /// The pages that the front page leads to, with their pictures.
+    pub(super) docs: Tree,
 }
 
 impl Sources {
@@ -67,7 +69,9 @@ impl Sources {
         for folder in ["cron", "systemd"] {
             examples.add_folder(folder, &root.join("examples").join(folder), "")?;
         }
-        Ok(Self { texts, schemas, examples })
+        let mut docs = Tree::default();
+        docs.add_folders(docs::FOLDER, &root.join(docs::FOLDER))?;
+        Ok(Self { texts, schemas, examples, docs })
     }
 }
 
@@ -108,6 +112,7 @@ impl Contents {
         let mut tree = self.components.clone();
         tree.extend(self.sources.texts.clone());
         tree.extend(self.sources.examples.below("examples"));
+        tree.extend(self.sources.docs.clone());
         tree.extend(self.pages.together.clone());
         self.add_program(&mut tree, "", "")?;
         Ok(tree.below(&self.archive_folder()))

@@ -89,6 +89,7 @@ pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     // They start what people have put there by hand.
     let examples = contents.sources.examples.clone().replacing(BY_HAND, INSTALLED)?;
     texts.extend(examples.below("examples"));
+    texts.extend(contents.sources.docs.clone());
     texts.add_text("copyright", copyright().into_bytes());
     tree.extend(texts.below("usr/share/doc/kumiki"));
     tree.extend(contents.pages.share.below("usr/share"));

@@ -68,6 +68,20 @@ impl Tree {
         Ok(found)
     }
 
+    /// Adds the files of a folder and of all folders below it.
+    pub(super) fn add_folders(&mut self, place: &str, folder: &Path) -> Result<()> {
+        self.add_folder(place, folder, "")?;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                let name = entry.file_name();
+                let name = name.to_str().context("a folder's name is not text")?;
+                self.add_folders(&format!("{place}/{name}"), &entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// The files, sorted by their place.
     pub(super) fn items(&self) -> impl Iterator<Item = (&str, &Item)> {
         self.0.iter().map(|(place, item)| (place.as_str(), item))
@@ -161,6 +175,19 @@ fn set_mode(_: &Path, _: u32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_come_with_all_that_is_below() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(folder.path().join("a/b")).expect("it can be made");
+        for name in ["1", "a/2", "a/b/3"] {
+            fs::write(folder.path().join(name), name).expect("it can be written");
+        }
+        let mut tree = Tree::default();
+        tree.add_folders("docs", folder.path()).expect("it can be read");
+        let places: Vec<_> = tree.items().map(|(place, _)| place).collect();
+        assert_eq!(places, ["docs/1", "docs/a/2", "docs/a/b/3"]);
+    }
 
     /// The same files, added in another order.
     fn twins() -> [Tree; 2] {
