@@ -129,17 +129,17 @@ mod tests {
         Line::try_parse_from(words).unwrap().execution.model()
     }
 
-    /// The table of the help and of the README says what the presets are.
+    /// The table of the help and of the page on fills says what the presets are.
     #[test]
     fn the_table_of_presets_is_what_they_are() {
-        let readme = include_str!("../../../README.md");
+        let page = include_str!("../../../docs/concepts/fills.md");
         let cells = |line: &str| -> Vec<String> {
             let words = line.trim_matches('|').split('|');
             words.map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
         };
         for (place, preset) in Preset::ALL.into_iter().enumerate() {
             let mut found = ExecutionModel { commission: preset.model().commission, ..model(&[]) };
-            let rows = readme.lines().skip_while(|line| !line.starts_with("| option | strict "));
+            let rows = page.lines().skip_while(|line| !line.starts_with("| option | strict "));
             let rows: Vec<_> = rows.take_while(|line| line.starts_with('|')).map(cells).collect();
             assert_eq!(rows.len(), 8, "a head, a rule and six options");
             assert!(rows[0][1 + place].starts_with(preset.as_str()));

@@ -5,7 +5,7 @@ use std::fs;
 
 use tests::user_folder::UserFolder;
 
-const README: &str = include_str!("../../../README.md");
+const PAGE: &str = include_str!("../../../docs/howto/own-data.md");
 const RUN: &str = "replay run buy-and-hold --quiet --data data --instrument";
 const FILE: &str = "data/equities_trades_202501.csv.gz";
 
@@ -81,11 +81,11 @@ fn whoever_follows_the_advice_of_an_error_gets_on() {
     assert!(!told.contains("--scan") || user.good("data info data --scan").contains("72030"));
 }
 
-/// The lot and the steps of README belong to one kind of fund, and are taken.
+/// The lot and the steps of the page on own data belong to one kind of fund, and are taken.
 #[test]
-fn the_lot_and_the_ticks_of_readme_are_a_pair() {
+fn the_lot_and_the_ticks_of_the_page_are_a_pair() {
     let flags = ["--lot 1306=10", "--ticks 1306=topix500"];
-    assert!(flags.iter().all(|flag| README.contains(flag)) && !README.contains("1306=etf"));
+    assert!(flags.iter().all(|flag| PAGE.contains(flag)) && !PAGE.contains("1306=etf"));
     let user = UserFolder::empty();
     user.good("data sample --out data --days 1 --trades-per-day 100 --instrument 1306.TSE");
     let table = "code,name,market,lot,ticks,from,to\n13060,Fund,0109,,,,\n";
