@@ -125,11 +125,25 @@ fn the_architecture_names_every_folder() {
 }
 
 #[test]
-fn the_japanese_readme_is_in_step() {
-    let named = |path: &str| FILES.iter().find(|file| file.path == path).expect("a README");
-    let found = documents::translation_is_in_step(named("README.md"), named("README.ja.md"));
-    let why = "a command that works in one language and not in the other helps nobody";
-    hold("README.ja.md has the commands, headings and flags of README.md", why, &found);
+fn the_japanese_pages_are_in_step() {
+    let named = |path: &str| FILES.iter().find(|file| file.path == path);
+    let mut pairs = vec![("README.md".to_owned(), named("README.ja.md").expect("a front page"))];
+    for page in FILES.iter().filter(|file| file.is_below("docs/ja")) {
+        pairs.push((page.path.replacen("docs/ja/", "docs/", 1), page));
+    }
+    assert!(pairs.len() > 5, "docs/ja/ has no pages");
+    let mut found = Vec::new();
+    for (original, translation) in pairs {
+        let original = named(&original).unwrap_or_else(|| panic!("{original} is missing"));
+        found.extend(documents::translation_is_in_step(original, translation));
+    }
+    let why =
+        "a command or a warning that stands in one language and not in the other helps nobody";
+    hold(
+        "Japanese pages have commands, headings, lists and flags of the English ones",
+        why,
+        &found,
+    );
 }
 
 #[test]

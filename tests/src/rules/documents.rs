@@ -101,9 +101,9 @@ pub fn no_machine_paths(files: &[File]) -> Vec<Violation> {
     found
 }
 
-/// A translated text has the original's commands and code, in its order, the same levels of headings,
-/// names every flag, variable and subcommand of the original, and no flag, file or variable that the
-/// original does not name.
+/// A translated text has the original's commands and code, in its order, the same levels of headings, as many items
+/// of lists, each with the same names (warnings stand in such lists), names every flag, variable and subcommand of the
+/// original, and no flag, file or variable that the original does not name.
 pub fn translation_is_in_step(original: &File, translation: &File) -> Vec<Violation> {
     let (wanted, found) = (Marked::of(&original.text), Marked::of(&translation.text));
     let mut violations = Vec::new();
@@ -124,6 +124,9 @@ pub fn translation_is_in_step(original: &File, translation: &File) -> Vec<Violat
     };
     differ("the line of code", &wanted.code, &found.code);
     differ("the level of heading", &wanted.headings, &found.headings);
+    let [all_wanted, all_found] =
+        [&wanted, &found].map(|one| one.items.iter().map(String::as_str).collect::<Vec<_>>());
+    differ("what is named by the item of a list", &all_wanted, &all_found);
     for name in found.names.difference(&wanted.names) {
         let what = format!("`{name}` is not in {}", original.path);
         violations.push(Violation::near(translation, name, what));
@@ -183,6 +186,8 @@ struct Marked<'a> {
     code: Vec<&'a str>,
     /// The marks before headings.
     headings: Vec<&'a str>,
+    /// The names in each item of lists, in the order of the names: that of words is the language's.
+    items: Vec<String>,
     /// What stands between backquotes, with single spaces.
     names: BTreeSet<String>,
 }
@@ -190,23 +195,35 @@ struct Marked<'a> {
 impl<'a> Marked<'a> {
     fn of(text: &'a str) -> Self {
         let (mut code, mut headings, mut prose) = (Vec::new(), Vec::new(), String::new());
-        let mut fenced = false;
+        let mut items: Vec<String> = Vec::new();
+        let (mut fenced, mut in_item) = (false, false);
         for line in text.lines() {
             let fence = line.starts_with("```");
             if fenced || fence {
                 code.push(line);
                 fenced ^= fence;
-            } else {
-                prose += line;
-                prose.push('\n');
-                headings
-                    .extend(line.split_once("# ").map(|_| line.split(' ').next().unwrap_or("")));
+                in_item = false;
+                continue;
+            }
+            prose += line;
+            prose.push('\n');
+            headings.extend(line.split_once("# ").map(|_| line.split(' ').next().unwrap_or("")));
+            let is_first = line.starts_with("- ");
+            in_item = is_first || in_item && line.starts_with("  ");
+            match items.last_mut().filter(|_| in_item && !is_first) {
+                Some(item) => *item = format!("{item}\n{line}"),
+                None => items.extend(is_first.then(|| line.to_owned())),
             }
         }
-        let spans = prose.split('`').skip(1).step_by(2);
-        let names = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
-        Self { code, headings, names: names.collect() }
+        let items = items.iter().map(|item| Vec::from_iter(names(item)).join(", ")).collect();
+        Self { code, headings, items, names: names(&prose) }
     }
+}
+
+/// What stands between backquotes, with single spaces.
+fn names(text: &str) -> BTreeSet<String> {
+    let spans = text.split('`').skip(1).step_by(2);
+    spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// Every guest under guests/test is named by a test of the host. A guest that no test runs shows
@@ -265,6 +282,19 @@ mod tests {
         assert_eq!(check("# 一\n```\nrun --two\n```\n## 二\n"), 2, "and `--one` is nowhere");
         assert_eq!(check("# 一\n## 二\n"), 2);
         assert_eq!(check("# 一\n```\nrun --one\n```\n"), 1);
+    }
+
+    #[test]
+    fn a_warning_that_a_translation_lacks_or_changes_is_seen() {
+        let original =
+            File::new("A.md", "# A\n- `A=1` and\n  `b.txt` cost money.\n- No `c`.\n\n`d`\n");
+        let check =
+            |text: &str| translation_is_in_step(&original, &File::new("A.ja.md", text)).len();
+        assert_eq!(check("# 一\n- `b.txt` と `A=1`。\n- `c` なし。\n"), 0);
+        assert_eq!(check("# 一\n- `b.txt` と `A=1`。\n"), 1, "one is gone");
+        assert_eq!(check("# 一\n- `A=1`。\n- `c` なし。\n"), 1, "a name is gone");
+        assert_eq!(check("# 一\n- `c` なし。\n- `b.txt` と `A=1`。\n"), 1, "another order");
+        assert_eq!(check("# 一\n- `A=1`。\n\n`b.txt`\n- `c` なし。\n"), 1, "outside of the list");
     }
 
     #[test]
