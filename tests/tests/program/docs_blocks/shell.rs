@@ -28,6 +28,8 @@ const ANSWERS: [(&str, &str); 2] =
 const QUIT: &str = "q";
 /// How long the reader looks at such a thing.
 const LOOK: Duration = Duration::from_secs(3);
+/// How the line begins with which an engine says that clients can connect.
+const LISTENING: &str = "{\"listening\":";
 /// Makes a terminal.
 const TERMINAL: &str = "script";
 /// The size of the reader's terminal.
@@ -201,18 +203,23 @@ impl Shell {
         self.judge(text, ended, &mut child, &said, 0)
     }
 
-    /// Starts a server, which ends with the page, and waits until it has written the last line that the page shows,
-    /// up to the first number in it; without one, any line. Gives what it wrote.
+    /// Starts a server, which ends with the page, and waits until clients can connect: an engine says so, whatever it
+    /// logs before; any other server has written the last line that the page shows, up to the first number in it, or
+    /// any line where the page shows none. Gives what it wrote.
     pub(super) fn serve(&mut self, text: &str, shown: &[String]) -> Result<String, String> {
         let script = format!(". '{}'\n{text}", self.state().display());
         let mut command = self.program("sh");
         let (mut child, said) = self.start(command.args(["-c", &script]));
         let shown = shown.iter().map(|line| line.trim()).filter(|line| !["", "..."].contains(line));
-        let sign = shown.last().unwrap_or_default().split(|one: char| one.is_ascii_digit()).next();
+        let shown = shown.last().unwrap_or_default();
+        let sign = match text.contains("kumiki serve") {
+            true => LISTENING,
+            false => shown.split(|one: char| one.is_ascii_digit()).next().unwrap_or_default(),
+        };
         let is_up = || {
             let found = read(&said);
             let mut lines = found.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-            lines.any(|line| line.starts_with(sign.unwrap_or_default()))
+            lines.any(|line| line.starts_with(sign))
         };
         let ended = wait(&mut child, PATIENCE, is_up);
         self.running.push(child);
