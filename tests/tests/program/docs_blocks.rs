@@ -122,6 +122,22 @@ fn pages() -> Vec<String> {
     found
 }
 
+/// The commands of all blocks that need something, by its tag: in the order of the pages, each once.
+pub(crate) fn commands_that_need(tag: &str) -> Vec<String> {
+    let (_, need) = NEEDS.iter().find(|(known, _)| *known == tag).unwrap();
+    let mut found = Vec::new();
+    for page in pages().into_iter().map(Page::read) {
+        for block in page.blocks.iter().filter(|block| block.kind() == Ok(Kind::Needs(need))) {
+            for typed in page::commands(block.text()).unwrap() {
+                if !found.contains(&typed.command) {
+                    found.push(typed.command);
+                }
+            }
+        }
+    }
+    found
+}
+
 /// Runs the pages that a test is for, and tells what became of their blocks.
 #[track_caller]
 fn run(name: &str, is_meant: impl Fn(&str) -> bool) {

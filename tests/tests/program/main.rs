@@ -21,12 +21,12 @@ mod languages;
 mod markets;
 mod not_modelled;
 mod output_limits;
+#[cfg(unix)]
+mod pages_data;
 mod parameters;
 mod rank_folder;
 mod ranking_program;
 mod ranking_splits;
-#[cfg(unix)]
-mod readme_data;
 mod replica_files;
 mod replica_health;
 mod replica_trials;
