@@ -83,7 +83,7 @@ fn days_twice(
     for (day, month) in inventory.days_beside_months() {
         let Some(period) = day.period else { continue };
         let text = format!("reading {}", month.name);
-        let mut line = ProgressLine::start(&text, month.bytes, true, args.quiet);
+        let mut line = ProgressLine::start(&text, month.bytes, true);
         let found = store.is_in_month_file(&day.path, period, &mut |progress| {
             line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
             if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
