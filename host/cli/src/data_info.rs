@@ -51,7 +51,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Ending> {
         });
     }
     let mut problems = inventory.problems.clone();
-    let Some(twice) = days_twice(args, &store, &inventory, &interrupt) else {
+    let Some(twice) = days_twice(&store, &inventory, &interrupt) else {
         eprintln!("interrupted while looking which file has a day");
         return Ok(Ending::Interrupted);
     };
@@ -74,7 +74,6 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Ending> {
 /// The days that two files have, in words; `None` when the user stopped it. A day that only its own file has is as it
 /// should be, so the file of its month is read where nothing is known of it.
 fn days_twice(
-    args: &InfoArgs,
     store: &TradeStore,
     inventory: &Inventory,
     interrupt: &Interrupt,
