@@ -417,6 +417,7 @@ fn details_never_stand_before_what_somebody_waits_for() {
         world.broker.fill_at(number, 100, "2501");
     }
     lose_notices(&mut world);
+    world.list(OrderListFilter::default());
     let is_detail = |world: &World| matches!(&world.in_flight, Some(InFlight::Request { request, .. }) if request.id == "detail");
     for _ in 0..200 {
         world.pass(Duration::from_millis(200));
