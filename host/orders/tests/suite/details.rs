@@ -359,7 +359,7 @@ fn shares_that_details_told_are_those_of_later_notices() {
     ] {
         let mut world = placed(300);
         for (shares, price) in &notices {
-            world.broker.fill_at("1000", *shares, *price);
+            world.broker.fill_at("1000", *shares, price);
         }
         let parts: Vec<_> = parts.iter().map(|one| (one.0, one.1, MORNING.nanos())).collect();
         look_with(&mut world, 1, &details(Some("1000"), &[], &parts));
@@ -417,6 +417,7 @@ fn details_never_stand_before_what_somebody_waits_for() {
         world.broker.fill_at(number, 100, "2501");
     }
     lose_notices(&mut world);
+    world.list(OrderListFilter::default());
     let is_detail = |world: &World| matches!(&world.in_flight, Some(InFlight::Request { request, .. }) if request.id == "detail");
     for _ in 0..200 {
         world.pass(Duration::from_millis(200));

@@ -139,7 +139,7 @@ impl Fake {
                 (true, false) => say(401, "wrong password".to_owned()),
                 (true, true) => {
                     self.tokens += 1;
-                    let token = format!("marker4token{}", self.tokens);
+                    let token = format!("marker4t{}oken", self.tokens);
                     let body = json!({ "ResultCode": 0, "Token": token }).to_string();
                     self.token = Some(token);
                     say(200, body)
