@@ -75,7 +75,7 @@ class LocalWorld:
             given = (*QUICK, logged_out(720, 721), f"base_url={base_url}", f"dialect={form}", *settings)
             arguments = [word for setting in given for word in ("--local-broker", setting)]
             environment = {"DEV_LOCALBROKER_API_PASSWORD": PASSWORD, **dict(environment)}
-            self._start = lambda: Trading(folder / "engine", None, *arguments, form="web-broker-spec",
+            self._start = lambda: Trading(folder / "engine", None, *arguments, form=None,
                                           dev_login=dev_login, environment=environment, terminal=terminal)
             self.engine = self._start()
         except BaseException:

@@ -415,6 +415,7 @@ def test_a_cancelled_task_leaves_nothing(tmp_path, monkeypatch, moment):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_unpacking_that_is_cancelled_leaves_nothing(tmp_path, monkeypatch):
     data, root = tmp_path / "data", tmp_path / "root"
     for folder in (data, root):

@@ -90,26 +90,24 @@ impl Exchange {
         self.account.adjust(instrument, ex_rights.adjustment, last.unwrap_or_default())
     }
 
-    /// The trading day ends: DAY orders expire, and GTD orders whose date it is, each when the day of its
-    /// instrument ends.
-    pub fn end_day(&mut self, end: impl Fn(InstrumentIx) -> TsNanos) {
+    /// The trading day ends at `now`: its DAY orders expire, and GTD orders whose date it is.
+    pub fn end_day(&mut self, now: TsNanos) {
+        let today = now.jst_day();
         let ends = |number: &OrderIx| {
             let order = &self.orders[*number];
-            let today = end(order.record.request.instrument).jst_day();
             !order.next_day && order.last_day().is_none_or(|last| last <= today)
         };
         let ending: Vec<OrderIx> = self.open.iter().copied().filter(ends).collect();
         for number in ending {
-            self.expire(number, end(self.orders[number].record.request.instrument), None);
+            self.expire(number, now, None);
         }
     }
 
-    /// The data ends, of each instrument with its day: open orders expire, and no order is taken any more (F8).
-    pub fn end_of_data(&mut self, end: impl Fn(InstrumentIx) -> TsNanos) {
+    /// The data ends: open orders expire, and no order is taken any more (F8).
+    pub fn end_of_data(&mut self, now: TsNanos) {
         let all: Vec<OrderIx> = self.open.iter().copied().collect();
         for number in all {
-            let end = end(self.orders[number].record.request.instrument);
-            self.expire(number, end, Some("END_OF_DATA"));
+            self.expire(number, now, Some("END_OF_DATA"));
         }
         self.closed = true;
     }

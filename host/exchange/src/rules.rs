@@ -59,8 +59,9 @@ pub const RULES: [(&str, &str); 18] = [
          Sessions are 09:00-11:30 and 12:30-15:30 JST with the closing auction at 15:30 (before \
          2024-11-05 at 15:00; once a day's trades went on long after that, the days after it have the \
          longer hours). A DAY \
-         order ends with its instrument's last trade of the day, or at the close where that is later, \
-         and a GTD order likewise on its date in Japan; both at that time and not at the next trade. GTD reaches at most 10 business days ahead, by the \
+         order ends with the day's last trade, or at the close where that is later, and a GTD \
+         order likewise on its date in Japan; both \
+         at that time and not at the next trade. GTD reaches at most 10 business days ahead, by the \
          exchange's calendar of the data folder, else by the rules of Japan's public holidays and the \
          exchange's closures from 31 December to 3 January. An order sent at or after the close belongs to \
          the next trading day; one that comes after 11:30 is too late for the morning's closing \

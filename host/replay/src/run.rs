@@ -214,19 +214,6 @@ fn base_prices(options: &ReplayOptions) -> [Option<Price>; INSTRUMENTS_MAX] {
     std::array::from_fn(|index| options.base_prices.get(index).copied().flatten())
 }
 
-/// When a day ends (F6).
-struct DayEnds {
-    last: TsNanos,
-    of: [TsNanos; INSTRUMENTS_MAX],
-}
-
-impl DayEnds {
-    /// When it ends for the orders of an instrument.
-    fn of(&self, instrument: InstrumentIx) -> TsNanos {
-        self.of.get(usize::from(instrument.0)).copied().unwrap_or(self.last)
-    }
-}
-
 /// How a day or a part of it went: the rows of it that the strategy has seen, and how it ended.
 type Seen = (usize, Result<Control, Box<Fault>>);
 
@@ -253,16 +240,14 @@ impl Run<'_> {
             let day = rows.unwrap_or_else(|| MarketDay::bars(Vec::new()));
             let hours = hours_of(date, self.had_longer_hours, is_daily);
             let end = day.end(hours).unwrap_or(hours.close);
-            // There are at most 4 instruments.
-            let ends = std::array::from_fn(|index| day.end_of(InstrumentIx(index as u16), hours));
-            let to_end = (!is_daily).then_some(DayEnds { last: end, of: ends });
+            let to_end = (!is_daily).then_some(end);
             if let Some(end_before) = std::mem::replace(&mut end_before, to_end) {
-                self.end_day(&end_before)?;
+                self.end_day(end_before)?;
             }
             self.begin_day(&day, hours, options)?;
             if is_daily && !has_rows {
                 // Daily bars end their day, here there are none.
-                self.end_day(&DayEnds { last: end, of: [end; INSTRUMENTS_MAX] })?;
+                self.end_day(end)?;
             }
             let (seen, ended) = self.day(&day);
             if self.worth.is_beyond() {
@@ -294,12 +279,10 @@ impl Run<'_> {
         if control == Control::Stop {
             self.exchange.cancel_open(self.now);
             self.deliver()?;
-        } else if let Some(ends) = &end_before {
-            self.go_to_end(ends.last)?;
+        } else if let Some(end) = end_before {
+            self.go_to_end(end)?;
         }
-        let (now, ends) = (self.now, end_before.filter(|_| control != Control::Stop));
-        self.exchange
-            .end_of_data(|instrument| ends.as_ref().map_or(now, |ends| ends.of(instrument)));
+        self.exchange.end_of_data(self.now);
         self.deliver()?;
         let actions = self.strategy.stop(self.now)?;
         // Orders sent now are rejected, and there is nobody left to tell.
@@ -370,9 +353,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn end_day(&mut self, ends: &DayEnds) -> Result<(), Box<Fault>> {
-        self.go_to_end(ends.last)?;
-        self.exchange.end_day(|instrument| ends.of(instrument));
+    fn end_day(&mut self, end: TsNanos) -> Result<(), Box<Fault>> {
+        self.go_to_end(end)?;
+        self.exchange.end_day(end);
         self.deliver()
     }
 

@@ -72,7 +72,7 @@ impl Run<'_> {
         for bar in bars {
             self.exchange.take_bar(bar.instrument, bar);
         }
-        self.exchange.end_day(|_| end);
+        self.exchange.end_day(end);
         self.deliver()
     }
 

@@ -14,6 +14,7 @@ use crate::driver_sessions::parts;
 use domain::account::PortfolioView;
 use domain::fault::{Fault, Identity};
 use domain::market::{Bar, BarGranularity, Window};
+use domain::session::TradingHours;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{
     AccountEvent, ExchangeCalendar, Instrument, InstrumentIx, JstDate, Money, OrderEvent,
@@ -393,17 +394,22 @@ impl StrategyRuntime for OnOne {
     }
 }
 
+/// A time as it is compared: after the close a day ends with its last trade (F6), whoever's it was.
+fn time(ts_event: TsNanos) -> String {
+    ts_event.min(TradingHours::of(ts_event.jst_date()).close).to_string()
+}
+
 /// What is the same of a run alone and beside another instrument.
 fn told(result: &RunResult) -> Vec<String> {
     let mut lines = Vec::new();
     for event in &result.order_events {
         let words = words(event);
         let words = words.rsplit_once(" t=").map_or(words.as_str(), |(words, _)| words);
-        lines.push(format!("{} {words}", event.ts_event));
+        lines.push(format!("{} {words}", time(event.ts_event)));
     }
     for order in &result.orders {
         let (id, status) = (&order.request.client_order_id, order.status);
-        lines.push(format!("{id} {status} {} at {}", order.filled, order.ts_last));
+        lines.push(format!("{id} {status} {} at {}", order.filled, time(order.ts_last)));
     }
     for fill in &result.fills {
         let (id, quantity, price) = (&fill.client_order_id, fill.quantity, fill.price);

@@ -203,7 +203,7 @@ fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bo
             }
             heard.push(exchange.take_events().iter().map(common::words).collect::<String>());
         }
-        exchange.end_day(|_| whole.end(hours).unwrap());
+        exchange.end_day(whole.end(hours).unwrap());
     }
     heard
 }

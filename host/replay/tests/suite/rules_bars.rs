@@ -107,7 +107,7 @@ impl Bench {
     }
 
     fn close(mut self) -> Self {
-        self.exchange.end_day(|_| clock(6, "15:30"));
+        self.exchange.end_day(clock(6, "15:30"));
         self.now = clock(6, "15:30");
         self.listen()
     }
@@ -338,7 +338,7 @@ fn f10_on_day_bars_orders_are_for_the_next_day() {
         "O-2 FILLED 100@1002 t=23400",
     ]);
     let mut bench = bench;
-    bench.exchange.end_day(|_| clock(7, "15:30"));
+    bench.exchange.end_day(clock(7, "15:30"));
     bench.listen().tells(&["O-4 EXPIRED DAY t=23400"]);
 }
 

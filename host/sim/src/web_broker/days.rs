@@ -86,7 +86,7 @@ impl Broker {
         let end = self.market_time.max(self.hours.close);
         self.run_due(end);
         self.market_time = end;
-        self.exchange.end_day(|_| end);
+        self.exchange.end_day(end);
         self.take_events();
         self.release();
     }

@@ -239,7 +239,7 @@ fn walk_bars(exchange: &mut Exchange, bars: &[Bar], draws: &[Draw]) {
         exchange.take_bar(TOYOTA, bar);
         exchange.set_last_price(TOYOTA, bar.close, bar.last_nanosecond());
         if is_day {
-            exchange.end_day(|_| bar.ts_event);
+            exchange.end_day(bar.ts_event);
         }
         send(exchange, bar.ts_event, draws, row + 1);
     }
