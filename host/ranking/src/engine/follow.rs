@@ -334,6 +334,9 @@ impl Shared {
         };
         match Snapshot::open(&self.data, number, &self.options) {
             Ok(snapshot) => {
+                if let Some(used) = &used {
+                    snapshot.keep_name(used);
+                }
                 if let Some(found) = self.generation_with_its_files() {
                     snapshot.take_name(&found.generation);
                 }

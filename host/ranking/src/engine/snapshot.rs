@@ -95,6 +95,13 @@ impl Snapshot {
         }
     }
 
+    /// Keeps the name that the same content had in `before`, where its file was replaced.
+    pub(super) fn keep_name(&self, before: &Self) {
+        if self.content == before.content {
+            *self.generation.lock().unwrap_or_else(PoisonError::into_inner) = before.generation();
+        }
+    }
+
     /// The answer of the reference statement, from the combined database that this snapshot was made of.
     pub(super) fn by_sql(
         &self,

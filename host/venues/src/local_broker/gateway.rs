@@ -18,7 +18,7 @@ mod stream;
 mod symbols;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
@@ -196,7 +196,7 @@ pub struct Gateway {
     /// What an engine before this one has left registered, and on which day of the gateway's.
     left: Option<LeftOver>,
     /// Why orders of the newest list were left out of it: each is told once.
-    odd_orders: BTreeSet<String>,
+    odd_orders: ToldOnce,
     /// What balances and positions lacked.
     left_out: ToldOnce,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
@@ -247,7 +247,7 @@ impl Gateway {
             look_again: None,
             look_last: Duration::ZERO,
             left: None,
-            odd_orders: BTreeSet::new(),
+            odd_orders: ToldOnce::default(),
             left_out: ToldOnce::default(),
             unregister_after: BTreeMap::new(),
             foreign: 0,

@@ -1,8 +1,6 @@
 //! What clients read: boards, balances, orders and positions (specification 1, "Endpoints"; specification 4,
 //! P51, P57, P59).
 
-use std::collections::BTreeSet;
-
 use domain::gateway_mapping::GatewayBoard;
 use ipc::{
     BuyingPowerUpdated, DepthSnapshot, Discrepancy, Event, GetBoard, GetOrderList,
@@ -18,6 +16,9 @@ use super::super::request::Question;
 use super::super::{VENUE, account, keys};
 use super::{Gateway, Job, fault_of};
 use crate::{Asked, LEFT_OUT_TOLD_MAX, LeftOut, ListFilter, Now, Recipient};
+
+/// Orders that are left out are told to everybody at once, so they are noted for all clients together.
+const ALL_CLIENTS: u64 = 0;
 
 /// What a client wants to know.
 #[derive(Debug, Clone)]
@@ -133,7 +134,7 @@ impl Gateway {
             }
             Read::Orders(filter) => {
                 let read = account::read_orders(body).map_err(|why| self.no_use(&why))?;
-                self.tell_odd_orders(&read.left_out, now);
+                self.tell_odd_orders(read.left_out, now);
                 let mut rows: Vec<_> =
                     read.rows.into_iter().filter(|row| filter.takes(row)).collect();
                 rows.iter_mut().for_each(|row| self.secrets.order(row));
@@ -174,11 +175,8 @@ impl Gateway {
 
     /// Tells the orders that are left out of a list, the first ones and how many more there are. What the list
     /// before had alike was told.
-    fn tell_odd_orders(&mut self, left_out: &[LeftOut], now: Now) {
-        let all: BTreeSet<String> = left_out.iter().map(|odd| odd.why.clone()).collect();
-        let before = std::mem::replace(&mut self.odd_orders, all);
-        let new = left_out.iter().filter(|odd| !before.contains(&odd.why)).cloned();
-        let new: Vec<LeftOut> = new.collect();
+    fn tell_odd_orders(&mut self, left_out: Vec<LeftOut>, now: Now) {
+        let new = self.odd_orders.news(ALL_CLIENTS, "orders", left_out);
         for (place, why) in crate::told(&new).enumerate() {
             let odd = new.get(place).filter(|_| place < LEFT_OUT_TOLD_MAX);
             let id = odd.and_then(|odd| odd.id.as_deref()).map(|id| self.secrets.words(id));
