@@ -188,7 +188,7 @@ fn first_day() {
     runs.put(SourceKind::Public, week(3));
     let ran = runs.until(MONDAY).days(1).run();
     assert_eq!((ran.ending(), runs.published().len()), (Ending::Incomplete, 0), "{ran:?}");
-    assert!(ran.report.waiting[0].why.contains("did not come in one piece"), "{ran:?}");
+    assert!(ran.report.waiting[0].why.contains("came in several answers"), "{ran:?}");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn accept() {
         "{ran:?}"
     );
     let advice = &ran.report.findings[0].advice;
-    assert!(advice.contains("stays as it was, also with --accept"), "{advice}");
+    assert!(advice.contains("stays unchanged, also with --accept"), "{advice}");
     assert_eq!((runs.published(), runs.state().closed.len()), (vec!["2025-12-15 100".into()], 0));
 }
 
@@ -345,7 +345,7 @@ fn codes() {
     let ran = runs.until(TUESDAY).days(1).refetch().codes(3).run();
     assert_eq!((ran.report.odd_rows, runs.rows(TUESDAY) == before), (1, true), "{ran:?}");
     // Only where a source answered it has nothing of an issue.
-    let told = "no source gave anything of 1300";
+    let told = "no source has data of 1300";
     let mut runs = UpdateRuns::new(Market::default());
     let ran = runs.until(MONDAY).days(1).codes(1).run();
     assert!(ran.notes().contains(told), "{ran:?}");
@@ -597,7 +597,7 @@ fn factor() {
     });
     let ran = runs.until(WEDNESDAY).days(2).refetch().run();
     assert_eq!((ran.ending(), ran.rows_of(SourceKind::Vendor)), (Ending::Done, [3, 0, 0, 0]));
-    assert!(ran.notes().contains("6 rows tell no adjustment factor"), "{ran:?}");
+    assert!(ran.notes().contains("6 rows have no adjustment factor"), "{ran:?}");
     let mut factors =
         |day| runs.rows(day).iter().map(|row| row.adjustment_factor).collect::<Vec<_>>();
     assert_eq!(factors(TUESDAY), [Some(0.5), Some(1.0), Some(1.0)]);
@@ -764,7 +764,7 @@ fn key() {
     runs.put(SourceKind::Public, Market::of(&[(TUESDAY, 3)]));
     let ran = runs.until(TUESDAY).run();
     assert_eq!((ran.ending(), runs.published().len()), (Ending::Failed, 2), "{ran:?}");
-    assert!(ran.report.error.unwrap().contains("the vendor refuses to answer"));
+    assert!(ran.report.error.unwrap().contains("the vendor refuses the requests"));
     // Without a key only missing days are an error.
     let none = |market: &mut Market| market.not_configured = Some("no key: it is not set");
     let mut runs = monday(3);
@@ -792,8 +792,8 @@ fn own_files() {
     fs::remove_file(file("1301.db")).unwrap();
     let ran = runs.until(MONDAY).run();
     for words in [
-        "not as they were written, and are made again: jp/stocks_daily/mother.db;",
-        "gone, and are made again: jp/stocks_daily/1301.db;",
+        "damaged or changed; the job makes them again: jp/stocks_daily/mother.db;",
+        "gone; the job makes them again: jp/stocks_daily/1301.db;",
     ] {
         assert!(ran.notes().contains(words), "{words}: {}", ran.notes());
     }

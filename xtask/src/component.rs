@@ -27,7 +27,7 @@ fn refuse_foreign(names: Vec<String>) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "it imports {}, but a guest may import nothing but the interfaces of wit/ (`{OURS}...`): \
+        "it imports {}, but a guest may import only the interfaces of wit/ (`{OURS}...`): \
          no clock, no randomness, no files. Look for the dependency that brings it in",
         foreign.into_iter().collect::<Vec<_>>().join(", ")
     );
@@ -36,7 +36,7 @@ fn refuse_foreign(names: Vec<String>) -> Result<()> {
 /// The imports of the component itself, not those of the modules inside it.
 fn component_imports(component: &[u8]) -> Result<Vec<String>> {
     let DecodedWasm::Component(resolve, world) = wit_component::decode(component)? else {
-        bail!("it is no WebAssembly component");
+        bail!("it is not a WebAssembly component");
     };
     let imports = resolve.worlds[world].imports.keys();
     Ok(imports.map(|key| resolve.name_world_key(key)).collect())

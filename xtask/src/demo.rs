@@ -25,7 +25,7 @@ pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
     process::run(replay.args(["--out", REPORT]))?;
     let page = project.root.join(REPORT).join("report.html");
     if !page.is_file() {
-        bail!("the replay ended well, but wrote no {}", page.display());
+        bail!("the replay succeeded, but wrote no {}", page.display());
     }
     println!("{}", page.display());
     if !is_whole {

@@ -106,7 +106,7 @@ impl<'a> Maker<'a> {
                 inspection.wheel(&path, &wheel::python(self.project).map_err(Error::msg)?)
             }
         };
-        looked.with_context(|| format!("{} is not as it should be", path.display()))?;
+        looked.with_context(|| format!("{} failed its inspection", path.display()))?;
         let size = fs::metadata(&path)?.len() / 1_000_000;
         eprintln!("{}, {size} MB, in {}", path.display(), watch.shown());
         Ok(Some(path))
@@ -140,7 +140,7 @@ impl<'a> Maker<'a> {
         clear(&folder)?;
         let again = match self.make_in(product, &folder)? {
             Ok(again) => again,
-            Err(reason) => bail!("it could be made once only: {reason}"),
+            Err(reason) => bail!("the second build failed: {reason}"),
         };
         if again.file_name() != path.file_name() || fs::read(path)? != fs::read(&again)? {
             bail!("{} and {} should be the same bytes", path.display(), again.display());

@@ -41,7 +41,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     findings.extend([
         optional(
             has_wasm(),
-            "a compiler for wasm32-unknown-unknown, which strategies are built for",
+            "a compiler for wasm32-unknown-unknown, the target of strategies",
             "nothing to do: `cargo xtask guests` adds it with rustup, or unpacks Debian's",
         ),
         optional(
@@ -55,14 +55,14 @@ pub(crate) fn run(project: &Project) -> Result<()> {
             "cargo nextest, which runs the tests",
             "nothing to do: `cargo test` runs them instead; nextest is faster",
         ),
-        optional(host::is_compiled(project, "wasmtime"), "a build of before", host::FIRST_BUILD),
+        optional(host::is_compiled(project, "wasmtime"), "an earlier build", host::FIRST_BUILD),
     ]);
     for finding in &findings {
         println!("{}", finding.line());
     }
     let missing = findings.iter().filter(|finding| matches!(finding, Missing(..))).count();
     if missing > 0 {
-        bail!("{missing} of these are missing and needed");
+        bail!("{missing} required items are missing");
     }
     println!("everything that `cargo xtask demo` and `cargo xtask test` need is there");
     Ok(())
@@ -108,7 +108,7 @@ fn compiler(lowest: &str) -> Finding {
 fn linker() -> Finding {
     // On the other systems the linker comes with the platform's tools and has no fixed name.
     if env::consts::OS != "linux" || env::var_os("RUSTFLAGS").is_some() {
-        return Present("a linker is assumed".into());
+        return Present("the linker is not checked".into());
     }
     if process::ask(Command::new("cc").arg("--version")).ok {
         Present("the linker `cc`".into())

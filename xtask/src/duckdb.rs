@@ -109,7 +109,7 @@ pub(crate) fn set_up(project: &mut Project) -> Result<()> {
     // Each build script would start from another folder.
     ensure!(
         place.folder.is_absolute(),
-        "{VARIABLE} is {}, which is no whole path; give one that begins at the root",
+        "{VARIABLE} is {}, which is a relative path; give an absolute path",
         place.folder.display()
     );
     if place.has_library(package) {

@@ -46,13 +46,13 @@ impl Environment {
             let mut make = Command::new(system);
             told("no virtual environment", make.args(["-m", "venv", "--clear"]).arg(&folder))?;
             install(&python, &requirements)?;
-            told("what was installed is not usable", &mut probe)?;
+            told("the installed packages do not work", &mut probe)?;
             write(&stamp, &wanted)?;
         }
         if let Some(optional) = self.optional
             && let Err(reason) = install_optional(&python, &folder, &project.root.join(optional))
         {
-            eprintln!("{optional}: {reason}; what needs these packages is skipped");
+            eprintln!("{optional}: {reason}; the tests that need these packages are skipped");
         }
         Ok(python.into_os_string())
     }

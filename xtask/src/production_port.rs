@@ -41,8 +41,8 @@ fn held_at(port: u16, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let connections = connections.into_inner();
     ensure!(
         connections == 0,
-        "a test or bench has connected to port {PORT}, the production gateway's, {connections} times; they \
-         use a simulated one on a port of its own"
+        "a test or bench connected {connections} times to port {PORT} of the production gateway; use a \
+         simulated gateway on its own port"
     );
     Ok(())
 }
@@ -81,8 +81,8 @@ fn listeners(port: u16) -> Result<Vec<TcpListener>> {
             Err(error) => {
                 return Err(error).with_context(|| {
                     format!(
-                        "{address} is the port of a production gateway, and somebody has it; end that \
-                         program before tests and benches, which must not reach it"
+                        "{address} is the port of a production gateway, and another program uses it; end that \
+                         program, because tests and benches must not reach it"
                     )
                 });
             }

@@ -108,7 +108,7 @@ fn metadata(folder: &Path, manifest: &Path) -> Result<Value> {
     if !answer.ok {
         bail!("cargo cannot read {}:\n{}", manifest.display(), answer.err.trim());
     }
-    serde_json::from_str(&answer.out).context("cargo metadata answered something else than JSON")
+    serde_json::from_str(&answer.out).context("the answer of cargo metadata is not JSON")
 }
 
 #[cfg(test)]

@@ -48,8 +48,8 @@ impl Active {
     pub(crate) fn find() -> Result<Self> {
         let about = ask_rustc(&["-vV"])?;
         let field = |name: &str| about.lines().find_map(|line| line.strip_prefix(name));
-        let version = field("release: ").context("rustc does not tell its version")?;
-        let host = field("host: ").context("rustc does not tell its host")?;
+        let version = field("release: ").context("rustc does not state its version")?;
+        let host = field("host: ").context("rustc does not state its host")?;
         let sysroot = ask_rustc(&["--print", "sysroot"])?;
         Ok(Self {
             version: version.trim().to_owned(),
@@ -102,7 +102,7 @@ pub(crate) fn find() -> Result<Toolchain> {
 fn nothing_found(active: &str, rustup: &anyhow::Error, debian: &anyhow::Error) -> String {
     let indented = |error: &anyhow::Error| format!("{error:#}").replace('\n', "\n    ");
     format!(
-        "no compiler for {TARGET}, which strategies are built for: the active rustc {active} has none. \
+        "there is no compiler for {TARGET}, the target of strategies: the active rustc {active} has none. \
          Tried:\n  - rustup: {}\n  - Debian's packages: {}\n\
          What to do: with a network, `rustup target add {TARGET}`; or point RUSTC at a rustc that has the \
          target",

@@ -348,7 +348,7 @@ def test_the_second_password_is_seen_nowhere(played, caplog):
         told = "".join(traceback.format_exception(refused.type, refused.value, refused.tb))
         shown += [repr(refused.value), str(vars(refused.value)), told]
     one.set_second_password(value=secret)
-    with pytest.raises(kumiki.ValidationError, match="^value: a text is asked for$") as wrong:
+    with pytest.raises(kumiki.ValidationError, match="^value: give a text$") as wrong:
         one.set_second_password(value=secret.encode())
     shown.append(repr(wrong.value))
     one.close()

@@ -273,7 +273,7 @@ def test_what_goes_wrong_on_a_node_is_told(nodes):
     assert not list(nodes.folder.glob("wrong*")), "nothing is left where nothing was made"
     for how, words in (
         ({}, "^grid: "), ({"grid": {"a": [1]}, "points": []}, "^grid: "), ({"points": "none.csv"}, "^points: "),
-        ({"grid": {"a": [1]}, "arguments": ["--out=x"]}, "^arguments: --out is said otherwise"),
+        ({"grid": {"a": [1]}, "arguments": ["--out=x"]}, "^arguments: --out has its own argument"),
         ({"grid": {"a": [1]}, "cpus_per_task": 0}, "^cpus_per_task: "), ({"grid": {"a": [1]}, "data": "no"}, "^data: "),
     ):
         with pytest.raises(kumiki.ValidationError, match=words):
@@ -431,7 +431,7 @@ def test_unpacking_that_is_cancelled_leaves_nothing(tmp_path, monkeypatch):
 def test_too_much_data_are_not_shipped(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_bytes(b"12345")
     monkeypatch.setattr(_ray_node, "SHIPPED_BYTES_MAX", 4)
-    with pytest.raises(kumiki.KumikiError, match="has 5 bytes, at most 4 are shipped; .* say shared=True"):
+    with pytest.raises(kumiki.KumikiError, match="has 5 bytes, at most 4 are shipped; .* give shared=True"):
         _ray_node.packed(tmp_path)
 
 

@@ -1,11 +1,10 @@
 //! Write dialects of a local gateway in Rust.
-//!
-//! Such a dialect says what the gateway's errors mean, and what its messages about boards say. It is a type
+//!//! Such a dialect says what the gateway's errors mean, and reads its messages about boards. It is a type
 //! that implements [`GatewayDialect`]; [`register_gateway_dialect!`](crate::register_gateway_dialect) makes
 //! it a component. It is a function, like every dialect.
 //!
 //! [`board`] reads a message about a board exactly, without binary floating point, and [`ErrorBody`] the body
-//! of an error; both are made of [`json`], which takes JSON of anybody's. All of it runs without wasm too.
+//! of an error; both use [`json`], which reads any JSON. All of it runs without wasm too.
 //!
 //! ```
 //! let message = r#"{"Symbol": "7203", "CurrentPrice": 2408.5, "Sell1": {"Price": 2409.0, "Qty": 100.0}}"#;
@@ -42,18 +41,18 @@ pub const NUMBER_MAX: i64 = 10_000_000_000_000_000;
 /// Units of a price or a quantity in 1: they are in 1/10,000.
 pub const UNITS: i64 = 10_000;
 
-/// The dialect of a gateway. Every function depends on what it is given alone.
+/// The dialect of a gateway. Every answer depends on the arguments alone.
 pub trait GatewayDialect {
-    /// Says what the dialect is.
+    /// Describes the dialect.
     fn describe() -> Description;
 
-    /// Says what an answer with another HTTP status than 200 means; `body` may be no JSON at all.
+    /// Classifies an answer with an HTTP status other than 200; `body` is JSON or not.
     fn classify(status: u16, body: &str) -> GatewayError;
 
     /// Reads a message about a board.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it cannot be read.
     fn read_board(message: &str) -> Result<Board, String> {
         board::read(message)
     }

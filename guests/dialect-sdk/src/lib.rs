@@ -47,7 +47,7 @@ pub mod prelude {
 /// What has a body here belongs to version 1.1 of the contract. A dialect without [`Dialect::scope`] sends its requests
 /// to this machine alone, and its broker is not asked for the fills of an order.
 pub trait Dialect {
-    /// Says what the dialect is.
+    /// Describes the dialect.
     fn describe() -> Description;
 
     /// Says for which hosts the dialect is, and where an answer has the fills of an order. Name a host only where
@@ -72,7 +72,7 @@ pub trait Dialect {
     /// Reads a row of the fills of an order.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it cannot be read.
     fn read_fill(row: &[Field]) -> Result<ListedFill, String> {
         let _ = row;
         Err("the dialect does not read fills".to_owned())
@@ -113,7 +113,7 @@ pub trait Dialect {
     /// The request for the list of orders.
     fn list_orders() -> Request;
 
-    /// Says what an answer means.
+    /// Judges an answer.
     fn judge(answer: &Answer) -> Outcome;
 
     /// Reads a row of the list of orders.
@@ -126,7 +126,7 @@ pub trait Dialect {
     /// Reads a frame of the stream of events.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it cannot be read.
     fn read_frame(fields: &[Field]) -> Result<Frame, String>;
 }
 

@@ -45,9 +45,9 @@
 //! ```
 //!
 //! Null is "not a number" ([`f64::NAN`]): a missing row, a price or volume of 0, a day before the
-//! data begins. Arithmetic spreads it. In the answer infinities are null too, and 0 is a value. A
-//! module is a function: nothing may be kept from one day to the next, because the host runs several
-//! instances and asks each for any day.
+//! data begins. Arithmetic spreads it. In the answer infinities are null too, and 0 is a value. A module is a
+//! function: it must keep nothing from one day to the next, because the host runs several instances and asks each for
+//! any day.
 //!
 //! `#[inline(always)]` makes `evaluate` part of the exported function, and so of its vector instructions:
 //! simple loops over columns take two values at a time, and half of the time.

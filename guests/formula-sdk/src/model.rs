@@ -1,4 +1,4 @@
-//! What a formula says of itself, and the one trait that it implements.
+//! The description of a formula, and the one trait that it implements.
 
 use crate::day::Day;
 
@@ -24,7 +24,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// One line for people.
     pub description: &'static str,
-    /// The value when nothing is said.
+    /// The default value.
     pub default: f64,
     /// The smallest value.
     pub minimum: f64,
@@ -119,7 +119,7 @@ impl Input {
     }
 }
 
-/// A formula module. A function of its parameters and the day's columns, of nothing else.
+/// A formula module: a function of its parameters and the day's columns alone.
 pub trait Formula: Sized {
     /// What it is.
     const DESCRIPTION: Description;

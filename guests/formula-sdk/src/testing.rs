@@ -24,7 +24,7 @@
 use crate::day::Day;
 use crate::model::{Column, Formula, Values};
 
-/// A day to evaluate a formula on. What is not set is null.
+/// A day to evaluate a formula on. Columns that are not set are null.
 #[derive(Debug, Clone)]
 pub struct TestDay {
     rows: usize,
@@ -32,7 +32,7 @@ pub struct TestDay {
 }
 
 impl TestDay {
-    /// A day with so many issues and nothing known of them.
+    /// A day with this number of issues and no values.
     #[must_use]
     pub fn new(rows: usize) -> Self {
         Self { rows, columns: Vec::new() }
@@ -49,7 +49,7 @@ impl TestDay {
         self
     }
 
-    /// What the formula answers with these parameters; others have their defaults.
+    /// The formula's answer with these parameters; others have their defaults.
     ///
     /// # Errors
     /// When a parameter is unknown or out of its range, or when the formula refuses it.

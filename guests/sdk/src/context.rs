@@ -46,7 +46,7 @@ impl Context {
         host::set_now(now);
     }
 
-    /// The virtual time: that of the event being handled.
+    /// The virtual time: that of the current event.
     pub fn now(&self) -> Timestamp {
         self.now
     }
@@ -90,28 +90,27 @@ impl Context {
         self.account.1
     }
 
-    /// Whether an order of this instrument is not done: sent in this callback or before.
+    /// Whether an order of this instrument is working: sent in this callback or before.
     #[inline]
     pub fn has_working_orders(&self, instrument: InstrumentIx) -> bool {
         self.working_count[usize::from(instrument.0)] > 0
     }
 
-    /// The orders that are not done, as the host sees them. Orders asked for in this callback are
-    /// not among them yet.
+    /// /// The working orders, as the host sees them, without orders of this callback.
     pub fn working_orders(&self) -> Vec<WorkingOrder> {
         host::working_orders()
     }
 
-    /// Who took the liquidity of the trade being handled. Replay never knows it, so decisions that
-    /// use it cannot be tested; the import it needs shows in `kumiki strategy check`.
+    /// /// Who took the liquidity of the current trade. Replay never knows it, so you cannot test decisions that use
+    /// it. `kumiki strategy check` shows the import that it needs.
     pub fn aggressor_side(&self, trade: &Trade) -> AggressorSide {
         host::aggressor_side(trade.row)
     }
 
-    /// Sends an order and tells its client order id.
+    /// Sends an order and returns its client order id.
     ///
     /// # Panics
-    /// When an order with the same client order id is not done yet.
+    /// When an order with the same client order id is still working.
     #[inline]
     pub fn submit(&mut self, mut order: Order) -> String {
         self.made.count();

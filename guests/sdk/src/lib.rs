@@ -1,8 +1,7 @@
 //! Write Kumiki strategies in Rust.
-//!
-//! A strategy is a type that implements [`Strategy`]; [`register!`] makes it a component. It sees
-//! one event after the other, in live trading and in replay alike, and asks the host for orders
-//! through its [`Context`]. Windows, columns and calls across the sandbox are the SDK's business.
+//!//! A strategy is a type that implements [`Strategy`]; [`register!`] makes it a component. It sees one event after
+//!the other, in live trading and in replay, and sends orders through its [`Context`]. The SDK handles windows,
+//!columns and calls across the sandbox.
 //!
 //! ```
 //! use kumiki_sdk::prelude::*;
@@ -29,9 +28,8 @@
 //! kumiki_sdk::register!(FirstTrade);
 //! # fn main() {}
 //! ```
-//!
-//! There are no order-book and no quote callbacks: replay has no past order book, so a strategy that
-//! needed one could not be tested. Integers only: [`Price`], [`Quantity`] and [`Money`] are exact.
+//!//! There are no callbacks for order books or quotes: replay has no past order book, so you could not test them.
+//![`Price`], [`Quantity`] and [`Money`] are exact integers.
 //! Test a strategy's logic without wasm with [`testing::TestHost`].
 
 #[cfg(any(

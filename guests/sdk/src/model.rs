@@ -1,4 +1,4 @@
-//! What a strategy sees and what it asks for. The contract's own words are in `wit/strategy`.
+//! What a strategy sees and does. `wit/strategy` has the contract itself.
 
 use crate::number::{Money, Price, Quantity};
 
@@ -101,7 +101,7 @@ pub enum Side {
 /// How an order finds its price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderType {
-    /// At whatever the market pays.
+    /// At the market's price.
     Market,
     /// At the limit price or better.
     Limit,
@@ -150,16 +150,16 @@ pub enum OrderStatus {
 }
 
 impl OrderStatus {
-    /// Whether nothing can happen to the order any more.
+    /// Whether the order has ended.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Filled | Self::Canceled | Self::Expired | Self::Rejected)
     }
 }
 
-/// An order to send. Made by [`Order::market`] and its sisters; DAY unless said otherwise.
+/// An order to send. [`Order::market`] and the functions beside it make one; it is DAY by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
-    /// Chosen by the strategy, or by the SDK (`O-1`, `O-2`, ...) where it is none.
+    /// The strategy's own id; if it is `None` the SDK chooses one (`O-1`, `O-2`, ...).
     pub client_order_id: Option<String>,
     /// What to trade.
     pub instrument: InstrumentIx,
@@ -184,7 +184,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// An order at whatever the market pays.
+    /// An order at the market's price.
     pub fn market(instrument: InstrumentIx, side: Side, quantity: Quantity) -> Self {
         Self {
             client_order_id: None,
@@ -244,7 +244,7 @@ impl Order {
         Self { client_order_id: Some(client_order_id.into()), ..self }
     }
 
-    /// With another life time.
+    /// With another time in force.
     pub fn with_time_in_force(self, time_in_force: TimeInForce) -> Self {
         Self { time_in_force, ..self }
     }
@@ -335,18 +335,18 @@ pub struct OrderEvent {
     pub kind: OrderEventKind,
 }
 
-/// A split or a reverse split of the shares of an instrument. Orders for it have expired before, and
-/// [`crate::Context::position`] counts the new shares already; what a strategy remembers of its own
-/// in prices or in shares is its own to change.
+/// /// A split or a reverse split of the shares of an instrument. Its orders have expired before, and
+/// [`crate::Context::position`] counts the new shares already. The strategy adjusts prices and numbers of shares that
+/// it remembers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
-    /// So many shares become [`Self::new_shares`]; 1 to 1,000, without a common divisor.
+    /// Old shares that become [`Self::new_shares`]; 1 to 1,000, without a common divisor.
     pub old_shares: u32,
-    /// What the old shares become; 1 to 1,000.
+    /// Shares after the split for the old shares; 1 to 1,000.
     pub new_shares: u32,
     /// Shares held afterwards.
     pub quantity: i64,
-    /// Cash paid for what was no whole share.
+    /// Cash paid for fractions of a share.
     pub cash_paid: Money,
     /// The last price before the split, as a price of the new shares; `None` while nothing has
     /// traded in this run.
@@ -354,8 +354,8 @@ pub struct Split {
 }
 
 impl Split {
-    /// What a price from before the split is for the new shares, to the nearest 1/10,000 yen, a half
-    /// up; at least 1/10,000 yen.
+    /// /// A price from before the split as a price of the new shares, to the nearest 1/10,000 yen, a half up; at
+    /// least 1/10,000 yen.
     pub fn price(&self, before: Price) -> Price {
         let (new, old) = (i128::from(self.new_shares), i128::from(self.old_shares));
         let units = (i128::from(before.units()) * old * 2 + new).div_euclid(new * 2);
@@ -407,19 +407,19 @@ pub struct WorkingOrder {
     pub ts_submitted: Timestamp,
 }
 
-/// What is held of one instrument.
+/// The position in one instrument.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Position {
     /// Shares held; negative when short.
     pub quantity: i64,
-    /// What they did cost.
+    /// Their cost.
     pub cost: Money,
     /// Profit and loss of shares sold.
     pub realised_pnl: Money,
 }
 
 impl Position {
-    /// Whether nothing is held.
+    /// Whether the position is 0.
     pub const fn is_flat(&self) -> bool {
         self.quantity == 0
     }
@@ -445,7 +445,7 @@ impl Position {
 pub struct Account {
     /// Money in the account.
     pub cash: Money,
-    /// Money kept back for working buy orders.
+    /// Money reserved for working buy orders.
     pub reserved: Money,
     /// Profit and loss of all shares sold.
     pub realised_pnl: Money,
@@ -512,7 +512,7 @@ pub enum AggressorSide {
     Seller,
 }
 
-/// How grave a log line is.
+/// How serious a log line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLevel {
     /// Details for the author.

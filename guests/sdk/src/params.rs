@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::number::{Money, Price, Quantity};
 
-/// A parameter that a strategy cannot use; the text is shown to the user as it is.
+/// A parameter that a strategy cannot use; the host shows the text to the user unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParamError(String);
 
@@ -26,7 +26,7 @@ impl fmt::Display for ParamError {
 
 impl std::error::Error for ParamError {}
 
-/// The parameters. Each is read by name, with a default for when it is not given.
+/// The parameters. Each is read by name, with a default if the user gives none.
 #[derive(Debug, Clone, Default)]
 pub struct Params {
     given: Map<String, Value>,
@@ -138,10 +138,10 @@ impl Params {
         })
     }
 
-    /// Refuses parameters that nobody has read; the SDK calls it after [`crate::Strategy::new`].
+    /// Refuses parameters that the strategy has not read; the SDK calls it after [`crate::Strategy::new`].
     ///
     /// # Errors
-    /// When there are such parameters; names them and the known ones.
+    /// When there are some; names them and the known ones.
     pub fn finish(&self) -> Result<(), ParamError> {
         let Some(unknown) = self.given.keys().find(|name| !self.is_read(name)) else {
             return Ok(());

@@ -6,12 +6,11 @@ use crate::params::{ParamError, Params};
 use crate::trades::Trades;
 
 /// A trading strategy. Every callback but [`Strategy::new`] does nothing unless written.
-///
-/// The host calls one callback at a time, in the order of the virtual clock. What a callback asks
-/// of its [`Context`] is done right after it returns. At one instant, what happened to the
-/// strategy's orders is told before the trade that made it happen.
+////// The host calls one callback at a time, in the order of the virtual clock. It does the actions of a callback
+///right after the callback returns. At one instant, the events of the strategy's orders come before the trade that
+///caused them.
 pub trait Strategy: Sized {
-    /// Makes the strategy from its parameters. Parameters that it does not read are refused.
+    /// Makes the strategy from its parameters. The SDK refuses parameters that it does not read.
     ///
     /// # Errors
     /// A message for the user; it ends the run before the first event.
@@ -49,15 +48,15 @@ pub trait Strategy: Sized {
         let _ = (context, event);
     }
 
-    /// Something happened to the account without an order: shares were split. Told at the first time
-    /// of a day, before its first trade, when the positions have changed and what became of the
-    /// strategy's orders was told. A strategy that remembers prices or numbers of shares changes them
-    /// here, or the next price looks like a crash; [`crate::Split::price`] helps.
+    /// /// Something happened to the account without an order: shares were split. It comes at the first time of a
+    /// day, before its first trade, after the change of the positions and the events of the orders. A strategy
+    /// adjusts prices and numbers of shares that it remembers here; else the next price looks like a crash.
+    /// [`crate::Split::price`] helps.
     fn on_account_event(&mut self, context: &mut Context, event: &AccountEvent) {
         let _ = (context, event);
     }
 
-    /// No events follow. Orders are not taken any more.
+    /// No events follow. The host takes no more orders.
     fn on_stop(&mut self, context: &mut Context) {
         let _ = context;
     }

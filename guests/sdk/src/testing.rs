@@ -1,5 +1,5 @@
-//! Tests of a strategy's logic without wasm and without an exchange: give it trades, look at what
-//! it asks for, tell it what became of its orders.
+//! //! Tests of a strategy's logic without wasm and without an exchange: give it trades, check its actions, and fill
+//! its orders.
 //!
 //! ```
 //! # use kumiki_sdk::prelude::*;
@@ -30,7 +30,7 @@ use crate::params::ParamError;
 use crate::runner::{Action, Runner};
 use crate::strategy::Strategy;
 
-/// Answers to a strategy's questions when it runs natively. One set for each thread.
+/// The host's answers when a strategy runs natively. One set for each thread.
 pub mod native {
     use std::cell::RefCell;
 
@@ -38,12 +38,12 @@ pub mod native {
         Account, AggressorSide, InstrumentIx, LogLevel, Position, Timestamp, WorkingOrder,
     };
 
-    /// What the questions are answered with.
+    /// The answers.
     #[derive(Debug, Clone, Default)]
     pub struct Answers {
         /// The cash account.
         pub account: Account,
-        /// What is held of each instrument; nothing where there is no entry.
+        /// The position in each instrument; 0 without an entry.
         pub positions: Vec<Position>,
         /// Orders that are not done.
         pub working_orders: Vec<WorkingOrder>,
@@ -177,7 +177,7 @@ impl<S: Strategy> TestHost<S> {
         self.collect()
     }
 
-    /// Fills every working order wholly at a price, and tells what the strategy does then.
+    /// Fills every working order wholly at a price, and returns the strategy's actions after that.
     ///
     /// # Panics
     /// When the price is no number.
@@ -202,7 +202,7 @@ impl<S: Strategy> TestHost<S> {
         self.collect()
     }
 
-    /// Lets every working order expire, and tells what the strategy does then.
+    /// Lets every working order expire, and returns the strategy's actions after that.
     pub fn expire_all(&mut self) -> Vec<Action> {
         for order in std::mem::take(&mut self.working) {
             let kind = OrderEventKind::Expired("DAY".to_owned());
@@ -211,12 +211,12 @@ impl<S: Strategy> TestHost<S> {
         self.collect()
     }
 
-    /// Shares are split: every `old_shares` become `new_shares`. Working orders expire first, the
-    /// position changes, and the strategy is told; tells what it does then. What is no whole share is
+    /// /// Shares are split: every `old_shares` become `new_shares`. Working orders expire first, the position
+    /// changes, and the strategy gets the event. Returns the strategy's actions after that. Fractions of a share are
     /// paid in cash at the last price.
     ///
     /// # Panics
-    /// When one of both is 0.
+    /// When one of them is 0.
     pub fn split(&mut self, old_shares: u32, new_shares: u32) -> Vec<Action> {
         assert!(old_shares > 0 && new_shares > 0, "a split has shares on both sides");
         for order in std::mem::take(&mut self.working) {

@@ -1,4 +1,4 @@
-//! Many trades, as a strategy takes them one after the other.
+//! Many trades, which a strategy takes one after the other.
 
 use crate::context::Context;
 use crate::host;
@@ -10,8 +10,8 @@ use crate::runner::TradeSlices;
 /// again at those after the one at which a strategy asks for something.
 pub const PRICES_AHEAD_MAX: usize = 64;
 
-/// Trades that a strategy may take one after the other, for [`crate::Strategy::on_trade_ticks`]. There
-/// is no next one once it has asked for something: that is done before it sees more.
+/// /// Trades that a strategy may take one after the other, for [`crate::Strategy::on_trade_ticks`]. After an action
+/// of the strategy there is no next trade: the host does the action first.
 #[derive(Debug)]
 pub struct Trades<'a> {
     /// Columns of equal length.
@@ -52,10 +52,9 @@ impl<'a> Trades<'a> {
         Some(trade)
     }
 
-    /// The prices of the next trades as far as they are of the same instrument as the next one, in
-    /// 1/10,000 yen, at most [`PRICES_AHEAD_MAX`] where the run has several: for a strategy that does little
-    /// for each price. It tells with [`Trades::take`] how many it has handled. Empty where there is no next
-    /// trade.
+    /// /// Prices of the next trades of one instrument, in 1/10,000 yen, for a strategy that does little for each
+    /// price. In a run with several instruments at most [`PRICES_AHEAD_MAX`]. The strategy says with [`Trades::take`]
+    /// how many it has handled. Empty if there is no next trade.
     #[inline]
     pub fn prices(&self) -> &'a [i64] {
         let Some(now) = self.rows.ts_event.get(self.next) else { return &[] };
@@ -81,7 +80,7 @@ impl<'a> Trades<'a> {
     /// one is the context's from now on.
     ///
     /// # Panics
-    /// When there are not so many, or something was asked for before.
+    /// When there are fewer trades, or after an action.
     pub fn take(&mut self, context: &mut Context, count: usize) {
         assert!(context.actions.is_empty(), "trades after an action are taken later");
         let end = self.next + count;

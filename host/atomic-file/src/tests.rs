@@ -146,7 +146,7 @@ fn a_folder_that_may_not_be_removed_keeps_its_name() {
     let complete = folder.unfinished_path().to_owned();
     let no = |old: &Path| Err(io::Error::other(format!("{:?} is there", names(old))));
     let error = folder.commit(no).unwrap_err().to_string();
-    let wanted = format!("[\"old\"] is there; what is complete is in {}", complete.display());
+    let wanted = format!("[\"old\"] is there; the complete files are in {}", complete.display());
     assert_eq!(error, wanted);
     assert_eq!((names(&path), names(&complete)), (vec!["old".into()], vec!["new".into()]));
     // Nor does the next folder of this name remove what is complete.

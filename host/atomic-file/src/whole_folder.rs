@@ -76,7 +76,7 @@ impl AtomicFolder {
     pub fn create_beside(path: &Path) -> io::Result<Self> {
         let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
         let Some(name) = path.file_name() else {
-            let text = "it has no name under which it could be replaced; name a folder";
+            let text = "it has no name, so it cannot be replaced; name a folder";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         };
         let around = folder_of(&path);
@@ -136,7 +136,7 @@ impl AtomicFolder {
             drop(owner);
             aside.is_complete = true;
             let _ = fs::remove_file(aside.folder.path().join(OWNER));
-            let text = format!("{error}; what is complete is in {}", unfinished.display());
+            let text = format!("{error}; the complete files are in {}", unfinished.display());
             return Err(io::Error::new(error.kind(), text));
         }
         drop(owner);

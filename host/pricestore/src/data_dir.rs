@@ -18,8 +18,7 @@ use crate::text::excerpt;
 pub struct IsReplica(PathBuf);
 
 /// What to do about a file CURRENT that cannot be used.
-const CURRENT_REMEDY: &str =
-    "remove it and run `kumiki rank publish`, which makes what rankings read anew";
+const CURRENT_REMEDY: &str = "remove it and run `kumiki rank publish`, which makes a new snapshot";
 
 /// The number of the snapshot whose file has this name.
 fn snapshot_of(name: &str) -> Option<u64> {

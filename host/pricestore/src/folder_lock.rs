@@ -26,7 +26,7 @@ impl fmt::Display for LockHolder {
 /// The holder in words, also where nothing says who it is.
 #[must_use]
 pub fn holder_text(holder: Option<&LockHolder>) -> String {
-    holder.map_or_else(|| "it does not say which process".to_owned(), ToString::to_string)
+    holder.map_or_else(|| "its process is unknown".to_owned(), ToString::to_string)
 }
 
 /// Why a folder was not taken.
@@ -101,7 +101,7 @@ mod tests {
         let long = format!("7\n{}\n", "x".repeat(usize::try_from(HOLDER_BYTES_MAX).unwrap()));
         fs::write(&path, long).unwrap();
         assert_eq!(read(&path), None);
-        assert_eq!(holder_text(None), "it does not say which process");
+        assert_eq!(holder_text(None), "its process is unknown");
     }
 
     #[cfg(unix)]

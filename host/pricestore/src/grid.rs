@@ -124,7 +124,9 @@ impl Grid {
         }
         if xxh3_64(bytemuck::cast_slice(self.stripe(day, column))) != digest {
             let date = self.days.get(day).copied().unwrap_or_default();
-            return Err(GridFault::Damaged(format!("{column} of {date} is not what was written")));
+            return Err(GridFault::Damaged(format!(
+                "{column} of {date} was changed after it was written"
+            )));
         }
         flag.store(true, Ordering::Relaxed);
         Ok(())

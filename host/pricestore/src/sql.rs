@@ -48,8 +48,8 @@ pub fn open(config: Config) -> Result<Connection> {
     let found = connection.version()?;
     if found != ENGINE {
         let what = format!(
-            "DuckDB's library is of version {found}, and this program needs {ENGINE}; put that one beside the \
-             program, and look whether LD_LIBRARY_PATH names another"
+            "DuckDB's library has version {found}, and this program needs {ENGINE}; put that version beside \
+             the program, and check that LD_LIBRARY_PATH names no other"
         );
         return Err(Error::ToSqlConversionFailure(what.into()));
     }
@@ -114,8 +114,8 @@ pub fn must_be_database(path: &Path) -> io::Result<()> {
     match newer(&head) {
         None => Ok(()),
         Some(writer) => Err(io::Error::other(format!(
-            "{file} was written by DuckDB {writer}, in a storage format that DuckDB {ENGINE} of this program does not \
-             read. Convert it with that DuckDB, opened on {file}, by\n  \
+            "{file} was written by DuckDB {writer}, in a storage format that this program's DuckDB {ENGINE} \
+             does not read. Open {file} with that version and convert it by\n  \
              ATTACH {converted} AS converted (STORAGE_VERSION '{version}');\n  \
              COPY FROM DATABASE \"{name}\" TO converted;\nand put the converted file in its place",
             file = path.display(),
@@ -154,8 +154,8 @@ pub fn must_be_published(path: &Path) -> io::Result<()> {
     match log.try_exists()? {
         false => Ok(()),
         true => Err(io::Error::other(format!(
-            "{} is there: another program has changed the database and not ended well; what it has changed is none of \
-             the job's prices. Move this file away",
+            "{} exists: another program changed the database and did not close it. These changes are not the \
+             job's prices. Move this file away",
             log.display()
         ))),
     }
@@ -343,7 +343,7 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         let told = must_be_database(&path).unwrap_err().to_string();
         for part in [
-            "mother.db was written by DuckDB v2.0.1, in a storage format that DuckDB v1.5.6 of",
+            "mother.db was written by DuckDB v2.0.1, in a storage format that this program's DuckDB v1.5.6",
             "mother.converted.db' AS converted (STORAGE_VERSION 'v1.2.0');\n",
             "COPY FROM DATABASE \"mother\" TO converted;\n",
         ] {

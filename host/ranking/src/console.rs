@@ -89,7 +89,10 @@ impl Default for ConsoleOptions {
 #[non_exhaustive]
 pub enum ConsoleError {
     /// There is nothing to look at.
-    #[error("{0} holds no data; load daily prices, or make some with `kumiki data sample --daily`")]
+    #[error(
+        "{0} holds no data; load daily prices with `kumiki data update`, or make some with `kumiki data \
+        sample --daily`"
+    )]
     NoData(String),
     /// A folder cannot be listed or holds too much.
     #[error("{0}")]
@@ -102,8 +105,8 @@ pub enum ConsoleError {
     Statement(String),
     /// It needs more memory than it may use.
     #[error(
-        "the statement needs more memory than it may use; {} MB are for the database engine \
-         (--memory), and less rows or shorter values may do",
+        "the statement needs more memory than the {} MB of the database engine; give more with --memory, or \
+         ask for fewer rows or shorter values",
         .0 >> 20
     )]
     Memory(u64),
@@ -120,7 +123,7 @@ pub enum ConsoleError {
     )]
     RowTooLarge(usize, usize),
     /// The system has no thread left for who would end the statement.
-    #[error("the statement cannot be run: no thread can be started that watches it: {0}")]
+    #[error("the statement did not run: the thread that can cancel it did not start: {0}")]
     Thread(io::Error),
     /// The answer cannot be handed on.
     #[error("the answer cannot be written: {0}")]
@@ -291,7 +294,7 @@ impl Console {
         }
         match tree["statements"].as_array().map_or(0, Vec::len) {
             1 => Ok(()),
-            0 => Err(ConsoleError::Refused("there is no statement".to_owned())),
+            0 => Err(ConsoleError::Refused("the statement is empty; write a SELECT".to_owned())),
             count => {
                 let message = format!("{count} statements at once; send one after the other");
                 Err(ConsoleError::Refused(message))
@@ -469,7 +472,7 @@ fn absent(data: &DataDir, views: &[View]) -> Vec<(String, String)> {
         (name, file(&data.path().join(name), &what))
     }));
     for (name, flag) in OF_FLAGS {
-        known.push((name, format!("what it shows {ABSENT}; name its folder with {flag}")));
+        known.push((name, format!("its folder {ABSENT}; name it with {flag}")));
     }
     known.retain(|(name, _)| views.iter().all(|view| view.name != *name));
     known
@@ -495,8 +498,7 @@ fn put_stored(
         let name = view.name();
         if known.iter().any(|known| known == name) {
             return Err(ConsoleError::Files(format!(
-                "there would be two views of the name {name}; leave out the flag or the folder that \
-                 one of them is made from"
+                "two views would have the name {name}; leave out the flag or the folder of one of them"
             )));
         }
         match view.create(connection) {

@@ -325,7 +325,7 @@ fn check_range(from: JstDate, to: JstDate) -> Result<(), RankError> {
     let months = chrono::Months::new(RANGE_YEARS_MAX * 12);
     if from.checked_add_months(months).is_some_and(|end| to > end) {
         return Err(RankError::Range(format!(
-            "the range from {from} to {to} is longer than {RANGE_YEARS_MAX} years"
+            "the range from {from} to {to} is longer than {RANGE_YEARS_MAX} years; ask for a shorter range"
         )));
     }
     Ok(())
@@ -334,14 +334,14 @@ fn check_range(from: JstDate, to: JstDate) -> Result<(), RankError> {
 /// Indices of the codes in the snapshot, ascending.
 fn find_codes(snapshot: &Snapshot, codes: &[String]) -> Result<Vec<u32>, RankError> {
     if codes.len() > CODES_MAX {
-        let text = format!("{} codes are asked for; at most {CODES_MAX} are allowed", codes.len());
+        let text = format!("{} codes were given; give at most {CODES_MAX}", codes.len());
         return Err(RankError::Codes(text));
     }
     let known = snapshot.grid.codes();
     let index = |code: &String| match known.binary_search_by(|one| one.as_ref().cmp(code)) {
         Ok(index) => Ok(index as u32),
         Err(_) => Err(RankError::Codes(format!(
-            "code `{}` is not in the data; write codes as they are listed, such as {}",
+            "code `{}` is not in the data; write codes as in the data, like {}",
             excerpt(code),
             known.first().map_or("1301", AsRef::as_ref)
         ))),

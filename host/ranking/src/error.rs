@@ -39,7 +39,7 @@ pub enum RankError {
         source: Box<FormulaFault>,
     },
     /// A module is no formula text, so there is no statement for it.
-    #[error("a formula module has no statement; only formulas have")]
+    #[error("a formula module has no statement; only a formula text has one")]
     NoStatement,
     /// The order is neither `desc` nor `asc`.
     #[error("order `{0}` is not known; use desc or asc")]
@@ -60,8 +60,8 @@ pub enum RankError {
     Codes(String),
     /// Adjusted values are asked for, and the data does not tell of splits.
     #[error(
-        "the data does not tell of splits, so nothing can be adjusted for them; where its table daily \
-         has a column adjustment_factor, publish it again (kumiki rank publish)"
+        "the data has no splits, so prices cannot be adjusted; if its table daily has a column \
+         adjustment_factor, run `kumiki rank publish`"
     )]
     SplitsUnknown,
     /// The answer would not fit into the memory that the engine may use.
@@ -106,8 +106,8 @@ pub enum RankError {
     },
     /// The reference statement reads the combined database, and that is not the snapshot's any more.
     #[error(
-        "the combined database is not the one that snapshot {0} was made of: another publication has come or \
-         is under way, so try again; where nothing publishes, run `kumiki rank publish`"
+        "the combined database changed after snapshot {0} was made of it; try again, and if that does not \
+         help, run `kumiki rank publish`"
     )]
     Replaced(u64),
     /// A failure of the machine or of the program.

@@ -143,8 +143,8 @@ impl FormulaRegistry {
         let found = sandbox::sha256(&bytes);
         if found != listed.sha256 {
             return Err(refused(format!(
-                "is not what {LIST_FILE} names: its file has the SHA-256 {found} and the list says \
-                 {}; add the file again if it is the right one",
+                "does not match {LIST_FILE}: its file has the SHA-256 {found}, and the list has {}; if the \
+                 file is the right one, add it again",
                 listed.sha256
             )));
         }
@@ -200,8 +200,8 @@ fn unknown(name: &str, all: &[ListedFormula]) -> String {
         format!("there are: {}", names.join(", "))
     };
     format!(
-        "there is no formula `{}`; {there}. Only what is listed with its SHA-256 is used; \
-         `kumiki rank formulas --add FILE` lists a file",
+        "there is no formula `{}`; {there}. Only files that are listed with their SHA-256 are used; `kumiki \
+         rank formulas --add FILE` lists a file",
         excerpt(name)
     )
 }

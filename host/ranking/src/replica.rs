@@ -106,16 +106,16 @@ pub enum ReplicaError {
     #[error("the primary's generation cannot be used: {0}")]
     Generation(String),
     /// The address leads back here.
-    #[error("the server that is followed is this one, or follows it; give the address of another")]
+    #[error("--follow leads back to this server; give the address of another server")]
     Itself,
     /// The primary is a copy without the databases of single issues.
-    #[error("the primary does not hand out databases of single issues; leave out --follow-issues")]
+    #[error("the primary serves no databases of single issues; leave out --follow-issues")]
     NoIssues,
     /// The primary published anew in between.
-    #[error("{0} is of another generation by now; the copy begins anew")]
+    #[error("the primary has published a new {0}; the copy starts again")]
     Moved(String),
     /// A file is not what the generation says.
-    #[error("{path} is not what the primary's generation says: {what}")]
+    #[error("{path} differs from the primary's generation: {what}")]
     Differs {
         /// Its path below the data directory.
         path: String,
@@ -124,8 +124,8 @@ pub enum ReplicaError {
     },
     /// A file is what the generation says, and no use.
     #[error(
-        "{path} of the primary's generation cannot be used: {what}; the generation is thrown away, and the \
-         one before is served"
+        "{path} of the primary's generation cannot be used: {what}; the replica drops this generation and \
+         serves the previous one"
     )]
     Unusable {
         /// Its path below the data directory.
@@ -134,7 +134,7 @@ pub enum ReplicaError {
         what: String,
     },
     /// A file came in too many pieces.
-    #[error("{path} was cut {RESUMES_MAX} times; what came of it is kept")]
+    #[error("{path}: the connection broke {RESUMES_MAX} times; the copied part is kept")]
     Cut {
         /// Its path below the data directory.
         path: String,
@@ -154,7 +154,7 @@ pub enum ReplicaError {
     #[error("{0}")]
     Folder(&'static str),
     /// An attempt broke down.
-    #[error("an attempt broke down and is made again: {0}")]
+    #[error("an attempt failed and is repeated: {0}")]
     BrokenDown(String),
     /// A file of the copy cannot be read or written.
     #[error("the copy cannot be written: {0}")]
@@ -257,11 +257,11 @@ fn checked_servers(header: &str) -> Result<String, ReplicaError> {
         return Err(ReplicaError::Itself);
     }
     if names.len() > SERVERS_MAX {
-        return Err(wrong("too many servers hand it on, each to the next"));
+        return Err(wrong("too many servers copy it from each other in a row"));
     }
     let is_name = |name: &&str| name.len() == 16 && name.bytes().all(|b| b.is_ascii_hexdigit());
     if !names.iter().all(is_name) {
-        return Err(wrong("it does not say which servers have handed it on"));
+        return Err(wrong("its header does not name the servers that copied it"));
     }
     Ok(names.join(", "))
 }

@@ -93,8 +93,8 @@ impl ItemField {
             }),
             Self::SpansSplit => json!({
                 "type": ["boolean", "null"],
-                "description": "Whether a lag reaches across a split of the issue. Null where the data \
-                                does not tell of splits, or where none is known but one may be missing.",
+                "description": "Whether a lag reaches across a split of the issue. Null if the data has no \
+                                splits, or if none is known but one may be missing.",
             }),
             Self::Listed(field) => {
                 let what = match field {
@@ -103,8 +103,7 @@ impl ItemField {
                     ListedField::Market => "Market, in Japanese",
                     ListedField::Sector33 => "Sector of 33, in Japanese",
                 };
-                let by =
-                    "by the last list of issues of the day or before; null where it is not known";
+                let by = "by the last list of issues up to the day; null if unknown";
                 json!({ "type": ["string", "null"], "description": format!("{what}, {by}.") })
             }
             Self::TypeName => json!({ "const": "DailyRankingItem" }),

@@ -20,7 +20,7 @@ use crate::row::{DailyRow, IssueCode};
 pub enum Severity {
     /// It waits for a person, who takes it with `--accept`.
     Refuse,
-    /// It is published, and told once.
+    /// It is published, with one warning.
     Warn,
 }
 
@@ -66,7 +66,7 @@ const NO_VOLUME: Check = Check {
 /// Rows of another market.
 const UNLISTED: Check = Check {
     name: "unlisted",
-    metric: "issues that the list of the day does not have",
+    metric: "issues that are not in the list of the day",
     percent: 1,
     few: 2,
     severity: Severity::Refuse,
@@ -186,7 +186,8 @@ impl Tally {
         let percent = check.percent * (1 + months);
         let is_too_much = issues > few && issues * 100 > of * percent;
         is_too_much.then(|| {
-            let what = format!("{name}: {issues} of {of} are {metric}; up to {percent} % may be");
+            let what =
+                format!("{name}: {issues} of {of} are {metric}; at most {percent} % is allowed");
             Finding { check: name, severity, issues, what, rows }
         })
     }
@@ -358,7 +359,7 @@ pub(crate) fn far<'a>(row: &DailyRow, before: impl Iterator<Item = &'a Day>) -> 
         let price = row.prices().into_iter().flatten().find(is_far)?;
         let base = Price::from_units(base.round() as i64);
         return Some(format!(
-            "a price of {price} yen, over {FAR_TIMES} times from the last close of {base} yen, splits counted in"
+            "a price of {price} yen, over {FAR_TIMES} times away from the last close of {base} yen, splits included"
         ));
     }
     None

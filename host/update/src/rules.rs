@@ -30,27 +30,27 @@ pub const RULES: [Rule; 22] = [
     ),
     rule(
         "complete",
-        "A day is complete with rows of 99 % of the issues listed for it; without a list, of the nearest complete \
-         day's, less 1 % a month between.",
+        "A day is complete if 99 % of its listed issues have rows; without a list, 99 % of the nearest \
+         complete day's, less 1 % per month.",
     ),
     rule(
         "first_day",
-        "Without a list and another complete day, a day that came in one piece is complete, and the report says \
-         that nothing proves it.",
+        "Without a list and another complete day, a day that came in one answer is complete, and the report \
+         warns of it.",
     ),
     rule(
         "wait",
-        "Only complete days are published; any other waits, is named in report and health, and is asked for by \
-         every run.",
+        "The job publishes complete days only; any other day waits, stands in report and health, and every run \
+         asks for it again.",
     ),
     rule(
         "gap",
-        "A business day between published ones that is not published is a gap, which ends the run with exit code 6.",
+        "An unpublished business day between published ones is a gap, and the run ends with exit code 6.",
     ),
     rule(
         "accept",
-        "`--accept DATE` takes what the vendor says of the day, complete or not; without rows a published day stays, \
-         and any other is closed from then on.",
+        "`--accept DATE` takes the vendor's rows of the day, complete or not; without rows, a published day \
+         stays and any other day is closed.",
     ),
     rule(
         "codes",
@@ -67,44 +67,45 @@ pub const RULES: [Rule; 22] = [
     ),
     rule(
         "again",
-        "The last three complete days (`--recheck`), and those of the last 20 weekdays that the vendor has not given \
-         whole, are asked for again.",
+        "A run fetches the last three complete days (`--recheck`) again, and those of the last 20 weekdays \
+         that the vendor did not give whole.",
     ),
     rule(
         "outage",
-        "A day for which a better source failed ends the run with exit code 3, although lesser ones filled it.",
+        "If a better source fails for a day, the run ends with exit code 3, even if a lesser source fills the day.",
     ),
     rule(
         "files",
-        "`--from-files` reads the vendor's files as the vendor; the file of a month goes before those of its days.",
+        "`--from-files` reads the vendor's files in place of the vendor; a month's file has priority over the \
+         files of its days.",
     ),
     rule(
         "better",
-        "A better source replaces a row as a whole, a worse one only fills what is missing: vendor = files > web \
+        "A better source replaces a whole row, a lesser one only fills missing values: vendor = files > web \
          broker > public.",
     ),
     rule(
         "corrections",
-        "Every value that changes is logged with the old one, the new one and both sources.",
+        "The log shows every changed value: the old one, the new one and both sources.",
     ),
-    rule("factor", "A row that tells no adjustment factor keeps the one that is known."),
+    rule("factor", "A row without an adjustment factor keeps the known one."),
     rule(
         "taken_back",
-        "A row that a whole answer no longer has stays, unless the list of its day does not have the issue either.",
+        "If a whole answer lacks a stored row, the row stays, unless the day's list lacks the issue too.",
     ),
     rule(
         "published_stays",
-        "A published day stays as it was if an answer for it is not complete or takes values of over 1 % of its \
-         issues away.",
+        "A published day stays unchanged if a new answer is not complete or removes values of over 1 % of its \
+         issues.",
     ),
     rule(
         "unusable",
-        "Rows that cannot be right, as ten times the last close, are left out and named; if over 1 % are, the answer \
-         is refused.",
+        "The job leaves out and names impossible rows, like ten times the last close; with over 1 % of them it \
+         refuses the answer.",
     ),
     rule(
         "adjusted",
-        "No price is adjusted across a missing row or day, a factor that nobody tells, or rows of the public source.",
+        "No price is adjusted across a missing row or day, an unknown factor, or rows of the public source.",
     ),
     rule(
         "key",
@@ -112,8 +113,8 @@ pub const RULES: [Rule; 22] = [
     ),
     rule(
         "own_files",
-        "A published file that is damaged or gone is made again; one that holds something foreign stays, and the run \
-         fails.",
+        "The job makes a damaged or missing published file again; a file with foreign content stays, and the \
+         run fails.",
     ),
 ];
 
@@ -128,7 +129,7 @@ pub fn rules_as_markdown() -> String {
     for check in CHECKS {
         let then = match check.severity {
             Severity::Refuse => "waits for a person",
-            Severity::Warn => "is published, and told once",
+            Severity::Warn => "is published, with one warning",
         };
         let (name, metric, threshold) = (check.name, check.metric, check.threshold_in_words());
         _ = writeln!(text, "| `{name}` | {metric} | {threshold} | {then} |");

@@ -97,8 +97,8 @@ fn slowed(kind: SourceKind, client: &HttpClient) -> Option<String> {
     let Slowed { too_many, longest, now } = client.slowed()?;
     let times = if too_many == 1 { "once".to_owned() } else { format!("{too_many} times") };
     Some(format!(
-        "{kind} said {times} that requests were too many, so it was asked at most {}, and {} in the \
-         end; a lower rate can be set",
+        "{kind} refused requests {times} as too many, so the run asked at most {}, and {} at the end; set a \
+         lower rate",
         often(longest),
         often(now)
     ))

@@ -285,7 +285,7 @@ fn a_run_leaves_nothing_aside() {
     let mut command = user.command(&arguments);
     let output = command.current_dir(user.path("here")).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no name under which"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it has no name"));
     assert_eq!(fs::read_dir(user.path("here")).unwrap().count(), 0);
 
     // A killed run cannot take its folder away; the next one of the same name does.

@@ -78,7 +78,7 @@ fn wrong_questions_are_told_what_is_wrong() {
     let known = column(&user, "Close").keys().next().unwrap().0.clone();
     let (code, message) = error(&serving, &prices("9999X", "2024-01-01", "2024-01-05"));
     assert_eq!(code, "CODES_INVALID");
-    assert!(message.contains("code `9999X` is not in the data; write codes as they are listed"));
+    assert!(message.contains("code `9999X` is not in the data; write codes as in the data"));
     let hostile = "../x' OR 1=1 --".repeat(20);
     assert_eq!(error(&serving, &prices(&hostile, "2024-01-01", "2024-01-05")).0, "CODES_INVALID");
     for wrong in ["2024-1-5", "2024-02-30", "", "today"] {

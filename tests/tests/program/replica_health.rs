@@ -184,7 +184,7 @@ fn a_copy_that_cannot_be_renewed_for_long_is_stale_and_served() {
     let since = told["replica"]["failing_since"].as_str().unwrap();
     let why = told["replica"]["last_error"].as_str().unwrap();
     assert!(since.ends_with(" JST") && why.starts_with("the primary: "), "{told}");
-    assert_eq!(told["message"], format!("nothing could be copied since {since}: {why}"));
+    assert_eq!(told["message"], format!("nothing was copied since {since}: {why}"));
     let seconds = replica.metric("kumiki_ranking_replica_failing_seconds").unwrap();
     assert!(seconds.parse::<u64>().unwrap() > 0, "{seconds}");
     assert_eq!(served(replica.address), Ok((5, Some(first.generation.clone()))));

@@ -77,7 +77,7 @@ fn a_generation_whose_files_are_no_use_is_never_in_place() {
         ("jp/stocks_daily/mother.db", &garbage, "it does not open as a database"),
         ("jp/stocks_daily/1305.db", &garbage, "it does not open as a database"),
         ("jp/listed_info.db", &garbage, "it does not open as a database"),
-        (&grid, &flipped, "is not what was written"),
+        (&grid, &flipped, "was changed after it was written"),
     ];
     for (place, (path, change, why)) in rows.into_iter().enumerate() {
         let served_folder = folder.join(format!("worse-{place}"));
@@ -135,7 +135,7 @@ fn a_file_with_another_digest_is_never_in_place() {
         _ => Tamper::Pass,
     });
     let next = primary.publish(6);
-    let told = wait_for_error(&replica, "its digest is another one");
+    let told = wait_for_error(&replica, "its digest differs");
     assert_eq!(told["generation"], first.generation.as_str(), "{told}");
     assert!(placed(&copy) == before);
     assert_eq!(served(replica.address), Ok((5, Some(first.generation.clone()))));

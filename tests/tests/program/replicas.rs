@@ -334,10 +334,10 @@ fn what_a_primary_gets_wrong_is_not_taken() {
         assert_eq!(told["generation"], first.generation.as_str(), "{shown}");
     }
     let bodies = [
-        (Tamper::Flip(1_000), "its digest is another one"),
+        (Tamper::Flip(1_000), "its digest differs"),
         (Tamper::Endless, "sends more of it"),
-        (Tamper::Instead(200, b"short".to_vec()), "was cut 64 times"),
-        (Tamper::Instead(404, Vec::new()), "another generation by now"),
+        (Tamper::Instead(200, b"short".to_vec()), "broke 64 times"),
+        (Tamper::Instead(404, Vec::new()), "the copy starts again"),
     ];
     for (tamper, error) in bodies {
         recover(&primary, &replica, &usual);
@@ -412,7 +412,7 @@ fn a_replica_needs_a_folder_of_its_own_a_server_of_others_and_room() {
     let two = follower(one.address, &folder.join("two"), &[]);
     wait_for_generation(&two, &first);
     primary.proxy.lead_to(two.address);
-    wait_for_error(&one, "is this one, or follows it");
+    wait_for_error(&one, "leads back to this server");
     assert_eq!(served(one.address).unwrap().0, 5);
 
     // Files of somebody else stay as they are.

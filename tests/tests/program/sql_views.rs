@@ -147,7 +147,7 @@ fn folders_that_hold_something_else_are_named() {
     fs::create_dir(user.path("data/trades")).unwrap();
     fs::write(user.path("data/trades/own.csv"), "a\n1\n").unwrap();
     let said = said(&user, "--data data --prices data", "SELECT 1");
-    assert!(said.errors.contains("two views of the name trades"), "{}", said.errors);
+    assert!(said.errors.contains("two views would have the name trades"), "{}", said.errors);
 }
 
 /// A folder with one day of trades and its bars.
@@ -318,7 +318,7 @@ fn a_view_whose_files_are_missing_says_which() {
         ),
         ("minute", "minute is not there; put files there, as Parquet, CSV or JSON lines"),
         ("audit", "Parquet, CSV or JSON lines, or name a folder with --runs or --config-dir"),
-        ("runs", "what it shows is not there; name its folder with --runs"),
+        ("runs", "its folder is not there; name it with --runs"),
     ] {
         let told = errors(&format!("SELECT * FROM {name}"));
         assert!(

@@ -111,7 +111,7 @@ fn is_made_again(kind: &str) {
         generation(&data).check_files(&data).unwrap_err();
         let ran = runs.until(DAYS[1]).run();
         assert_eq!(ran.ending(), Ending::Done, "{shown}: {ran:?}");
-        let words = format!("not as they were written, and are made again: {path};");
+        let words = format!("damaged or changed; the job makes them again: {path};");
         assert!(ran.notes().contains(&words), "{shown}: {}", ran.notes());
         assert_eq!(everything(&data), expected, "{shown}");
         // It is told once, and nothing is left to do.
@@ -167,14 +167,13 @@ fn many_damaged_files_are_made_again_at_once() {
     fs::write(data.generation_file(), "damaged").unwrap();
     let run = fixture.update("--as-of 2025-12-16");
     let more = ISSUES + 3 - update::limits::REPORT_FILES_MAX;
-    let words = format!(" and {more} more; look after the disk");
+    let words = format!(" and {more} more; check the disk");
     assert!(run.code == 0 && run.told.contains(&words), "{}", run.told);
     assert_eq!(everything(&data), expected);
     fs::remove_dir_all(data.rank_folder()).unwrap();
     fs::remove_file(data.mother().with_file_name("1305.db")).unwrap();
     let run = fixture.update("--as-of 2025-12-16");
-    let words =
-        "published files are gone, and are made again: rank/rank-2.grid, jp/stocks_daily/1305.db";
+    let words = "published files are gone; the job makes them again: rank/rank-2.grid, jp/stocks_daily/1305.db";
     assert!(run.code == 0 && run.told.contains(words), "{}", run.told);
     assert_eq!(everything(&data), expected);
 }

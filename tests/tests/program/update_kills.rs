@@ -128,7 +128,7 @@ fn told_no_damage(data: &DataDir) {
     for entry in std::fs::read_dir(data.update_folder()).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(!text.contains("not as they were written"), "{}: {text}", path.display());
+        assert!(!text.contains("damaged or changed"), "{}: {text}", path.display());
         assert!(!text.contains("was made whole"), "{}: {text}", path.display());
     }
 }

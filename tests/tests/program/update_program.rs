@@ -150,10 +150,10 @@ fn without_a_good_key_a_run_fails_and_says_which() {
     let output = command.output().unwrap();
     let told = texts(&output).0 + &texts(&output).1;
     assert_eq!(output.status.code(), Some(1), "{told}");
-    let refused = "error: the vendor refuses to answer";
+    let refused = "error: the vendor refuses the requests";
     for words in [
         refused,
-        "(HTTP 401): the key is not taken, `kumiki key list`",
+        "(HTTP 401): the vendor does not accept the key, `kumiki key list`",
         "KUMIKI_PUBLIC_API_KEY: not one word",
     ] {
         assert!(told.contains(words), "{words}: {told}");
@@ -332,7 +332,7 @@ fn history_comes_from_files_without_network() {
         ["data", "update", "--from-files", from, "--as-of", "2025-12-02", "--days", "3"];
     let output = command(folder.path(), &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{:?}", texts(&output));
-    assert!(texts(&output).0.contains("2025-12-02  0 rows: no source has given a row of it"));
+    assert!(texts(&output).0.contains("2025-12-02  0 rows: no source gave a row of it"));
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn named_issues_change_their_rows_alone() {
     fixture.change(|market| market.more = 1);
     let run = fixture.update("--as-of 2025-12-15 --days 1 --refetch --codes 1300 9999");
     assert_eq!((run.code, run.counts("vendor", ["changed"])), (0, [1]), "{run:?}");
-    assert!(run.told.contains("no source gave anything of 9999"), "{}", run.told);
+    assert!(run.told.contains("no source has data of 9999"), "{}", run.told);
     assert_eq!(fixture.rows("SELECT code FROM daily WHERE close = 116"), ["1300"]);
     // No number of them makes a day.
     let codes: Vec<String> = (1_300..1_310).map(|code: u32| code.to_string()).collect();
@@ -351,7 +351,7 @@ fn named_issues_change_their_rows_alone() {
     assert_eq!(fixture.published(), ["15:10"]);
     let run = fixture.update("--as-of 2025-12-15 --codes 1300");
     assert!(
-        run.asked.is_empty() && run.told.contains("nothing was asked for the issues"),
+        run.asked.is_empty() && run.told.contains("the run did not ask for the issues"),
         "{run:?}"
     );
     assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
@@ -448,7 +448,7 @@ fn a_strange_day_waits_for_a_person() {
         assert!(run.findings().contains(&"16 factors refuse".to_owned()), "{run:?}");
         let of_it = |finding: &&Value| finding["check"] == "factors";
         let finding = run.report["findings"].as_array().unwrap().iter().find(of_it).unwrap();
-        let what = "factors: 30 of 100 are issues with an adjustment factor other than 1; up to 10 % may be";
+        let what = "factors: 30 of 100 are issues with an adjustment factor other than 1; at most 10 % is allowed";
         assert_eq!((&finding["what"], &finding["issues"]), (&json!(what), &json!(30)));
         assert_eq!(
             finding["rows"],
@@ -469,7 +469,7 @@ fn a_strange_day_waits_for_a_person() {
         assert!(table.contains(words), "{words}: {table}");
     }
     // The day waits for the check, not for rows.
-    assert!(table.contains("it waits because of the check"), "{table}");
+    assert!(table.contains("the check holds it back"), "{table}");
     assert!(!table.contains("0 of 100 rows"), "{table}");
     let serving = fixture.serve();
     let found = wait_for(&serving, "gap");

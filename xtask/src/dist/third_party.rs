@@ -28,10 +28,10 @@ pub(super) fn licences(
     command.args(["metadata", "--format-version", "1", "--locked", "--filter-platform"]);
     let answer = process::ask(command.arg(&active.host));
     if !answer.ok {
-        bail!("cargo cannot tell the program's packages: {}", answer.last_line());
+        bail!("cargo cannot list the program's packages: {}", answer.last_line());
     }
-    let metadata: Value = serde_json::from_str(&answer.out).context("cargo's answer is no JSON")?;
-    let packages = compiled(&metadata, "cli").context("cargo tells nothing of the package cli")?;
+    let metadata: Value = serde_json::from_str(&answer.out).context("cargo's answer is not JSON")?;
+    let packages = compiled(&metadata, "cli").context("cargo does not list the package cli")?;
     let mut list = String::new();
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for package in packages {

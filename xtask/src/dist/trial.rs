@@ -77,7 +77,7 @@ pub(super) fn in_debian(
         Product::Debian => {
             root.run(&["dpkg", "--install", &inside])?;
             if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
-                bail!("its strategies were not compiled when it was installed");
+                bail!("the installation did not compile its strategies");
             }
             used(&root, "kumiki")?;
             root.run(&["dpkg", "--remove", "kumiki"])?;
@@ -132,7 +132,7 @@ pub(super) fn wheel(
         .map_err(anyhow::Error::msg)?;
     used(&place, &program("kumiki"))?;
     knows_its_files(&place, &python, contents)?;
-    if let Err(reason) = told("what it depends on cannot be had", &mut pip(wheel.into())) {
+    if let Err(reason) = told("pip cannot install its dependencies", &mut pip(wheel.into())) {
         return Ok(Err(format!("its program was tried, no session: {reason}")));
     }
     let guide = fs::read_to_string(project.root.join(GUIDE))?;

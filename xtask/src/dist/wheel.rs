@@ -34,7 +34,7 @@ const TOOLS: Environment = Environment {
 /// # Errors
 /// Why wheels cannot be made here.
 pub(super) fn python(project: &Project) -> Result<OsString, String> {
-    TOOLS.python(project).map_err(|why| format!("maturin could not be had from PyPI: {why}"))
+    TOOLS.python(project).map_err(|why| format!("pip could not install maturin from PyPI: {why}"))
 }
 
 /// Makes the wheel in `folder`, and gives its path.

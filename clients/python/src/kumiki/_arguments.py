@@ -67,7 +67,7 @@ def secret(name: str, value: Any) -> str:
     try:
         return text(name, value)
     except ValidationError:
-        raise ValidationError(f"{name}: a text is asked for", code="validation_error") from None
+        raise ValidationError(f"{name}: give a text", code="validation_error") from None
 
 
 def texts(name: str, values: Any, wanted: str) -> list[str]:

@@ -64,7 +64,7 @@ def running(config_dir: Place) -> Door | None:
         return _of_file(os.path.join(os.fspath(config_dir), SESSION_FILE))
     except _NoEngine as why:
         if why.is_odd:
-            LOG.warning("the session file is left alone: %s", why)
+            LOG.warning("the session file is not used: %s", why)
         return None
 
 

@@ -34,10 +34,10 @@ class Run:
         return self._run.done()
 
     def result(self, timeout: float | None = None) -> RunResult:
-        """Waits for its end, at most `timeout` seconds. One that is over has its result also after the session.
+        """Waits for the end, at most `timeout` seconds. A run that is over keeps its result, also after the session.
 
-        Raises StrategyError where the strategy failed, what `on_event` raised, SessionClosedError where the session
-        was closed before its end, ConnectionLostError, or EngineTimeoutError.
+        Raises StrategyError if the strategy failed, the exception of `on_event`, SessionClosedError if the session
+        closed before the end, ConnectionLostError, or EngineTimeoutError.
         """
         timeout = _arguments.maybe_seconds("timeout", timeout)
         if self._thread is not None:
@@ -86,8 +86,8 @@ class Session:
         return self
 
     def close(self) -> None:
-        """Ends the session, and the engine with it where it was started by it. The results of a run stay. What is
-        called afterwards raises SessionClosedError, until `open()`."""
+        """Ends the session, and its own engine if it started one. The results of a run stay. Later calls raise
+        SessionClosedError, until `open()`."""
         loop, self._loop = self._loop, None
         if loop is not None:
             try:
@@ -103,10 +103,10 @@ class Session:
 
     @property
     def status(self) -> str:
-        """Of the run: idle, loaded, running, stopping, stopped (the last run ended) or errored (it failed, or the
-        engine is gone). In a session that was closed nothing is loaded and nothing runs: it is stopped where a run
-        was under way, which goes on without it where the engine was not its own; errored where that was so; else
-        idle or stopped."""
+        """The state of the run: idle, loaded, running, stopping, stopped (the last run ended) or errored (it failed,
+        or the engine is gone). If a session closes during a run, the state is stopped; the run goes on in an engine
+        that the session did not start. A session that was errored stays errored. Without a run it is idle or
+        stopped."""
         return self._core.status
 
     @property
@@ -125,7 +125,7 @@ class Session:
         return self._opened().call(self._core.session())
 
     def events(self, *names: str, timeout: float | None = None) -> EventStream:
-        """The events from now on, those of some names where any are given, as `session.events("OrderFilled")`.
+        """The events from now on. With names only those, like `session.events("OrderFilled")`.
 
         Waits for each as long as the session is open, or raises EngineTimeoutError after `timeout` seconds.
         """
@@ -139,12 +139,12 @@ class Session:
         return self._core._opened().listen(stream)
 
     def subscribe(self, ticker: str) -> None:
-        """Asks for the market data of a ticker, like 7203: in a replay for the events Trades and KlineUpdate, in
-        every run; at a venue for DepthSnapshot and Trades."""
+        """Subscribes to the market data of a ticker, like 7203. A replay sends Trades and KlineUpdate in every run, a
+        venue sends DepthSnapshot and Trades."""
         self._opened().call(self._core.subscribe(ticker))
 
     def unsubscribe(self, ticker: str) -> None:
-        """Gives them up."""
+        """Ends the subscription."""
         self._opened().call(self._core.unsubscribe(ticker))
 
     # --- Orders and what is held.
@@ -152,7 +152,7 @@ class Session:
     def cancel_order(
         self, *, client_order_id: str | None = None, venue_order_id: str | None = None
     ) -> CancelOrderResult:
-        """Cancels an order. Raises OrderRejectedError, as where it was filled meanwhile, or BusyError."""
+        """Cancels an order. Raises OrderRejectedError, for example if it was filled meanwhile, or BusyError."""
         return self._opened().call(
             self._core.cancel_order(client_order_id=client_order_id, venue_order_id=venue_order_id)
         )
@@ -174,7 +174,7 @@ class Session:
     # --- Runs.
 
     def stop(self) -> RunResult:
-        """Ends the run, and gives what there is of it. Raises BusyError where none runs."""
+        """Ends the run, and returns its results so far. Raises BusyError if none runs."""
         return self._opened().call(self._core.stop())
 
     def _run(

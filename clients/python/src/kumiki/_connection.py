@@ -192,7 +192,7 @@ class Connection:
             error = _lost(closed)
         except (KumikiError, LookupError, TypeError, ValueError) as wrong:
             # An event may also lack a field that it must have.
-            words = f"the engine sent what is no event of it: {wrong!r}"
+            words = f"the engine sent an invalid event: {wrong!r}"
             error = wrong if isinstance(wrong, KumikiError) else SchemaError(words, code="schema_mismatch")
             await self._socket.close()
         if self._closing:
@@ -249,7 +249,7 @@ async def _greet(socket: Any, token: str, mode: str, version: str) -> Event:
     expected = proof(token, "server", client_nonce, server_nonce, mode)
     shown = str(ready.get("proof")).encode()
     if ready.name != "Ready" or not hmac.compare_digest(shown, expected.encode()):
-        raise AuthError("what answers at the engine's port does not know the token", code="auth_failed")
+        raise AuthError("the program at the engine's port does not know the token", code="auth_failed")
     return ready
 
 

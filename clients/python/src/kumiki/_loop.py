@@ -87,7 +87,7 @@ class LoopThread:
     def _submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         if threading.current_thread() is self._thread:
             work.close()
-            raise RuntimeError("this would wait for itself")
+            raise RuntimeError("this call would wait for itself; make it from another thread")
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
         except RuntimeError:

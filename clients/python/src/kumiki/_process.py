@@ -1,4 +1,4 @@
-"""An engine that is started as a process of its own, and ends with its session."""
+"""An engine in its own process, which ends with its session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LEVELS = ("off", "error", "warn", "info", "debug", "trace")
 
 
 def engine_level(asked: str) -> str:
-    """How much the engine is to say, in its words. Raises ValidationError."""
+    """How much the engine logs, in its words. Raises ValidationError."""
     wanted = "off, error, warning, info or debug"
     level = _arguments.text("log_level", asked, wanted).lower()
     level = {"warning": "warn", "critical": "error"}.get(level, level)

@@ -103,7 +103,8 @@ def others(arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         flag = argument.split("=")[0]
         if flag in _OWN:
-            raise ValidationError(f"arguments: {flag} is said otherwise; see kumiki.ray.sweep", code="validation_error")
+            raise ValidationError(f"arguments: {flag} has its own argument; see kumiki.ray.sweep",
+            code="validation_error")
     return list(arguments)
 
 
@@ -181,7 +182,7 @@ class Parts:
         if _first_line(files) != self._pinned:
             made, wanted = (json.loads(line or b"{}") for line in (_first_line(files), self._pinned))
             names = [name for name in wanted if made.get(name) != wanted[name] and name != "checksum"]
-            text = f"rows {first}..{end} came back as those of another sweep; the nodes differ in {', '.join(names)}"
+            text = f"rows {first}..{end} belong to another sweep; the nodes differ in {', '.join(names)}"
             raise KumikiError(text, code="nodes_differ")
         self._write(self._place(first, end), files)
 

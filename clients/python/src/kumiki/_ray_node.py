@@ -83,7 +83,7 @@ def packed(folder: pathlib.Path) -> bytes:
     total = sum(path.stat().st_size for path in files)
     if total > SHIPPED_BYTES_MAX:
         text = f"data: {folder} has {total} bytes, at most {SHIPPED_BYTES_MAX} are shipped"
-        raise KumikiError(f"{text}; put it where every node sees it and say shared=True", code="validation_error")
+        raise KumikiError(f"{text}; put it where every node sees it and give shared=True", code="validation_error")
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for path in files:
@@ -109,7 +109,8 @@ def _run(task: Task, rows: str | None, journal: bytes | None, fetch: Callable[[]
     root = _root(task.node_dir)
     data = str(unpacked(root, task.data, fetch)) if task.is_shipped else task.data
     if not os.path.isdir(data):
-        raise KumikiError(f"data: {data} is no folder here; is the storage shared?", code="data_not_found")
+        text = f"data: {data} is not a folder on this node; give a shared folder, or leave out shared=True"
+        raise KumikiError(text, code="data_not_found")
     with _folder(root, "part-") as folder:
         strategy = task.strategy
         if task.component is not None:
@@ -202,7 +203,8 @@ def unpacked(root: pathlib.Path, digest: str, fetch: Callable[[], bytes]) -> pat
             archive = fetch()
             found = hashlib.sha256(archive).hexdigest()
             if found != digest:
-                raise KumikiError(f"data: what came has the SHA-256 {found}, not {digest}", code="data_unreadable")
+                raise KumikiError(f"data: the received archive has the SHA-256 {found}, not {digest}",
+                code="data_unreadable")
             with _folder(root, "unpack-") as aside, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
                 for about in tar:
                     inside = tar.extractfile(about)

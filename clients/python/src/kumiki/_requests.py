@@ -85,7 +85,7 @@ class Request:
 
     def _without_password(self) -> SecondPasswordRequiredError:
         order = self.fields.get("order") or self.fields
-        text = f"{self.op}: the second password is needed; set_second_password(), then the same call again"
+        text = f"{self.op}: the second password is needed; call set_second_password(), then make the same call again"
         return SecondPasswordRequiredError(text, client_order_id=order.get("client_order_id"))
 
     def hear(self, event: Event) -> None:

@@ -120,7 +120,7 @@ class Session:
                 if self._engine_mode == "live" and isinstance(error, ModeError) and what is config_dir:
                     # An own one could not be started beside it.
                     raise
-                LOG.warning("the engine of %s is left alone: %s", what, error)
+                LOG.warning("the engine of %s is not used: %s", what, error)
         return False
 
     def _config_dir_of_own(self) -> Place | None:
@@ -137,7 +137,7 @@ class Session:
         return self
 
     async def close(self) -> None:
-        """Ends the session, and the engine with it where it was started by it. The results of a run stay."""
+        """Ends the session, and its own engine if it started one. The results of a run stay."""
         given_up, self._given_up = self._given_up, None
         if given_up is not None and self._process is None:
             # The engine goes on without this session, and the run is not to.
@@ -178,17 +178,17 @@ class Session:
         return SessionInfo.of(await self._ask("GetSession"))
 
     def events(self, *names: str, timeout: float | None = None) -> AsyncEventStream:
-        """The events from now on, those of some names where any are given."""
+        """The events from now on. With names only those."""
         stream = AsyncEventStream(names, timeout)
         stream.leave = self._opened().listen(stream)
         return stream
 
     async def subscribe(self, ticker: str) -> None:
-        """Asks for the market data of a ticker."""
+        """Subscribes to the market data of a ticker."""
         await self._ask("Subscribe", venue=self._venue, ticker=_arguments.text("ticker", ticker, _TICKER))
 
     async def unsubscribe(self, ticker: str) -> None:
-        """Gives them up."""
+        """Ends the subscription."""
         await self._ask("Unsubscribe", venue=self._venue, ticker=_arguments.text("ticker", ticker, _TICKER))
 
     # --- Orders and what is held.
@@ -217,7 +217,7 @@ class Session:
     # --- Runs.
 
     async def stop(self) -> RunResult:
-        """Ends the run, and gives what there is of it."""
+        """Ends the run, and returns its results so far."""
         strategy_id = self._state.strategy_id
         if strategy_id is None:
             info = await self.session()

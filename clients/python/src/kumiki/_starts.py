@@ -52,7 +52,7 @@ def range_of(loaded: Sequence[LoadedInstrument]) -> dict[str, Any]:
     first, last = max(one.start_date for one in loaded), min(one.end_date for one in loaded)
     if first > last or len({one.granularity for one in loaded}) > 1:
         what = ", ".join(f"{one.instrument_id} {one.granularity} {one.start_date} to {one.end_date}" for one in loaded)
-        text = f"what is loaded has no date in common, or not the same granularity: {what}"
+        text = f"the loaded data has no common date, or several granularities: {what}; load them again"
         raise NotLoadedError(text, code="not_loaded")
     ids = [one.instrument_id for one in loaded]
     return {**instruments(ids), "start_date": first, "end_date": last, "granularity": loaded[0].granularity}

@@ -69,7 +69,7 @@ def _late(timeout: float) -> EngineTimeoutError:
 
 class AsyncEventStream(_Stream):
     """Events in their order, for `async for`. It ends with the session; a lost connection raises
-    ConnectionLostError, and more than 1 GiB of events that nobody takes TooSlowError."""
+    ConnectionLostError, and more than 1 GiB of waiting events TooSlowError."""
 
     def __init__(self, names: tuple[str, ...] = (), timeout: float | None = None) -> None:
         super().__init__(names, timeout)
@@ -115,7 +115,7 @@ class AsyncEventStream(_Stream):
 
 class EventStream(_Stream):
     """Events in their order, for `for`. It ends with the session; a lost connection raises
-    ConnectionLostError, and more than 1 GiB of events that nobody takes TooSlowError."""
+    ConnectionLostError, and more than 1 GiB of waiting events TooSlowError."""
 
     def __init__(self, names: tuple[str, ...] = (), timeout: float | None = None) -> None:
         super().__init__(names, timeout)
@@ -178,7 +178,7 @@ class AsyncRecordStream(Generic[R]):
         return self._waiting.popleft()
 
     def close(self) -> None:
-        """Gives them up."""
+        """Ends the subscription."""
         self._events.close()
 
     async def __aenter__(self) -> AsyncRecordStream[R]:
@@ -204,7 +204,7 @@ class RecordStream(Generic[R]):
         return self._waiting.popleft()
 
     def close(self) -> None:
-        """Gives them up."""
+        """Ends the subscription."""
         self._events.close()
 
     def __enter__(self) -> RecordStream[R]:

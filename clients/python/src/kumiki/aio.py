@@ -43,7 +43,7 @@ class ReplaySession(Session):
 
     @property
     def portfolio(self) -> BuyingPower | None:
-        """The account as it was told last, once a second and after each fill; None before that."""
+        """The last known account: the engine sends it once a second and after each fill. None before the first."""
         return self._state.portfolio
 
     # --- Runs.
@@ -76,7 +76,7 @@ class ReplaySession(Session):
         strategy_id: str = "user-strategy", initial_cash: Amount = 1_000_000, multiplier: Multiplier = "max",
         strategy_init_kwargs: Mapping[str, Any] | None = None, execution: Execution = None, wait: bool = True,
     ) -> RunResult | Run:
-        """Runs a strategy over what is loaded."""
+        """Runs a strategy over the loaded data."""
         config = _starts.config(strategy_file, initial_cash, multiplier, strategy_init_kwargs, execution)
         return await self._run(config, strategy_id, on_event, wait)
 
@@ -84,7 +84,8 @@ class ReplaySession(Session):
         """A run is over all that is loaded, where the dates of all meet."""
         loaded = (await self.session()).instruments
         if not loaded:
-            raise NotLoadedError("nothing is loaded; load() first, a run uses it up", code="not_loaded")
+            text = "no data is loaded; call load() first, each run uses up the loaded data"
+            raise NotLoadedError(text, code="not_loaded")
         return {**config, **_starts.range_of(loaded)}
 
     async def set_speed(self, multiplier: Multiplier) -> None:
@@ -152,7 +153,7 @@ class LiveSession(Session):
 
     @property
     def venue_capabilities(self) -> dict[str, Any] | None:
-        """What the venue can do, as the engine told at the start; None where it told nothing."""
+        """What the venue can do, as the engine said at the start; None if it said nothing."""
         if self._connection is None:
             return None
         told: dict[str, dict[str, Any]] = self._connection.ready.get("venue_capabilities") or {}

@@ -1,4 +1,4 @@
-"""What goes wrong: one exception for each code, all of them `KumikiError`.
+"""Errors: one exception for each code, all of them `KumikiError`.
 
 `code` is the engine's word for it (`kumiki.schema("ipc.md")`), or one of this module for what never reached the engine.
 Codes of one kind share a base: `except kumiki.StrategyError` is for a strategy that cannot be loaded, fails at its
@@ -23,22 +23,22 @@ class KumikiError(Exception):
 
 
 class AuthError(KumikiError):
-    """A side of the connection does not know the token."""
+    """The engine or this program has the wrong token."""
 
 
 class SchemaError(KumikiError):
-    """The engine's messages have another major version, or are none."""
+    """The engine's messages have another major version, or are not valid."""
 
 
 class HandshakeTimeoutError(KumikiError, TimeoutError):
-    """The engine was not greeted in time, and ended the connection."""
+    """The engine got no greeting in time and ended the connection."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class ModeError(KumikiError, ValueError):
-    """The engine that was asked for is not that of the process, as Live in a replay."""
+    """The requested engine does not fit the process, for example Live in a replay."""
 
 
 class ModeMismatchError(ModeError):
@@ -46,7 +46,7 @@ class ModeMismatchError(ModeError):
 
 
 class WrongEngineError(ModeError):
-    """A strategy was to be started in an engine that is not that of the process."""
+    """The process does not have the engine in which the strategy should start."""
 
 
 class ValidationError(KumikiError, ValueError):
@@ -58,7 +58,7 @@ class TooManyInstrumentsError(ValidationError):
 
 
 class BusyError(KumikiError):
-    """A command does not fit the state of the session, as a load while a strategy runs."""
+    """A command does not fit the state of the session, for example a load while a strategy runs."""
 
     def __init__(
         self, message: str = "", *, code: str = "engine_busy", current_state: str = "", attempted_command: str = ""
@@ -70,7 +70,7 @@ class BusyError(KumikiError):
 
 
 class ConflictError(KumikiError):
-    """The id of an order is that of another order already."""
+    """Another order has this id already."""
 
     def __init__(self, message: str = "", *, code: str = "conflict", venue_order_id: str | None = None) -> None:
         super().__init__(message, code=code)
@@ -79,7 +79,7 @@ class ConflictError(KumikiError):
 
 
 class DataNotFoundError(KumikiError):
-    """There are no data of an instrument in the range."""
+    """An instrument has no data in the range."""
 
 
 class DataUnreadableError(KumikiError):
@@ -87,7 +87,7 @@ class DataUnreadableError(KumikiError):
 
 
 class NotLoadedError(KumikiError):
-    """What is to run is not loaded; a run uses up what was loaded."""
+    """No data is loaded for the run. Load it again before each run: a run uses up the loaded data."""
 
 
 class OrderRejectedError(KumikiError):
@@ -117,7 +117,7 @@ class VenueUnsupportedError(OrderRejectedError):
 
 
 class SecondPasswordMissingError(OrderRejectedError):
-    """No second password was given: who was asked for it declined."""
+    """There is no second password: the person declined to give it."""
 
 
 class SecondPasswordInvalidError(OrderRejectedError):
@@ -157,7 +157,7 @@ class OrderStatusUnknownError(OrderRejectedError):
 
 
 class OrderInternalError(OrderRejectedError):
-    """The engine could not do it, and nothing was sent."""
+    """The engine failed and sent nothing."""
 
 
 class SecondPasswordRequiredError(KumikiError):
@@ -193,13 +193,13 @@ class LoginFailedError(VenueError):
 
 
 class LoginCancelledError(VenueError):
-    """The login was given up."""
+    """The login was cancelled."""
 
 
 class GatewayError(VenueError):
-    """The venue's program on this machine answered an error, or nothing that can be read; and the base of all that only
-    such a program gives: `except kumiki.GatewayError` is for each of them. That it refused a login, or that nobody
-    gave the password, is a LoginFailedError or a LoginCancelledError as at every venue."""
+    """The venue's program on this machine answered with an error or an unreadable message. It is the base of all
+    errors of such a program: `except kumiki.GatewayError` catches each of them. A refused login is a
+    LoginFailedError, a cancelled one a LoginCancelledError, as at every venue."""
 
 
 class TokenExpiredError(GatewayError):
@@ -211,7 +211,7 @@ class LocalAppDownError(GatewayError):
 
 
 class RegisterFullError(GatewayError):
-    """The venue gives market data of so many tickers at once, and no more."""
+    """The venue gives market data for no more tickers at the same time."""
 
 
 class RateLimitedError(GatewayError):
@@ -219,11 +219,11 @@ class RateLimitedError(GatewayError):
 
 
 class RecordingStoppedError(KumikiError):
-    """The engine keeps no boards any more, as where the disk is full; it goes on without."""
+    """The engine stopped recording boards, for example because the disk is full. The engine itself goes on."""
 
 
 class RecordingIncompleteError(KumikiError):
-    """What the engine records of boards and trades lacks something; it goes on."""
+    """The recording of boards and trades has a gap; the engine goes on."""
 
 
 class LiveEngineUnavailableError(KumikiError):
@@ -231,8 +231,8 @@ class LiveEngineUnavailableError(KumikiError):
 
 
 class InternalError(KumikiError):
-    """The engine could not do it. Of an order it may mean that nobody knows what became of it: the same call with
-    the same `client_order_id` tells, and does not send it again."""
+    """The engine failed. The state of an order may be unknown. Make the same call with the same `client_order_id`: it
+    tells the state and sends nothing twice."""
 
 
 class StrategyError(KumikiError):
@@ -249,7 +249,7 @@ class StrategyLoadError(StrategyError):
 
 
 class StrategyInitError(StrategyError):
-    """A strategy failed at its start, as where it refuses its parameters. What is loaded stays."""
+    """A strategy failed at its start, for example because it refuses its parameters. The loaded data stays."""
 
 
 class StrategyFaultError(StrategyError):
@@ -281,7 +281,7 @@ class ProgramNotFoundError(KumikiError, FileNotFoundError):
 
 
 class ConnectionLostError(KumikiError, ConnectionError):
-    """There is no connection to the engine, or none any more."""
+    """The connection to the engine failed or broke."""
 
     def __init__(self, message: str = "", *, code: str = "connection_lost", close_code: int | None = None) -> None:
         super().__init__(message, code=code)
@@ -325,5 +325,5 @@ class MissingPackageError(KumikiError, ImportError):
 
 
 class LeftOutWarning(UserWarning):
-    """The engine cannot read something of the account, as a row of a list, and what it gave lacks that. The text says
-    which, and is told once."""
+    """The engine cannot read a part of the account, for example a row of a list, and leaves it out. The text names
+    it, once."""

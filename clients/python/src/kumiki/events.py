@@ -1,4 +1,4 @@
-"""What the engine tells, with exact numbers."""
+"""The events of the engine, with exact numbers."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def _read(text: str | bytes) -> dict[str, Any]:
         if isinstance(text, str) and isinstance(fields, dict) and isinstance(fields.get("event"), str):
             return _exact(fields)
     except (ValueError, ArithmeticError) as error:
-        raise SchemaError(f"the engine sent what is no event: {error}", code="schema_mismatch") from None
-    raise SchemaError("the engine sent what is no event", code="schema_mismatch")
+        raise SchemaError(f"the engine sent an invalid event: {error}", code="schema_mismatch") from None
+    raise SchemaError("the engine sent an invalid event", code="schema_mismatch")
 
 
 def _exact(fields: dict[str, Any]) -> dict[str, Any]:

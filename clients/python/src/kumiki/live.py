@@ -40,23 +40,26 @@ class LiveSession(Session):
                 for trade in trades:
                     print(trade.price, trade.qty, trade.side)
 
-    What asks for a venue that the engine does not have raises VenueNotAvailableError.
+    A call for a venue that the engine does not have raises VenueNotAvailableError.
 
-    What no message carries is no argument here. Whether the venue is the demo or the real market: the engine decides,
-    the demo unless it was started otherwise, and `venue_capabilities["is_production"]` says which after `login()`. The
-    user's name and password: the engine has them, or asks the user. The second password is given by
-    `set_second_password()` when it is asked for, and not before.
+    The engine decides between the demo and the real market: it takes the demo unless it was started otherwise.
+    `venue_capabilities["is_production"]` says which after `login()`. The engine has the user's name and password, or
+    asks the user. Give the second password by `set_second_password()` when the engine asks for it, not before.
 
-    `venue` is web_broker or local_broker. `attach` says which engine: "auto" the one that runs, where
-    `engine-session.json` in `config_dir` (else the system's folder for settings) names one, else the one at KUMIKI_PORT
-    (else 19876) where `token` or KUMIKI_ENGINE_TOKEN is there, else an own one; None always
-    an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. An own engine works in that
-    folder too, because the record that keeps orders from being sent twice belongs there: give the same `config_dir`
-    every time. Two engines cannot share it. `cache_dir`, `program`, `token` and `log_level` are as for `ReplaySession`.
+    `venue` is web_broker or local_broker. `attach` says which engine the session uses:
 
-    `timeout` is how long the answer to a command may take, in seconds. What became of an order then is not known: the
-    same call with the same `client_order_id` tells, and does not send it again. Methods may be called by several
-    threads and also where an event loop runs, as in notebooks. Every failure is a `KumikiError`.
+    - None: an own engine, which ends with the session.
+    - A port, `127.0.0.1:PORT` or the path of a session file: that engine.
+    - "auto": the running engine that `engine-session.json` in `config_dir` (else in the system's folder for settings)
+      names. Else, with `token` or KUMIKI_ENGINE_TOKEN, the engine at KUMIKI_PORT (else 19876). Else an own engine.
+
+    An own engine works in that folder too: its log of orders there prevents sending an order twice. Give the same
+    `config_dir` every time. Two engines cannot share it. `cache_dir`, `program`, `token` and `log_level` are as for
+    `ReplaySession`.
+
+    `timeout` is how long the answer to a command may take, in seconds. After a time-out the state of an order is
+    unknown. Make the same call with the same `client_order_id`: it tells the state and sends nothing twice. Several
+    threads may call methods, also while an event loop runs, as in notebooks. Every failure is a `KumikiError`.
     """
 
     _core: aio.LiveSession
@@ -78,7 +81,7 @@ class LiveSession(Session):
 
     @property
     def venue_capabilities(self) -> dict[str, Any] | None:
-        """What the venue can do, as the engine told at the start; None where it told nothing."""
+        """What the venue can do, as the engine said at the start; None if it said nothing."""
         return self._core.venue_capabilities
 
     # --- The venue.
@@ -99,7 +102,7 @@ class LiveSession(Session):
 
     def set_second_password(self, *, value: str) -> None:
         """Gives the engine the second password, which orders at the web broker need. It keeps it in memory only, and
-        this session does not keep it at all; no order is sent again by itself."""
+        this session does not keep it at all. Send the order again yourself."""
         self._opened().call(self._core.set_second_password(value=value))
 
     def forget_second_password(self) -> None:
@@ -117,8 +120,7 @@ class LiveSession(Session):
         return self._opened().call(self._core.get_board(ticker))
 
     def evict_lru(self) -> str:
-        """Makes room in the register set: the ticker that was used longest ago leaves it, for all clients, and is given
-        back."""
+        """Makes room in the register set: removes the least recently used ticker, for all clients, and returns it."""
         return self._opened().call(self._core.evict_lru())
 
     def boards(self, ticker: str | None = None, *, timeout: float | None = None) -> RecordStream[Board]:
@@ -129,13 +131,13 @@ class LiveSession(Session):
                 for board in boards:
                     print(board.last_price, board.bids[0], board.asks[0])
 
-        Who takes them slowly does not get every board, and sees that at `sequence_id`. Waits for each as long as the
-        session is open, or raises EngineTimeoutError after `timeout` seconds without one.
+        A slow reader misses boards; gaps in `sequence_id` show it. Waits for each board as long as the session is
+        open, or raises EngineTimeoutError after `timeout` seconds without one.
         """
         return RecordStream(self.events("DepthSnapshot", timeout=timeout), _market.boards(self.venue, ticker))
 
     def trades(self, ticker: str | None = None, *, timeout: float | None = None) -> RecordStream[Trade]:
-        """The trades of the market from now on, as `boards()`; each of them comes, however slowly they are taken."""
+        """The trades of the market from now on, like `boards()`. A slow reader gets every trade too."""
         return RecordStream(self.events("Trades", timeout=timeout), _market.trades(self.venue, ticker))
 
     # --- Orders.
@@ -148,15 +150,15 @@ class LiveSession(Session):
     ) -> SubmitOrderResult:
         """Sends an order, and waits until the venue has accepted it.
 
-        `client_order_id` is yours, 1 to 36 characters, as str(uuid.uuid4()): with it the same call never sends a
-        second order, and tells what became of the first (`outcome` IdempotentReplay). Where `warning_code` is
-        order_status_unknown, read `order_list()` before you go on. `order_side` is BUY or SELL; `order_type` MARKET,
-        LIMIT, STOP_MARKET or STOP_LIMIT; `quantity` in shares; `price` and `trigger_price` in yen, exact (no
+        You choose `client_order_id`, 1 to 36 characters, for example str(uuid.uuid4()). The same call with the same
+        id never sends a second order: it tells the state of the first (`outcome` IdempotentReplay). If `warning_code`
+        is order_status_unknown, read `order_list()` before you go on. `order_side` is BUY or SELL; `order_type`
+        MARKET, LIMIT, STOP_MARKET or STOP_LIMIT; `quantity` in shares; `price` and `trigger_price` in yen, exact (no
         floats); `trigger_type` LAST or None; `time_in_force` DAY, GTD (with `expire_time_ns`: nanoseconds since
         1970 UTC, or a datetime), AT_THE_OPEN or AT_THE_CLOSE; `tags` like ["cash_margin=cash"].
 
         Raises SecondPasswordRequiredError (nothing was sent), OrderRejectedError, ConflictError where another order
-        has that id, VenueNotAvailableError, InternalError or EngineTimeoutError (what became of it is not known).
+        has that id, VenueNotAvailableError, InternalError or EngineTimeoutError (the state of the order is unknown).
         """
         return self._opened().call(self._core.submit_order(
             client_order_id=client_order_id, instrument_id=instrument_id, order_side=order_side,

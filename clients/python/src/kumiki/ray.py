@@ -1,4 +1,4 @@
-"""Sweeps on a Ray cluster: the rows of one sweep are spread over its nodes, and the folder is that of one machine.
+"""Sweeps on a Ray cluster: its nodes share the rows of one sweep. The folder is the same as from one machine.
 
     import kumiki
 
@@ -51,7 +51,7 @@ class SweepProgress:
     #: Rows that are done, and all of them; a row is one run.
     done: int
     total: int
-    #: Rows that were there from before.
+    #: Rows from an earlier call.
     kept: int
     #: Rows that each node made, by Ray's names of the nodes.
     nodes: Mapping[str, int]
@@ -68,11 +68,11 @@ class SweepResult:
     #: The row of the best run and its parameters; None where no run is ranked.
     best_run: int | None
     best_parameters: Mapping[str, Any] | None
-    #: Rows that each node made, by Ray's names of the nodes; those that were kept from before are left out.
+    #: Rows that each node made, by Ray's names of the nodes, without rows from an earlier call.
     nodes: Mapping[str, int] = field(default_factory=dict)
 
     def table(self, *, backend: str = "pandas", exact: bool = True) -> Any:
-        """The table as a data frame of pandas or polars, a row for each run. `kumiki.schema("replay-sweep.json")`
+        """The table as a data frame of pandas or polars, one row for each run. `kumiki.schema("replay-sweep.json")`
         describes its columns."""
         return frame(self.folder / "sweep.parquet", backend=backend, exact=exact)
 
@@ -109,7 +109,7 @@ def sweep(
     node_dir: Place | None = None,
     on_progress: Callable[[SweepProgress], object] | None = None,
 ) -> SweepResult:
-    """Makes a sweep on the cluster. `out` gets the same table, manifest and page as from one machine.
+    """Makes a sweep on the cluster. The folder `out` gets the same table, manifest and page as from one machine.
 
     What is swept: `strategy` is a built-in one's name or the path of a component; `grid` has the values of each
     parameter, as `{"fast": "5:50:5"}` or `{"fast": [5, 10, 20]}`, of which the last changes fastest; or `points` are
@@ -124,14 +124,13 @@ def sweep(
     Ray's; it holds the data in memory once. `program` is the kumiki program, here and on the nodes (else
     KUMIKI_PROGRAM, the one of this package, or the first on the PATH).
 
-    A task whose node is lost is made again elsewhere, `retries` times; -1 is for ever. `on_progress` is called on this
-    thread with a `SweepProgress` whenever a task is done. What has come back is kept beside `out`, in `OUT.parts`,
-    until all has: after an error, Ctrl-C or the end of this process the same call goes on from there, and has nothing
-    to do where the sweep is complete. At the end one
-    task makes the best runs again with window 1, and the test runs of a walk forward, which need all others.
+    If a node is lost, another node repeats its task, `retries` times; -1 has no limit. `on_progress` gets a
+    `SweepProgress` on this thread after each task. `OUT.parts`, beside `out`, keeps the finished rows until all are
+    there. After an error, Ctrl-C or the end of this process the same call goes on from there. At the end one task
+    repeats the best runs with window 1 and makes the test runs of a walk forward, which need all others.
 
-    Raises MissingPackageError without Ray, ValidationError, ProgramNotFoundError, or KumikiError: what the program
-    said, or that nodes were lost too often.
+    Raises MissingPackageError without Ray, ValidationError, ProgramNotFoundError, or KumikiError: with the program's
+    message, or because nodes were lost too often.
     """
     ray = _ray()
     if (grid is None) == (points is None):
@@ -199,7 +198,8 @@ def sweep(
         name = parts.whole(spread.one(None, journal).files)
     found = parts.merge(here, task.points, [name], pathlib.Path(out))
     if found["status"] != "complete":
-        raise KumikiError(f"out: {out} is not complete after all; what came back is in {parts.folder}")
+        where = f"the finished rows are in {parts.folder}"
+        raise KumikiError(f"out: {out} is not complete; {where}; make the same call again")
     parts.remove()
     return _result(pathlib.Path(out), found, nodes)
 

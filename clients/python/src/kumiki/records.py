@@ -18,7 +18,7 @@ class Record:
 
     @classmethod
     def of(cls: type[R], fields: Mapping[str, Any]) -> R:
-        """The record of a message's fields; what is not in the message is None."""
+        """The record of a message's fields; a field that the message lacks is None."""
         values = {}
         for field in dataclasses.fields(cls):
             value = fields.get(field.name)
@@ -81,7 +81,7 @@ class SubmitOrderResult(Record):
     """An order was taken."""
 
     client_order_id: str
-    #: Created, or IdempotentReplay where the same order had been sent before and was not sent again.
+    #: Created, or IdempotentReplay if the same order was sent before; it was not sent again.
     outcome: str
     #: ACCEPTED, FILLED, ...
     status: str
@@ -192,7 +192,7 @@ class Position(Record):
 
 @dataclass(frozen=True)
 class VenueBuyingPower(Record):
-    """What the account at a venue may buy for, in yen; None is what the venue does not tell."""
+    """The buying power of the account at a venue, in yen; None if the venue does not say."""
 
     venue: str
     cash_available: Decimal | None
@@ -229,7 +229,7 @@ class LastRun(Record):
 
 @dataclass(frozen=True)
 class SubmittedOrder(Record):
-    """An order of a run without a number of the venue: it is on its way there, or ended on it."""
+    """An order of a run without a venue number: it is on its way to the venue, or ended before it got there."""
 
     client_order_id: str
     #: person or strategy.
@@ -282,7 +282,7 @@ class SessionInfo(Record):
     equity: Decimal | None
     #: The newest 10,000; also of the run that ended last, until other data are loaded.
     orders: list[Order]
-    #: Those on their way to the venue or ended on it, as they were sent; the newest 10,000.
+    #: Orders on their way to the venue, or that ended before they got there, as sent; the newest 10,000.
     orders_submitted: list[SubmittedOrder]
     #: The newest 10,000 fills and 1,000 marks of the strategy, as in ExecutionMarker and StrategySignal.
     executions: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""What a run leaves: its end, and the tables of its folder as data frames."""
+"""The results of a run: its end, and the tables of its folder as data frames."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunResult:
     status: str
     #: Cash and positions at the last price, in yen.
     final_equity: Decimal
-    #: The folder of the results. The engine keeps the last 20 runs; copy what is to stay.
+    #: The folder of the results. The engine keeps the last 20 runs; copy a folder that you want to keep.
     run_dir: pathlib.Path
     #: Trades or bars that were replayed.
     rows_done: int
@@ -53,7 +53,7 @@ class RunResult:
         return "\n".join(lines)
 
     def warning(self) -> str | None:
-        """What a reader of the numbers must know, like prices that jump as after a split that nobody told."""
+        """A warning for readers of the numbers, for example about price jumps that look like an unknown split."""
         words: str | None = self.manifest().get("warning")
         return words
 
@@ -63,7 +63,7 @@ class RunResult:
         return words
 
     def orders(self, *, backend: str = "pandas", exact: bool = True) -> Any:
-        """The orders, one a row, told when they were done."""
+        """The orders, one a row, in the order in which they ended."""
         return self.table("orders", backend=backend, exact=exact)
 
     def fills(self, *, backend: str = "pandas", exact: bool = True) -> Any:
@@ -79,12 +79,12 @@ class RunResult:
         narrative or log.
 
         `backend` is "pandas" or "polars". Yen are exact decimal numbers; with `exact=False` they are floats, which
-        plots and statistics want. Times are UTC. Raises MissingPackageError where a package is not installed, and
-        FileNotFoundError where the folder is not there any more.
+        plots and statistics want. Times are UTC. Raises MissingPackageError if a package is not installed, and
+        FileNotFoundError if the folder is gone.
         """
         path = self.run_dir / f"{_arguments.text('name', name, 'the name of a table like fills')}.parquet"
         if not path.is_file():
-            raise FileNotFoundError(f"there is no {path}; only the last runs are kept")
+            raise FileNotFoundError(f"there is no {path}; the engine keeps the last runs only")
         return frame(path, backend=backend, exact=exact)
 
     def summary(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def frame(path: pathlib.Path, *, backend: str, exact: bool) -> Any:
 
 
 def of_event(event: Mapping[str, Any]) -> RunResult:
-    """The result that an EngineStopped tells.
+    """The result in an EngineStopped event.
 
     Raises StrategyFaultError where the strategy failed, and ResultsError where there are no results.
     """

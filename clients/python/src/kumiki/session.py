@@ -28,20 +28,25 @@ class ReplaySession(Session):
             result = session.run(strategy_file="sma-cross")
             print(result.fills())
 
-    `attach` says which engine: "auto" the one that runs, where `engine-session.json` in `config_dir` names one; else,
-    where `token` or KUMIKI_ENGINE_TOKEN is there, the one at KUMIKI_PORT (else 19876); else an own one. None is always
-    an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. "auto" with `data` looks for a running
-    engine only where `config_dir` is given, because another one may have other data. `mode` says what came of it.
+    `attach` says which engine the session uses:
+
+    - None: an own engine.
+    - A port, `127.0.0.1:PORT` or the path of a session file: that engine.
+    - "auto": the running engine that `engine-session.json` in `config_dir` names. Else, with `token` or
+      KUMIKI_ENGINE_TOKEN, the engine at KUMIKI_PORT (else 19876). Else an own engine. With `data` it looks for a
+      running engine only if you give `config_dir`, because another engine may have other data.
+
+    `mode` says which of both it was: attach or spawn.
 
     An own engine replays the vendor's files in `data` (else of KUMIKI_DATA), keeps runs and decoded data in
     `cache_dir` (else KUMIKI_CACHE, else the system's folder for caches), and can be found by others where
     `config_dir` is given. `program` is the kumiki program (else KUMIKI_PROGRAM, the one of this package, or the
-    first on the PATH). It ends with the session, and with this process. What it says with `log_level` (off, error,
-    warning, info, debug) goes to the logger `kumiki.engine`.
+    first on the PATH). It ends with the session, and with this process. Its messages from `log_level` on (off, error,
+    warning, info, debug) go to the logger `kumiki.engine`.
 
     `token` (else KUMIKI_ENGINE_TOKEN) is needed for a port whose session file is not in `config_dir`. `timeout` is
-    how long an answer may take, in seconds; a load that goes on says so. Methods may be called by several threads
-    and also where an event loop runs, as in notebooks. Every failure is a `KumikiError`.
+    how long an answer may take, in seconds; a long load reports its progress. Several threads may call methods, also
+    while an event loop runs, as in notebooks. Every failure is a `KumikiError`.
     """
 
     _core: aio.ReplaySession
@@ -58,7 +63,7 @@ class ReplaySession(Session):
 
     @property
     def portfolio(self) -> BuyingPower | None:
-        """The account as it was told last, once a second and after each fill; None before that."""
+        """The last known account: the engine sends it once a second and after each fill. None before the first."""
         return self._core.portfolio
 
     # --- Runs.
@@ -67,11 +72,11 @@ class ReplaySession(Session):
         self, instrument_id: str | Sequence[str], start_date: Date, end_date: Date, granularity: Granularity = "Trade",
         *, on_progress: OnProgress = None,
     ) -> LoadedData:
-        """Loads the data of one to four instruments like 7203.TSE, beside what is loaded.
+        """Loads the data of one to four instruments like 7203.TSE, in addition to the data already loaded.
 
-        Dates are those of Japan, both included. `granularity` is Trade, Minute or Daily. It is Trade where none is
-        given: strategies are written for single trades, and sample data and the vendor's files always have them, bars
-        only where they were asked for. `on_progress` is called on this thread with a `Progress`.
+        Dates are those of Japan, both included. `granularity` is Trade, Minute or Daily. The default is Trade:
+        strategies are written for single trades, and sample data and the vendor's files always have them.
+        `on_progress` is called on this thread with a `Progress`.
         Raises DataNotFoundError, ValidationError, or BusyError while a strategy runs.
         """
         _arguments.function("on_progress", on_progress)
@@ -100,18 +105,18 @@ class ReplaySession(Session):
         strategy_id: str = "user-strategy", initial_cash: Amount = 1_000_000, multiplier: Multiplier = "max",
         strategy_init_kwargs: Mapping[str, Any] | None = None, execution: Execution = None, wait: bool = True,
     ) -> RunResult | Run:
-        """Runs a strategy over all that is loaded, and waits for its end; a run uses up what is loaded.
+        """Runs a strategy over all loaded data, and waits for its end. A run uses up the loaded data.
 
         `strategy_file` is the path of a component, or the name of a built-in strategy; `strategy_init_kwargs` are its
-        parameters. `initial_cash` is in yen. `multiplier` is 1 to 1,000,000 times real time, or "max": as fast as it goes. `execution` is
-        "strict", "realistic", "optimistic", or a dict with values of one's own, as {"model": "strict",
+        parameters. `initial_cash` is in yen. `multiplier` is 1 to 1,000,000 times real time, or "max" for full speed.
+        `execution` is "strict", "realistic", "optimistic", or a dict with your own values, like {"model": "strict",
         "latency_ns": 5_000_000}. `on_event` gets every event of the run, from EngineStarted to EngineStopped, on this
-        thread, and may use the session; what it raises ends the run, and so does Ctrl-C. Without it nothing is told
-        and the result is waited for. With `wait=False` a `Run` is given back, and `on_event` is called on a thread
-        of its own.
+        thread, and may use the session. If it raises, the run ends; Ctrl-C ends it too. Without `on_event` the call
+        only waits for the result. With `wait=False` it returns a `Run` at once and calls `on_event` on a thread of
+        its own.
 
-        Raises NotLoadedError, BusyError, ValidationError, or StrategyError, whose `result` has what there is of a run
-        that failed.
+        Raises NotLoadedError, BusyError, ValidationError, or StrategyError, whose `result` has the results of the
+        failed run so far.
         """
         config = _starts.config(strategy_file, initial_cash, multiplier, strategy_init_kwargs, execution)
         return self._run(config, strategy_id, on_event, wait)
@@ -131,8 +136,8 @@ class ReplaySession(Session):
 
         `side` is BUY or SELL, `quantity` in shares; `order_type` MARKET, LIMIT, STOP_MARKET or STOP_LIMIT; `price`
         and `trigger_price` in yen, exact (no floats); `time_in_force` DAY, GTD (with `expire_time`), AT_THE_OPEN or
-        AT_THE_CLOSE. Where an answer did not come, the same call with the same `client_order_id` tells what became of
-        the order and does not send it again.
+        AT_THE_CLOSE. If no answer came, make the same call with the same `client_order_id`: it tells the state of the
+        order and sends nothing twice.
 
         Raises OrderRejectedError, ConflictError where another order has that id, or BusyError where nothing runs.
         """
@@ -147,7 +152,8 @@ class ReplaySession(Session):
         new_quantity: Amount | None = None, new_price: Amount | None = None, new_trigger_price: Amount | None = None,
         new_expire_time: Time | None = None,
     ) -> ModifyOrderResult:
-        """Changes an order: shares in all, yen, and a time. Raises OrderRejectedError or BusyError."""
+        """Changes an order: its total shares, its prices in yen, or its expiry. Raises OrderRejectedError or
+        BusyError."""
         return self._opened().call(self._core.modify_order(
             client_order_id=client_order_id, venue_order_id=venue_order_id, new_quantity=new_quantity,
             new_price=new_price, new_trigger_price=new_trigger_price, new_expire_time=new_expire_time,

@@ -26,7 +26,7 @@ pub fn list_fills(venue_order_id: &str, business_day: Option<&str>) -> Result<Re
 /// Reads a row of the fills.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it cannot be read.
 pub fn read_fill(row: &[Field]) -> Result<ListedFill, String> {
     let quantity = of(row, "sYakuzyouSuryou").and_then(shares).filter(|shares| *shares > 0);
     let quantity = quantity.ok_or("the fill has no shares")?;

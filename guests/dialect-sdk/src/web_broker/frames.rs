@@ -10,7 +10,7 @@ const STOCKS: &str = "0101";
 /// Reads a frame.
 ///
 /// # Errors
-/// Why it is none.
+/// Why it cannot be read.
 pub fn read_frame(words: Words, fields: &[Field]) -> Result<Frame, String> {
     let kind = words.of(fields, "p_evt_cmd", "p_cmd").ok_or("the frame does not say what it is")?;
     Ok(match kind {

@@ -32,9 +32,9 @@ pub enum GenerationError {
     Snapshot(#[from] GridFault),
     /// A file has other bytes than it was written with.
     #[error(
-        "{} has {} bytes with the digest {} instead of {} with {}: it was damaged, or changed by another \
-         program, and is not handed on. `kumiki data update` makes it again where it has what was in it; else put \
-         back a copy of it", expected.path, found.bytes, found.xxh128, expected.bytes, expected.xxh128
+        "{} has {} bytes with the digest {} instead of {} with {}: it was damaged, or another program changed \
+         it. It is not published. `kumiki data update` makes it again; else put back a copy of it",
+        expected.path, found.bytes, found.xxh128, expected.bytes, expected.xxh128
     )]
     Differs {
         /// The file as it was written.

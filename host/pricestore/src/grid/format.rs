@@ -82,10 +82,10 @@ impl Layout {
         let [magic, version, found, days, codes, tail_digest, digest] = fields;
         let has_splits = version == VERSION_WITH_SPLITS;
         if magic != MAGIC || !(VERSION_WITHOUT_SPLITS..=VERSION_WITH_SPLITS).contains(&version) {
-            return Err("it is not a grid of this version and kind of machine".to_owned());
+            return Err("another version or another kind of machine wrote it".to_owned());
         }
         if xxh3_64(bytemuck::cast_slice(&fields[..FIELDS - 1])) != digest {
-            return Err("its header is not what was written".to_owned());
+            return Err("its header was changed after it was written".to_owned());
         }
         if found != number {
             return Err(format!("it is snapshot {found}"));
@@ -152,7 +152,7 @@ impl Tail {
     pub(super) fn read(file: &[u8], layout: &Layout) -> Result<Self, String> {
         let bytes = file.get(layout.tail_start()..).unwrap_or_default();
         if xxh3_64(bytes) != layout.tail_digest {
-            return Err("its calendar is not what was written".to_owned());
+            return Err("its calendar was changed after it was written".to_owned());
         }
         let (dates, bytes) = bytes.split_at(layout.days * size_of::<i32>());
         let (codes, bytes) = bytes.split_at(layout.codes * CODE_BYTES_MAX);

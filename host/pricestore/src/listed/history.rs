@@ -76,7 +76,7 @@ impl ListedHistory {
             Err(ListedError::Form(format!("the issue `{code}` from {from} on: {what}")))
         };
         if code.is_empty() || code.len() > CODE_BYTES_MAX {
-            return wrong("it has no code that is one");
+            return wrong("its code is not valid");
         }
         if !self.lists.contains_key(&from) {
             return wrong("there is no list of this date");
@@ -90,7 +90,7 @@ impl ListedHistory {
         let changes = self.issues.entry(code.into()).or_default();
         match changes.last() {
             Some(last) if last.info.is_some() || last.from > from => {
-                return wrong("it begins before the span before it ends");
+                return wrong("it begins before its previous span ends");
             }
             Some(last) if last.from == from => _ = changes.pop(),
             _ => {}

@@ -175,10 +175,10 @@ fn what_others_wrote_is_looked_at() {
         ("ALTER TABLE listed_issue DROP COLUMN size", "its table listed_issue has other columns"),
         ("ALTER TABLE listed_issue RENAME COLUMN name TO title", "its table listed_issue"),
         ("DELETE FROM list_date", "there is no list of this date"),
-        ("UPDATE listed_issue SET to_date = NULL", "it begins before the span before it ends"),
+        ("UPDATE listed_issue SET to_date = NULL", "it begins before its previous span ends"),
         ("UPDATE listed_issue SET to_date = DATE '2025-01-05'", "it does not end before a list"),
-        ("UPDATE listed_issue SET code = ''", "no code that is one"),
-        ("UPDATE listed_issue SET code = repeat('1', 17)", "no code that is one"),
+        ("UPDATE listed_issue SET code = ''", "its code is not valid"),
+        ("UPDATE listed_issue SET code = repeat('1', 17)", "its code is not valid"),
     ] {
         let error = changed(change).unwrap_err().to_string();
         assert!(error.contains(part), "{change}: {error}");

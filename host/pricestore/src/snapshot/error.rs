@@ -10,14 +10,15 @@ use crate::folder_lock::{LockHolder, holder_text};
 #[non_exhaustive]
 pub enum PublishError {
     /// There is no combined database.
-    #[error("{} is missing; load daily prices first or make a sample", .0.display())]
+    #[error("{} is missing; load daily prices with `kumiki data update`, or make some with `kumiki data sample \
+        --daily`", .0.display())]
     NoSource(PathBuf),
     /// The combined database holds something that cannot be ranked.
     #[error("the combined database cannot be published: {0}")]
     Source(String),
     /// Another process publishes into the same directory.
     #[error(
-        "another publication into {} is running ({}); wait for it", folder.display(),
+        "another publication into {} is running ({}); wait until it ends", folder.display(),
         holder_text(holder.as_ref())
     )]
     Locked {

@@ -27,7 +27,7 @@ pub(super) fn attach(connection: &Connection, data: &DataDir) -> Result<(), Publ
     let attach = format!("ATTACH {} AS mother (READ_ONLY)", quoted_path(&mother));
     connection.execute_batch(&attach)?;
     if let Some(view) = view_among(connection, "mother")? {
-        let what = format!("`{view}` must be a table; it is a view, which may read anything");
+        let what = format!("`{view}` is a view, which may read any file; put a table in its place");
         return Err(PublishError::Source(what));
     }
     let has_calendar = has_calendar(connection, "mother")?.map_err(PublishError::Source)?;

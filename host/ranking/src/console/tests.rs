@@ -200,7 +200,7 @@ fn files_of_other_commands_become_views() {
     };
     let twice = opened(FileView { name: "daily".to_owned(), ..csv.clone() });
     let twice = twice.err().unwrap().to_string();
-    assert!(twice.contains("two views of the name daily"), "{twice}");
+    assert!(twice.contains("two views would have the name daily"), "{twice}");
     // Files that cannot be read take nothing away from the others.
     let refused = |view: FileView| {
         let console = opened(view).unwrap();

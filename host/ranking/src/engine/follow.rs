@@ -57,7 +57,7 @@ impl Told {
     }
 }
 
-/// Why what the update job has told cannot be read any more.
+/// Why the update job's status cannot be read any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Lost {
     Gone,
@@ -240,7 +240,7 @@ impl Shared {
     fn attempt(&self, look: impl FnOnce()) {
         let Err(panic) = catch_unwind(AssertUnwindSafe(look)) else { return };
         let why = format!(
-            "looking for published data broke down and is tried again: {}",
+            "the search for published data failed and is repeated: {}",
             redacted(&panic_text(&*panic))
         );
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -278,7 +278,7 @@ impl Shared {
         if let Some(cause) = &lost
             && told.lost != lost
         {
-            tracing::error!(%cause, "what the update job has told cannot be read");
+            tracing::error!(%cause, "the update job's status cannot be read");
         }
         if let Ok(Some(dataset)) = read {
             let snapshot = dataset.snapshot.clone();
@@ -376,8 +376,7 @@ fn cause(error: &RankError) -> String {
 pub(crate) fn no_snapshot(refused: Option<&str>, is_replica: bool) -> RankError {
     RankError::NoData(match (refused, is_replica) {
         (None, true) => {
-            "no daily prices were copied yet from the server that this one follows; /health \
-                         says how far that is"
+            "no daily prices were copied yet from the server of --follow; /health shows how far the copy is"
                 .to_owned()
         }
         (None, false) => {
@@ -386,11 +385,12 @@ pub(crate) fn no_snapshot(refused: Option<&str>, is_replica: bool) -> RankError 
                 .to_owned()
         }
         (Some(why), true) => format!(
-            "the daily prices that were copied cannot be used: {why}; a newer copy is taken up by itself"
+            "the daily prices that were copied cannot be used: {why}; the service uses the next copy as soon \
+             as it is complete"
         ),
         (Some(why), false) => format!(
-            "the published daily prices cannot be used: {why}; `kumiki rank publish` makes anew what \
-             rankings read, and it is taken up by itself"
+            "the published daily prices cannot be used: {why}; run `kumiki rank publish`, and the service uses \
+             the new snapshot by itself"
         ),
     })
 }

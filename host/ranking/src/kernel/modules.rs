@@ -77,7 +77,7 @@ impl CachedInstance {
         let inputs = self.instance.configure(bound.values())?;
         if inputs != bound.inputs() {
             let Identity { component, sha256 } = self.instance.identity();
-            let text = "it reads other columns than before with the same parameters".to_owned();
+            let text = "with the same parameters it reads other columns than before".to_owned();
             return Err(ModuleFault::Fault(Box::new(FormulaFault {
                 component,
                 sha256,

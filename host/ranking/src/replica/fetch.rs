@@ -93,7 +93,7 @@ impl Fetch<'_> {
         let start = match stream.status() {
             206 if is_rest(stream.header("content-range"), have, file.bytes) => have,
             200 => 0,
-            206 => return Err(differs(file, "the primary says another size".to_owned())),
+            206 => return Err(differs(file, "the primary sends another size".to_owned())),
             _ => return Err(ReplicaError::Moved(file.path.clone())),
         };
         let part = self.folder.part(file);
@@ -142,7 +142,7 @@ impl Fetch<'_> {
             return Ok(());
         }
         self.folder.discard(file)?;
-        Err(differs(file, "its digest is another one".to_owned()))
+        Err(differs(file, "its digest differs".to_owned()))
     }
 }
 

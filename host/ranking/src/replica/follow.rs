@@ -227,7 +227,7 @@ impl Follower {
                     self.damaged.insert(file.path.clone());
                     self.status.damaged(&self.damaged);
                 }
-                let what = "its digest is another one".to_owned();
+                let what = "its digest differs".to_owned();
                 Err(ReplicaError::Differs { path: file.path, what })
             }
             Err(Fault::Unusable(error)) => {
@@ -291,7 +291,9 @@ impl Follower {
         let opened = self.network.open(&mut self.client, &headers, url, GENERATION_BYTES_MAX);
         let mut stream = match opened {
             Err(HttpError::Refused { status: 404, .. }) => {
-                return Err(wrong("the primary has published none, or is no such server"));
+                return Err(wrong(
+                    "the primary has published none, or is not a `kumiki rank serve`",
+                ));
             }
             opened => opened?,
         };
@@ -338,7 +340,7 @@ mod tests {
     #[test]
     fn an_attempt_that_breaks_down_has_failed() {
         let error = attempt(|| panic!("no room for a thread at /data/rank")).unwrap_err();
-        let text = "an attempt broke down and is made again: no room for a thread at <path>";
+        let text = "an attempt failed and is repeated: no room for a thread at <path>";
         assert_eq!(error.to_string(), text);
         attempt(|| Ok(())).unwrap();
     }

@@ -227,18 +227,18 @@ impl State {
     }
 
     fn trouble(&self) -> Option<Trouble> {
-        let why = self.error.as_deref().unwrap_or("that is under way");
+        let why = self.error.as_deref().unwrap_or("in progress");
         if !self.damaged.is_empty() {
             let more = self.damaged.len().saturating_sub(DAMAGED_SHOWN_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let message = format!(
-                "files of the copy are gone or damaged: {}{more}; they are copied again ({why})",
+                "files of the copy are gone or damaged: {}{more}; the replica copies them again ({why})",
                 self.shown_damage().join(", ")
             );
             return Some(Trouble { status: "damaged", message });
         }
         if let Some((generation, why)) = &self.refused {
-            let message = format!("the primary's generation {generation} is not taken: {why}");
+            let message = format!("the primary's generation {generation} is not used: {why}");
             return Some(Trouble { status: "refused", message });
         }
         let is_over = |since: &Option<(Stopwatch, TsNanos)>, most: Duration| {
@@ -246,11 +246,11 @@ impl State {
         };
         let stale = |message| Trouble { status: "stale", message };
         if let Some(when) = is_over(&self.failing, self.stale_after) {
-            return Some(stale(format!("nothing could be copied since {when}: {why}")));
+            return Some(stale(format!("nothing was copied since {when}: {why}")));
         }
         let when = is_over(&self.heard, self.quiet_max)?;
         Some(stale(format!(
-            "the last attempt to copy was heard of at {when}; start the service again"
+            "the copying thread gave its last sign of life at {when}; start the service again"
         )))
     }
 
@@ -307,13 +307,16 @@ mod tests {
         status.state().quiet_max = Duration::ZERO;
         let (word, message) = told().unwrap();
         assert_eq!(word, "stale");
-        assert!(message.starts_with("the last attempt to copy was heard of at "), "{message}");
+        assert!(
+            message.starts_with("the copying thread gave its last sign of life at "),
+            "{message}"
+        );
         status.state().quiet_max = hour;
         status.failed(&ReplicaError::BrokenDown("no thread".to_owned()), None);
         assert_eq!(told(), None);
         status.state().stale_after = Duration::ZERO;
         let (word, message) = told().unwrap();
-        assert!(word == "stale" && message.ends_with("made again: no thread"), "{message}");
+        assert!(word == "stale" && message.ends_with("repeated: no thread"), "{message}");
         status.good();
         assert_eq!(told(), None);
     }

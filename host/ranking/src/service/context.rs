@@ -76,8 +76,8 @@ pub(super) async fn blocking<T: Send + 'static>(
     match spawn_blocking(work).await {
         Ok(outcome) => outcome,
         Err(error) => {
-            tracing::error!(cause = redacted(&error.to_string()), "a query ended by itself");
-            Err(Failure::new("INTERNAL", "the query failed inside; it is in the service's log"))
+            tracing::error!(cause = redacted(&error.to_string()), "a query failed inside");
+            Err(Failure::new("INTERNAL", "the query failed; the service's log says why"))
         }
     }
 }

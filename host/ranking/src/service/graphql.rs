@@ -211,7 +211,7 @@ impl Endpoint {
         let _waiting = reads.then(|| GaugeGuard::new(&self.context.metrics.waiting));
         if reads && !memory.is_small(analysis.bytes) {
             let execution = Arc::clone(&self.execution_permits).acquire_owned().await;
-            permits.push(execution.map_err(|_| Failure::new("BUSY", "the service ends"))?);
+            permits.push(execution.map_err(|_| Failure::new("BUSY", "the service is ending"))?);
         }
         let reserved = Arc::new(memory.reserve(analysis.bytes).await?);
         Ok((permits, reserved))

@@ -155,13 +155,13 @@ async fn check_host(State(state): Shared, request: Request, next: Next) -> Respo
     let (first, second) = (hosts.next(), hosts.next());
     let must_have = request.version() == Version::HTTP_11 && request.uri().authority().is_none();
     if second.is_some() || (first.is_none() && must_have) {
-        return plain(StatusCode::BAD_REQUEST, "a request has one Host header\n");
+        return plain(StatusCode::BAD_REQUEST, "send exactly one Host header\n");
     }
     if state.hosts.admits(request.uri(), request.headers()) {
         return next.run(request).await;
     }
-    let text = "this service does not go by that name; call it by its address or as localhost, or \
-                name it with --allow-host\n";
+    let text = "this service does not have that name; call it by its address or as localhost, or allow the \
+                name with --allow-host\n";
     plain(StatusCode::MISDIRECTED_REQUEST, text)
 }
 
@@ -239,7 +239,7 @@ async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> R
         Ok(Ok(bytes)) => bytes,
         Ok(Err(_)) => {
             let most = limits.body_bytes;
-            let message = format!("the body is not whole, or has more than {most} bytes");
+            let message = format!("the body is incomplete or has more than {most} bytes");
             return refuse(Failure::new("BODY_TOO_LARGE", message));
         }
         Err(_) => {
@@ -266,7 +266,8 @@ async fn get_graphql(State(state): Shared, headers: HeaderMap, uri: Uri) -> Resp
         return unauthorized_graphql(&state, form.response_type);
     }
     let request = if is_foreign(&state, &headers) {
-        let message = "pages of other sites send POST, and their origin has to be named";
+        let message =
+            "a page of another site must send POST, and --allow-origin must name its origin";
         Err(Failure::new("FORBIDDEN", message))
     } else {
         GraphqlRequest::from_url(query)
@@ -388,12 +389,12 @@ async fn health(State(state): Shared) -> Response {
         told["message"] = trouble.message.into();
     } else if let Some(lost) = lost {
         told["message"] = format!(
-            "what the update job has told of these data cannot be read: {lost}; what was read last is shown"
+            "the update job's status of these data cannot be read: {lost}; the last status is shown"
         )
         .into();
     } else if is_unknown {
-        let text = "what the update job has told is of other data than those that are served, so nobody knows \
-                    how complete these are; its next run says so";
+        let text = "the update job's status belongs to other data than the served ones; its next run says how \
+                    complete these are";
         told["message"] = text.into();
     }
     if let Some(replica) = replica {

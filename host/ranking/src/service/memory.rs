@@ -125,7 +125,7 @@ impl AnswerMemory {
             if rest.as_ref().is_some_and(|rest| rest.due < sending.watch.elapsed()) {
                 *rest = None;
                 self.given_up.inc();
-                tracing::debug!("an answer that its client did not take was given up");
+                tracing::debug!("an answer was dropped: its client did not read it");
             }
         }
     }
@@ -184,7 +184,7 @@ impl HttpBody for AnswerBody {
         let (now, limit) = (sending.watch.elapsed(), sending.timeout);
         let mut rest = lock(&sending.rest);
         let late = match rest.as_mut() {
-            None => "the client took too little, and others needed the memory".to_owned(),
+            None => "the client read too slowly, and other answers needed the memory".to_owned(),
             Some(rest) if now > limit && !rest.blocks.is_empty() => {
                 format!("the client did not take it within {} seconds", limit.as_secs_f64())
             }

@@ -123,10 +123,10 @@ impl Default for Metrics {
             gone: make.counter("clients_gone_total", "Clients that went away early."),
             slow: make.counter("clients_slow_total", "Clients dropped as too slow."),
             answer_bytes: make.gauge("answer_memory_bytes", "Memory of answers in flight."),
-            given_up: make.counter("answers_given_up_total", "Answers not taken, given up."),
+            given_up: make.counter("answers_given_up_total", "Answers that clients did not read."),
             file_bytes: make.counter("file_bytes_total", "Bytes of stored files."),
             downloads: make.gauge("downloads", "Files being sent."),
-            active: make.gauge("rankings_active", "Rankings being worked on."),
+            active: make.gauge("rankings_active", "Rankings in progress."),
             waiting: make.gauge("requests_waiting", "Requests that wait."),
             connections: make.gauge("connections", "Open connections."),
             snapshot_number: make.gauge("snapshot_number", "The present snapshot."),
@@ -139,7 +139,7 @@ impl Default for Metrics {
             incomplete_days: make
                 .gauge("incomplete_days", "Days that were due and are not complete."),
             missing_days: make.gauge("missing_days", "Business days that are not in the data."),
-            doubts: make.gauge("doubts", "What needs a look before the data are believed."),
+            doubts: make.gauge("doubts", "Doubts about the data, to be checked."),
             replica_behind: make.gauge(
                 "replica_behind_seconds",
                 "Since when a newer generation of the primary is known; 0 for none.",
@@ -151,7 +151,7 @@ impl Default for Metrics {
             replica_bytes: make.gauge("replica_bytes", "Bytes copied since the start."),
             replica_failing: make.gauge(
                 "replica_failing_seconds",
-                "For how long every attempt to follow has failed; 0 after one that went well.",
+                "Seconds since every attempt to follow has failed; 0 after a success.",
             ),
             replica_damaged: make
                 .gauge("replica_damaged_files", "Files of the copy that are gone or damaged."),

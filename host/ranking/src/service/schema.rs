@@ -39,25 +39,25 @@ pub(super) struct Dataset {
     first_date: Option<String>,
     /// Last business day, YYYY-MM-DD; null when there is none.
     last_date: Option<String>,
-    /// Days that were due and are not complete, ascending; they are not in the data unless the operator
-    /// said so. Null when that is not known, because kumiki data update did not make the data.
+    /// Days that were due and are not complete, ascending. They are not in the data, unless the operator
+    /// accepted them. Null if `kumiki data update` did not make the data.
     incomplete_dates: Option<Vec<String>>,
-    /// Business days between the first and the last that are not in the data, ascending: a lag across
-    /// one counts it. Null as above.
+    /// Business days between the first and the last that are not in the data, ascending. A lag counts
+    /// them. Null as above.
     missing_dates: Option<Vec<String>>,
-    /// What needs a look before the data are believed: published days that are odd beside others, answers that
-    /// were refused. Null as above.
+    /// Doubts to check before you rely on the data: published days that differ oddly from others, and
+    /// refused answers. Null as above.
     doubts: Option<Vec<DatasetDoubt>>,
     /// The sources of the rows. Null as above.
     sources: Option<Vec<DatasetSource>>,
 }
 
-/// What needs a look.
+/// A doubt about the data.
 #[derive(Debug, Clone, SimpleObject)]
 pub(super) struct DatasetDoubt {
     /// The day, YYYY-MM-DD.
     date: String,
-    /// What kind of doubt it is, like refused, short, strange or closed.
+    /// The kind of doubt, like refused, short, strange or closed.
     kind: String,
     /// What was found.
     what: String,
@@ -140,7 +140,7 @@ pub(super) struct FormulaParameter {
     name: String,
     /// What it is.
     description: String,
-    /// The value when nothing is said.
+    /// The default value.
     default: f64,
     /// The smallest value.
     minimum: f64,
@@ -187,32 +187,32 @@ pub(super) struct Query {
 
 /// Rankings of the issues of the Tokyo market, day by day, by a formula of the client.
 ///
-/// Errors come as GraphQL errors, to who accepts `application/json` with HTTP status 200. To who
-/// accepts `application/graphql-response+json` the status is 294 where a field that was asked has failed,
-/// so that `data` is null; where nothing was run, so that there is no `data`, it is 400, 503 with BUSY and
-/// TIMEOUT and 500 with INTERNAL. `extensions.code` is one of
+/// Errors come as GraphQL errors. A client that accepts `application/json` gets HTTP status 200. A client
+/// that accepts `application/graphql-response+json` gets status 294 if a requested field failed: `data` is
+/// null. If nothing ran, there is no `data`: the status is 503 with BUSY and TIMEOUT, 500 with INTERNAL,
+/// else 400. `extensions.code` is one of
 /// FORMULA_INVALID (with `extensions.position`), FORMULA_UNKNOWN, FORMULA_PARAMS_INVALID,
 /// FORMULA_REFUSED, FORMULA_FAULT (with `extensions.formula`, and `extensions.date`, the first day of
 /// the range on which the module failed), ARGUMENTS_CONFLICT, ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
 /// DATE_INVALID, CODES_INVALID, SPLITS_UNKNOWN, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
 /// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
-/// SNAPSHOT_DAMAGED or INTERNAL. Always with status 400 it is REQUEST_INVALID, with 401 UNAUTHORIZED,
-/// with 403 FORBIDDEN, with 405 METHOD, with 413 BODY_TOO_LARGE, with 415 MEDIA_TYPE, and with 503
-/// NO_DATA. Who calls the service by a name that it does not have gets 421 as text.
+/// SNAPSHOT_DAMAGED or INTERNAL. For every client REQUEST_INVALID has status 400, UNAUTHORIZED 401,
+/// FORBIDDEN 403, METHOD 405, BODY_TOO_LARGE 413, MEDIA_TYPE 415 and NO_DATA 503. A request with a wrong
+/// Host header gets status 421 as text.
 ///
-/// Requests come by POST as JSON, or by GET with the parameters query, operationName, variables and
-/// extensions. All of one request is answered from one snapshot.
+/// Send requests by POST as JSON, or by GET with the parameters query, operationName, variables and
+/// extensions. One snapshot answers a whole request.
 ///
 /// The port of /graphql also serves the stored files to GET and HEAD: `/jp/stocks_daily/mother.db`
 /// (all issues), `/jp/stocks_daily/<code>.db`, `/jp/stocks_board/<code>.db` and `/jp/listed_info.db`,
-/// with ETag, Range, and gzip, br or zstd when asked for. `/jp/generation.json` names the files that belong
-/// together, with sizes and digests. Anything else there is 404.
+/// with ETag, Range, and gzip, br or zstd on request. `/jp/generation.json` names the files that belong
+/// together, with sizes and digests. Every other path there gets 404.
 ///
 /// Limits: {max-aliases} uses of stockRankingRange and dailyPrices in a request, {max-depth} levels,
 /// {max-fields} fields, a body of {max-body} bytes, {max-rows} rows in a ranking, {timeout} seconds. The rankings
-/// of a request may together take {max-memory} MB while they are made. What they could take is told from their
-/// days, `limit` and fields before they are made, names by the longest; RESULT_TOO_LARGE tells how much it
-/// would be. Operators may change limits; a service states its own, here and at /schema.graphql.
+/// of a request may together take {max-memory} MB of memory. The service estimates it before it ranks, from
+/// days, `limit`, fields and the longest name. RESULT_TOO_LARGE states the estimate. Operators may change
+/// limits; a service states its own, here and at /schema.graphql.
 #[Object]
 impl Query {
     /// For every trading day from fromDate to toDate, the first `limit` issues by a formula.
@@ -222,26 +222,25 @@ impl Query {
     /// factor, and numbers like 12, 12.5 or .5. At most {max-formula} characters, 200 tokens, 64 nested
     /// brackets or signs and 32 different lags.
     ///
-    /// Its meaning: business days are those of the exchange's calendar where the data has it, and the
-    /// days that any issue has a row for. A lag counts them, also those before fromDate and those on
-    /// which the issue has no row, or nobody has one; without a row the value is null. A column's value of 0 is null, a division by 0 is null, and whatever is computed from
-    /// null is null. A result of 0 is a value; one that is not finite is null. Numbers are IEEE
-    /// doubles, computed in the order of the formula.
+    /// Its meaning: business days are the days of the exchange's calendar, if the data has it, and all
+    /// days on which an issue has a row. A lag counts each of them, also before fromDate and without a
+    /// row; without a row the value is null. A column's value of 0 is null, a division by 0 is null, and
+    /// a result computed from null is null. A result of 0 is a value; an infinite result is null. Numbers
+    /// are IEEE doubles, computed in the order of the formula.
     ///
     /// Instead of sortBy, `formula` names a module of `formulas`, with values for its parameters. Its
-    /// values mean the same: null as above, 0 is a value, infinite is null. A module that fails is an
-    /// error that names it and the day, never a ranking.
+    /// values mean the same: null as above, 0 is a value, infinite is null. If a module fails, the answer
+    /// is an error with its name and the day, never a ranking.
     ///
-    /// Prices and volumes are raw: as they were traded, and rows of the public source as that has
-    /// adjusted them itself. A lag across a split compares prices from before and after it;
-    /// `spansSplit` of a row says so. With `adjusted: true` a price N business days
-    /// earlier is multiplied, and a volume divided, by the factors of the splits since that day, up to
-    /// the ranked day and never a later one, so that both compare; it is null where a factor is not known,
-    /// or where a split between them may be missing: across a business day that is not published, across a
-    /// row of the issue that was left out or lost or does not tell its factor, and to or from a row of the
-    /// public source, which does not say for which splits it has adjusted it. Values of the ranked day stay
-    /// raw. Modules get their columns in the same way.
-    /// Data that does not tell of splits is refused with SPLITS_UNKNOWN.
+    /// Prices and volumes are raw: as traded. Rows of the public source are as that source adjusted them.
+    /// A lag across a split compares prices from before and after it; `spansSplit` of the row shows it.
+    ///
+    /// With `adjusted: true` the service adjusts values of earlier days for the splits since then, up to
+    /// the ranked day and never for later ones: it multiplies prices by the factors and divides volumes.
+    /// Values of the ranked day stay raw. Modules get their columns in the same way. An adjusted value is
+    /// null if a factor is unknown or a split may be missing: across an unpublished business day, across a
+    /// missing row of the issue or one without a factor, and to or from a row of the public source, whose
+    /// own adjustments are unknown. Data without splits gives the error SPLITS_UNKNOWN.
     ///
     /// The order: by the result, null last in both directions, equal results by code, ascending.
     /// Rows without a close do not take part. When toDate is before fromDate the list is empty.
@@ -301,7 +300,7 @@ impl Query {
     }
 
     /// One issue's daily prices from fromDate to toDate, ascending, as stored: prices before a split are
-    /// those of their time. Days without a row of the issue are left out; what is not stored is null.
+    /// not adjusted. Days without a row of the issue are left out; values that are not stored are null.
     /// When toDate is before fromDate the list is empty.
     ///
     /// A code that is not in the data is CODES_INVALID, a period of more than {max-price-days} business

@@ -178,12 +178,12 @@ impl Job<'_> {
         }
         let own = self.stored_rows(date)?.into_iter().filter(is_vendors).count();
         if own > 0 {
-            let why = format!("it has none of the {own} rows of the vendor that are published");
+            let why = format!("it lacks all {own} published rows of the vendor");
             self.tell(date, vec![published_stays(why, Vec::new())]);
             if let Some(found) = self.report.findings.last_mut() {
                 // Whatever a person says, no answer without rows takes a published day away (rule `accept`).
                 found.advice =
-                    "the day stays as it was, also with --accept; the next runs ask again"
+                    "the published day stays unchanged, also with --accept; the next runs ask again"
                         .to_owned();
             }
             self.refuse(date);

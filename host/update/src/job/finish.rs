@@ -48,8 +48,8 @@ impl Job<'_> {
     fn check_published(&mut self) -> Result<(), UpdateError> {
         let PublishedCheck { damaged, gone } = self.store.check_published()?;
         let troubles = [
-            (damaged, "not as they were written", "look after the disk, or who else writes there"),
-            (gone, "gone", "look who removes files there"),
+            (damaged, "damaged or changed", "check the disk, and which other program writes there"),
+            (gone, "gone", "check which program removes files there"),
         ];
         for (files, what, advice) in troubles {
             if files.is_empty() {
@@ -59,7 +59,9 @@ impl Job<'_> {
             if files.len() > REPORT_FILES_MAX {
                 named.push_str(&format!(" and {} more", files.len() - REPORT_FILES_MAX));
             }
-            self.note(format!("published files are {what}, and are made again: {named}; {advice}"));
+            self.note(format!(
+                "published files are {what}; the job makes them again: {named}; {advice}"
+            ));
         }
         Ok(())
     }
@@ -68,10 +70,12 @@ impl Job<'_> {
     fn publish_generation(&mut self, is_due: bool) -> Result<(), UpdateError> {
         if self.report.split.is_some() || (!is_due && self.store.has_published()) {
             match self.store.publish_generation() {
-                Ok(generation) => tracing::info!(generation, "what is published belongs together"),
+                Ok(generation) => {
+                    tracing::info!(generation, "the published files form a generation")
+                }
                 Err(error) if is_due => return Err(error.into()),
                 // Nothing is new, and what is there is not this run's.
-                Err(error) => self.note(format!("the generation is the one before: {error}")),
+                Err(error) => self.note(format!("the generation stays the previous one: {error}")),
             }
         }
         Ok(())
@@ -134,7 +138,7 @@ impl Job<'_> {
     fn key_error(&self, ending: Ending) -> Option<String> {
         match self.key_trouble.as_ref().filter(|_| ending != Ending::Interrupted)? {
             KeyTrouble::Refused(why) => Some(format!(
-                "the vendor refuses to answer, so its days are missing or of a lesser source: {why}"
+                "the vendor refuses the requests, so its days are missing or come from a lesser source: {why}"
             )),
             KeyTrouble::Missing(why) => (ending != Ending::Done)
                 .then(|| format!("days are missing, and the vendor cannot be asked: {why}")),
@@ -190,8 +194,8 @@ impl Job<'_> {
         if self.silent > 0 {
             let rows = self.silent;
             self.note(format!(
-                "{rows} rows tell no adjustment factor: one that is known stays, and no price is adjusted across \
-                 the others"
+                "{rows} rows have no adjustment factor: a known factor stays, and no price is adjusted across \
+                 the other rows"
             ));
         }
         self.report.gaps = self.gaps();
@@ -218,9 +222,7 @@ impl Job<'_> {
             });
             if is_empty && !has_rows {
                 self.state.closed.insert(date);
-                self.note(format!(
-                    "{date} is closed from now on: it is accepted, and no source has a row of it"
-                ));
+                self.note(format!("--accept {date} closes the day: no source has a row of it"));
             }
         }
     }
@@ -235,7 +237,8 @@ impl Job<'_> {
             };
             if is_idle && self.is_open(date) {
                 self.note(format!(
-                    "--accept {date} changes nothing: the day is not over, or not covered"
+                    "--accept {date} changes nothing: the day is not over, or the vendor's subscription does \
+                     not cover it"
                 ));
             }
         }
@@ -247,13 +250,13 @@ impl Job<'_> {
         let is_answered = self.report.sources.iter().any(|part| part.asked > part.failed);
         if !unknown.is_empty() && is_answered && !self.cancel.is_cancelled() {
             let unknown = unknown.join(", ");
-            self.note(format!("no source gave anything of {unknown}: look at what --codes names"));
+            self.note(format!("no source has data of {unknown}: check --codes"));
         }
         let is_idle = self.days.values().all(|day| day.outcome == Some(DayOutcome::NotDue));
         if !codes.is_empty() && is_idle {
             self.note(
-                "nothing was asked for the issues that are named: every day that is wanted is there or not due; \
-                 --days with --refetch asks again"
+                "the run did not ask for the issues of --codes: every day is there or not due; --days with \
+                 --refetch asks again"
                     .to_owned(),
             );
         }
@@ -278,19 +281,20 @@ impl Job<'_> {
             let why = match (refused, day.and_then(|day| day.why.as_ref())) {
                 (Some(found), _) => found.what.clone(),
                 (None, Some(why)) => why.clone(),
-                _ if rows == 0 => "no source has given a row of it".to_owned(),
-                _ => format!("it has {rows} rows, and no source was asked for all of it"),
+                _ if rows == 0 => "no source gave a row of it".to_owned(),
+                _ => format!("it has {rows} rows, and the run asked no source for the whole day"),
             };
             let advice = match (refused, rows) {
                 (Some(_), _) => {
-                    "it waits because of the check; the next run asks for it again, and --accept with the date \
+                    "the check holds it back; the next run asks for it again, and --accept with the date \
                      publishes it as it is"
                 }
                 (None, 0) => {
-                    "the next run asks for it again; if the exchange was closed, say so with --accept and the date"
+                    "the next run asks for it again; if the exchange was closed, give --accept with the date"
                 }
                 (None, _) => {
-                    "the next run asks for it again; if the vendor has no more, publish it with --accept and the date"
+                    "the next run asks for it again; if the vendor has no more rows, publish it with --accept \
+                     and the date"
                 }
             };
             WaitingDayReport { date, rows, expected, why, advice: advice.to_owned() }

@@ -108,7 +108,7 @@ impl Job<'_> {
         if !is_refused && !is_complete && !is_accepted {
             let why = standard.map_or_else(
                 || {
-                    "its rows did not come in one piece, and there is no list and no complete day"
+                    "its rows came in several answers, and there is no list and no complete day to compare with"
                         .to_owned()
                 },
                 |standard| standard.words(&codes),
@@ -118,7 +118,7 @@ impl Job<'_> {
         }
         if standard.is_none() && is_complete && !is_accepted {
             let what = format!(
-                "first_day: nothing proves that its {} rows are all: there is no list and no other complete day",
+                "first_day: there is no list and no other complete day, so nothing proves that its {} rows are all",
                 codes.len()
             );
             let (check, severity, rows) = ("first_day", Severity::Warn, Vec::new());
@@ -307,7 +307,8 @@ impl Job<'_> {
             Some(Err(error)) => {
                 if let Some(problem) = Slots::list_problem(&error) {
                     self.note(format!(
-                        "the list of issues of {date} is not there, so the day is compared with others: {problem}"
+                        "the list of issues of {date} did not come, so the job compares the day with other \
+                         days: {problem}"
                     ));
                 }
                 None
@@ -325,7 +326,9 @@ impl Job<'_> {
                 self.lists_are_new |= is_new;
                 self.report.listed.lists += 1;
             }
-            Err(error) => self.note(format!("the list of issues of {date} is not kept: {error}")),
+            Err(error) => {
+                self.note(format!("the list of issues of {date} cannot be stored: {error}"))
+            }
         }
     }
 
@@ -335,16 +338,17 @@ impl Job<'_> {
             let is_published = self.state.is_published(date);
             let advice = match severity {
                 Severity::Warn => {
-                    "this alone holds no day back; look at what the vendor says of it"
+                    "this alone holds no day back; compare the day with the vendor's own page"
                 }
                 Severity::Refuse if is_published => {
-                    "the day stays as it was; the next runs ask again, and --accept with the date takes the answer"
+                    "the published day stays unchanged; the next runs ask again, and --accept with the date \
+                     takes the answer"
                 }
                 Severity::Refuse => {
                     "the day waits; the next run asks again, and --accept with the date takes it as it is"
                 }
             };
-            tracing::warn!(%date, check, what, "a day needs a look");
+            tracing::warn!(%date, check, what, "a day needs a check");
             let (check, advice) = (check.to_owned(), advice.to_owned());
             self.report.findings.push(FindingReport {
                 date,
@@ -377,8 +381,8 @@ fn unusable(rows: &[DailyRow], before: &[Rc<Day>]) -> Option<Finding> {
     let is_too_much = far.len() * 100 > rows.len() * ODD_PERCENT_MAX;
     is_too_much.then(|| {
         let what = format!(
-            "unusable: {issues} of {} rows have a price over {FAR_TIMES} times from the last close; up to \
-             {ODD_PERCENT_MAX} % may be left out",
+            "unusable: {issues} of {} rows have a price over {FAR_TIMES} times away from the last close; at \
+             most {ODD_PERCENT_MAX} % is allowed",
             rows.len()
         );
         let rows = far.into_iter().take(FINDING_ROWS_MAX).collect();
@@ -405,7 +409,7 @@ fn lost(rows: &[DailyRow], stored: &[DailyRow]) -> Option<Finding> {
     let is_too_much = lost.len() >= LOST_ISSUES_MIN && lost.len() * 100 > stored.len();
     is_too_much.then(|| {
         let why = format!(
-            "it would take a price, the volume or the turnover of {} of {} issues away",
+            "it would remove a price, the volume or the turnover of {} of {} issues",
             lost.len(),
             stored.len()
         );

@@ -172,7 +172,7 @@ impl Job<'_> {
             Some(Err(error)) if error.reach() == Reach::Run => Ok(()),
             Some(Err(error)) => {
                 self.note(format!(
-                    "the vendor's calendar is not there, so the one before counts, or Japan's holidays: {error}"
+                    "the vendor's calendar did not come, so the previous one applies, or Japan's holidays: {error}"
                 ));
                 Ok(())
             }

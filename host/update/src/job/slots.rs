@@ -242,7 +242,7 @@ impl Slots {
         }
         let source = slot.slot.kind();
         if let Some(why) = &slot.given_up {
-            tracing::warn!(%source, why, "a source is given up");
+            tracing::warn!(%source, why, "the run no longer asks a source");
         }
         let reason = Reason::new(source, &text);
         let covered = match error {

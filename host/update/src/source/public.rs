@@ -105,7 +105,7 @@ fn read(
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let start = text.trim_start();
     if start.starts_with('<') || page.content_type.starts_with("text/html") {
-        let what = "a web page instead of CSV; the source may want a key (KUMIKI_PUBLIC_API_KEY)";
+        let what = "a web page instead of CSV; the source may need a key (KUMIKI_PUBLIC_API_KEY)";
         return Err(SourceError::Malformed(what.to_owned()));
     }
     if start.trim_end() == NO_DATA {

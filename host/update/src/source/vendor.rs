@@ -61,7 +61,7 @@ impl VendorSource {
         match found {
             Ok(answer) => Some(Answer { cached: true, ..answer }),
             Err(what) => {
-                self.note(format!("a damaged cache file is fetched anew: {what}"));
+                self.note(format!("a cache file is damaged and fetched again: {what}"));
                 None
             }
         }
@@ -182,13 +182,13 @@ fn told_which(error: SourceError, call: &str) -> SourceError {
     let SourceError::Http(HttpError::Key { status, message }) = error else { return error };
     let words = message.to_ascii_lowercase();
     let which = if status == 401 || words.contains("api key") {
-        "the key is not taken, `kumiki key list` shows where it comes from".to_owned()
+        "the vendor does not accept the key, `kumiki key list` shows where it comes from".to_owned()
     } else if words.contains("subscription") || words.contains("plan") {
-        format!("the key's plan does not have {call}, look at your plan at the vendor")
+        format!("the key's plan does not include {call}, check your plan at the vendor")
     } else {
         format!(
-            "the key, its plan or the path {call} is wrong, and the vendor does not say which; look at \
-             `kumiki key list`, your plan and --vendor-url"
+            "the key, its plan or the path {call} is wrong, and the vendor does not say which; check `kumiki \
+             key list`, your plan and --vendor-url"
         )
     };
     HttpError::Key { status, message: format!("{which}: {message}") }.into()

@@ -36,9 +36,8 @@ const MARKET: &str = "00";
 const LOGOUT_TIME: Duration = Duration::from_secs(3);
 
 /// What is told when the source is asked.
-const SHARED: &str = "the run logged in at the web broker; a login ends every other session of the same \
-                      user, so a program that trades with it on another machine, or with another config \
-                      folder, has to log in again";
+const SHARED: &str = "the run logged in at the web broker; a login ends every other session of the same user, \
+                      so programs on another machine, or with another config folder, must log in again";
 
 /// Characters of a wrong date that a message shows.
 const DATE_SHOWN_CHARS: usize = 20;
@@ -95,8 +94,8 @@ impl WebBrokerSource {
             let mut transport = Transport::new(&access.config, true).map_err(|error| {
                 SourceError::Closed(match error {
                     TransportError::Numbers(NumbersError::Taken(path)) => format!(
-                        "skipped, an engine or another run holds the account ({} is locked); the next \
-                         run after its end asks",
+                        "skipped, an engine or another run holds the account ({} is locked); run again after \
+                         its end",
                         path.display()
                     ),
                     other => other.to_string(),
@@ -203,7 +202,7 @@ fn refusal(answered: &Answered) -> Option<SourceError> {
     match answer.errno.trim() {
         "" | "1" => {}
         "2" => {
-            let what = "the session at the broker has ended, as by another login of the same user";
+            let what = "the session at the broker has ended, for example by another login of the same user";
             return Some(SourceError::Closed(format!("{what} (p_errno 2: {shown})")));
         }
         number @ ("9" | "-12" | "-62") => {

@@ -361,7 +361,7 @@ impl Job {
             return Ok(());
         }
         let what = format!(
-            "{} in it were not written by this job; they were left as they are. Move them away",
+            "{} in it were not written by this job; the job left them unchanged. Move them away",
             foreign.iter().map(|code| format!("{code}.db")).collect::<Vec<_>>().join(", ")
         );
         Err(StoreError::Unusable { path: self.paths.board_folder(), what })

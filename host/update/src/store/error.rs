@@ -42,7 +42,7 @@ pub enum StoreError {
     #[error(transparent)]
     Replica(#[from] pricestore::IsReplica),
     /// The caller asked to stop.
-    #[error("stopped before the end; what was published before is still there")]
+    #[error("stopped before the end; the files published before are unchanged")]
     Cancelled,
     /// More rows than one transaction takes.
     #[error("{asked} rows at once are too many; at most {max} can be stored together")]
@@ -71,16 +71,15 @@ pub enum StoreError {
         what: String,
     },
     /// There is nothing to publish.
-    #[error("no daily prices are stored for {}; fetch some first", .0.display())]
+    #[error("no daily prices are stored for {}; fetch them with `kumiki data update`", .0.display())]
     Empty(PathBuf),
     /// What is stored was not published, so it cannot be split.
-    #[error("{} does not hold what is stored; publish it before it is split", .0.display())]
+    #[error("{} does not hold the stored rows; publish them, then split", .0.display())]
     NotPublished(PathBuf),
     /// More issues than usual are no longer in the combined database.
     #[error(
-        "{gone} of {of} files in {} are of issues that the combined database does not have any more; \
-         such a loss is rarely meant. Look at the combined database, or allow it with \
-         --remove-issues", folder.display()
+        "{gone} of {of} files in {} belong to issues that the combined database no longer has. Check the \
+         combined database; if the loss is right, allow it with --remove-issues", folder.display()
     )]
     ManyRemovals {
         /// The folder of the per-issue databases.
@@ -92,8 +91,8 @@ pub enum StoreError {
     },
     /// Files lie where the job writes, which it did not write and which hold more than it has.
     #[error(
-        "{} file(s) in {} hold something that the combined database does not have, and were not written \
-         by this job: {}; they were left as they are. Move them away, or load their rows first",
+        "{} file(s) in {} were not written by this job and hold rows that the combined database does not have: \
+         {}; the job left them unchanged. Move them away, or load their rows first",
         count, folder.display(), codes
     )]
     Foreign {
@@ -106,15 +105,15 @@ pub enum StoreError {
     },
     /// A combined database lies where the job publishes its own, and has more than that.
     #[error(
-        "{} was not written by this job and holds something that it does not have; it was left as it is, \
-         so nothing is published. Move it away, or, where it is its prices that differ, remove the folder `work` \
-         beside `jp`: then the next run begins with them", .0.display()
+        "{} was not written by this job and holds rows that the job does not have; the job left it unchanged \
+         and published nothing. Move it away. To go on with its prices instead, remove the folder `work` \
+         beside `jp`", .0.display()
     )]
     ForeignCombined(PathBuf),
     /// A database of listed issues lies where the job writes its own, and has more than that.
     #[error(
-        "{} was not written by this job and holds something that it does not have; it was left as it is, \
-         so names and markets are not published. Move it away", .0.display()
+        "{} was not written by this job and holds lists that the job does not have; the job left it unchanged \
+         and published no names and markets. Move it away", .0.display()
     )]
     ForeignLists(PathBuf),
     /// The lists of issues could not be read or written.
@@ -150,7 +149,7 @@ pub enum StoreError {
     #[error("nothing was published")]
     Publication(#[source] PublishError),
     /// All files were published; what ties them was not.
-    #[error("all files were published, but not the generation that ties them")]
+    #[error("all files were published, but not the generation that names them")]
     Generation(#[from] GenerationError),
 }
 

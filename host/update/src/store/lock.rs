@@ -79,7 +79,7 @@ mod tests {
         assert!(text.ends_with("JST); wait for it to end"), "{text}");
         fs::write(paths.work_folder().join("HOLDER"), "x").unwrap();
         let text = take_job(&paths).unwrap_err().to_string();
-        assert!(text.contains("(it does not say which process)"), "{text}");
+        assert!(text.contains("(its process is unknown)"), "{text}");
         drop(first);
         take_job(&paths).unwrap();
     }

@@ -153,7 +153,7 @@ fn reopen(paths: &StorePaths, path: &Path) -> Result<Connection, Trouble> {
     let read = read.and_then(|count| read_others(&connection).map(|()| count));
     match read {
         Ok(1) => Ok(connection),
-        Ok(_) => Err(Trouble::Damaged("its notes are not there".to_owned())),
+        Ok(_) => Err(Trouble::Damaged("its notes are missing".to_owned())),
         Err(error) => Err(judge(path, &error)),
     }
 }
@@ -196,7 +196,7 @@ fn judge(path: &Path, error: &duckdb::Error) -> Trouble {
     let first = text.lines().next().unwrap_or_default();
     if let Some(want) = WANTS.iter().find(|want| text.to_ascii_lowercase().contains(**want)) {
         return refused(&format!(
-            "it could not be read for want of something else ({want}: {first}); it was left as it is, try again"
+            "it could not be read because of the system ({want}: {first}); it is unchanged, try again"
         ));
     }
     Trouble::Damaged(first.to_owned())
@@ -351,8 +351,8 @@ fn damaged(data: &DataDir, why: &str) -> String {
         format!("; it was published with {bytes} bytes with the digest {xxh128}")
     });
     format!(
-        "it cannot be copied ({why}){expected}. The job's own database, from which it could be made again, is not \
-         there: put back a copy of it, as that of a replica, or remove it to fetch all days anew"
+        "it cannot be copied ({why}){expected}. The job's own database is missing, so the job cannot make it \
+         again: put back a copy of it, like that of a replica, or remove it to fetch all days again"
     )
 }
 

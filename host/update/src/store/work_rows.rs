@@ -105,7 +105,7 @@ impl PriceRows for WorkRows {
             .map_err(StoreError::database("look up what was fetched"))?;
         let opened = match &self.opening {
             Opening::Rebuilt { .. } => Some(format!(
-                "the data directory was opened with {}; what waited there unpublished is asked for again",
+                "the data directory was opened with {}; the run asks again for its unpublished days",
                 self.opening
             )),
             _ => None,

@@ -62,7 +62,7 @@ fn a_price_that_cannot_be_right_is_left_out_issue_by_issue_too() {
     assert!(stored.contains(&"2026-01-09 1301 vendor".to_owned()), "{stored:?}");
     assert!(stored.contains(&"2026-01-09 7203 public".to_owned()), "{stored:?}");
     let left_out = format!("{:?}", report.odd);
-    assert!(left_out.contains("over 10 times from the last close"), "{left_out}");
+    assert!(left_out.contains("over 10 times away from the last close"), "{left_out}");
 }
 
 #[test]

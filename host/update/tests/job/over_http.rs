@@ -143,7 +143,7 @@ fn each_day_comes_from_the_first_source_that_has_it() {
         "DEBUG fetch_day source=vendor date=2026-01-08",
         "DEBUG fetch_issue source=public code=130A from=2026-01-09 to=2026-01-09",
         "the server failed (HTTP 500): ***",
-        "message=a source is given up source=web_broker",
+        "message=the run no longer asks a source source=web_broker",
         "INFO split",
         "message=the run has ended number=1 ending=Incomplete fetched=5",
     ] {

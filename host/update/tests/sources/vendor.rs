@@ -160,7 +160,7 @@ fn a_damaged_cache_file_is_told_and_fetched_anew() {
     let mut source = cached(&address, Some(cache.clone()));
     assert!(!source.day(day).unwrap().cached);
     let notes = source.take_notes();
-    assert!(notes.len() == 1 && notes[0].contains("fetched anew"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("fetched again"), "{notes:?}");
     assert!(cached(&address, Some(cache)).day(day).unwrap().cached, "the new file is whole");
 }
 

@@ -50,13 +50,13 @@ fn a_refusal_says_whether_it_is_of_the_key_the_plan_or_the_path() {
         (
             403,
             "The incoming api key is invalid or expired.",
-            "the key is not taken, `kumiki key list`",
+            "the vendor does not accept the key, `kumiki key list`",
         ),
-        (401, "Unauthorized", "the key is not taken, `kumiki key list`"),
+        (401, "Unauthorized", "the vendor does not accept the key, `kumiki key list`"),
         (
             403,
             "This API is not available on your subscription.",
-            "the key's plan does not have equities/bars/daily",
+            "the key's plan does not include equities/bars/daily",
         ),
         (403, "Missing Authentication Token", "the key, its plan or the path equities/bars/daily"),
         (403, "", "the key, its plan or the path equities/bars/daily"),

@@ -163,7 +163,7 @@ impl Files {
             }
             Some(Ok(None)) => self.not_there(&wanted),
             Some(Err(error)) => {
-                tracing::warn!(file = %shown, cause = %error, "a file was asked for and not sent");
+                tracing::warn!(file = %shown, cause = %error, "a requested file was not sent");
                 match error {
                     OpenError::NotPlain => missing(),
                     OpenError::System(_) => failed(),
@@ -301,7 +301,7 @@ impl Files {
             Ok(done) => Some(done),
             Err(error) => {
                 let cause = redacted(&error.to_string());
-                tracing::error!(cause, "opening a file ended by itself");
+                tracing::error!(cause, "opening a file failed");
                 None
             }
         }

@@ -143,7 +143,7 @@ fn a_database_of_an_earlier_form_is_set_aside_and_made_anew() {
     let (state, note) = store.rows().fetch_state().unwrap();
     assert_eq!(state.complete.into_iter().collect::<Vec<_>>(), days(2), "what was published");
     let note = note.unwrap();
-    assert!(note.ends_with("what waited there unpublished is asked for again"), "{note}");
+    assert!(note.ends_with("the run asks again for its unpublished days"), "{note}");
     assert_eq!(store.apply(&market(&["1301"], &days(3))).unwrap().inserted, 1);
     drop(store);
     assert_eq!(fixture.open().opening(), &Opening::Kept);

@@ -149,7 +149,7 @@ fn somebody_else_s_file_in_the_place_of_one_of_the_job_s_is_not_touched() {
         let others = ["130A", "25935"].map(|code| fs::read(world.file(code)).unwrap());
         record(&world.recordings, date("2026-01-07"), 0..50);
         let error = world.publish().unwrap_err().to_string();
-        let text = "7203.db in it were not written by this job; they were left as they are";
+        let text = "7203.db in it were not written by this job; the job left them unchanged";
         assert!(error.contains(text) && error.contains("Move them away"), "{kind}: {error}");
         assert_eq!(fs::read(&path).ok(), theirs, "{kind}");
         assert_eq!(["130A", "25935"].map(|code| fs::read(world.file(code)).unwrap()), others);
