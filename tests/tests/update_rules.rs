@@ -835,7 +835,10 @@ fn refused(check: &str, change: impl Fn(&mut Market) + Copy) {
         assert!(finding.advice.contains("--accept"), "{finding:?}");
         // It says nothing of a closed exchange: whoever follows it publishes the strange rows.
         let advice = &ran.report.waiting[0].advice;
-        assert!(advice.contains("because of the check") && advice.contains("as it is"), "{advice}");
+        assert!(
+            advice.contains("the check holds it back") && advice.contains("as it is"),
+            "{advice}"
+        );
         assert!(!runs.published().iter().any(|day| day.starts_with(TUESDAY)), "{check}");
     }
     let ran = runs.until(THURSDAY).accept(TUESDAY).run();

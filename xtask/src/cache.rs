@@ -14,7 +14,9 @@ pub(crate) fn folder() -> Result<PathBuf> {
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .or_else(|| absolute("LOCALAPPDATA"))
         .map(|folder| folder.join("kumiki"))
-        .context("neither XDG_CACHE_HOME nor HOME is set, so there is no cache folder; set one of them")
+        .context(
+            "neither XDG_CACHE_HOME nor HOME is set, so there is no cache folder; set one of them",
+        )
 }
 
 /// The place in the cache of what is made from a pinned list: another list has another place.

@@ -266,7 +266,7 @@ def test_what_goes_wrong_on_a_node_is_told(nodes):
     for how, words in (
         ({"grid": {"fast": "5:1:5"}}, "the step must be above 0"),
         ({"grid": {"fast": [5]}, "strategy": "nobody"}, "there is no built-in strategy `nobody`"),
-        ({"grid": {"fast": [5]}, "shared": True, "data": "/nowhere/at/all"}, "is the storage shared"),
+        ({"grid": {"fast": [5]}, "shared": True, "data": "/nowhere/at/all"}, "is not a folder on this node"),
     ):
         with pytest.raises(kumiki.KumikiError, match=words):
             nodes.sweep("wrong", **how)

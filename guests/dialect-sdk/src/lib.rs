@@ -1,13 +1,11 @@
 //! Write dialects of brokers and of local gateways in Rust.
-//!
-//! A dialect of a broker says an order in a broker's own words, and what the broker answers in ours. It is a type
-//! that implements [`Dialect`]; [`register_dialect!`] makes it a component. It is a function: nothing may
-//! be kept from one call to the next, because the host makes a new instance whenever it likes.
-//!
-//! A dialect says for which hosts it is made ([`Dialect::scope`]): the host sends its requests there and to this machine,
-//! and nowhere else. It also tells where a broker's details of an order have its fills ([`Dialect::list_fills`]), so that
-//! fills whose notice was lost have their prices. Both came with version 1.1 of the contract; a dialect of 1.0 still
-//! loads, for this machine alone and without such details.
+//!//! A dialect of a broker translates orders into the broker's fields, and the broker's answers back. It is a type
+//!that implements [`Dialect`]; [`register_dialect!`] makes it a component. It is a function: it must keep nothing
+//!from one call to the next, because the host may make a new instance at any time.
+//!//! A dialect names the hosts it is made for ([`Dialect::scope`]): the host sends its requests to these and to this
+//!machine only. It also finds the fills in the broker's details of an order ([`Dialect::list_fills`]), so that fills
+//!whose notice was lost have their prices. Both belong to version 1.1 of the contract. A dialect of 1.0 still loads,
+//!for this machine alone and without these details.
 //!
 //! [`web_broker`] has what the dialects of the web broker share: the registry of tags and the vendor's
 //! tables. [`text`] reads decimals and dates. Test a dialect without wasm with [`testing`].
@@ -42,24 +40,23 @@ pub mod prelude {
     };
 }
 
-/// The dialect of a broker. Every function depends on what it is given alone.
-///
-/// What has a body here belongs to version 1.1 of the contract. A dialect without [`Dialect::scope`] sends its requests
-/// to this machine alone, and its broker is not asked for the fills of an order.
+/// The dialect of a broker. Every answer depends on the arguments alone.
+////// Functions with a body here belong to version 1.1 of the contract. For a dialect without [`Dialect::scope`] the
+///host sends requests to this machine alone, and never asks the broker for the fills of an order.
 pub trait Dialect {
     /// Describes the dialect.
     fn describe() -> Description;
 
-    /// Says for which hosts the dialect is, and where an answer has the fills of an order. Name a host only where
-    /// every order that [`Self::new_order`] writes means there what was asked for: where a stop is told in
-    /// another way, it may be an order that works at once.
+    /// Says for which hosts the dialect is, and where an answer has the fills of an order. Name a host only if it
+    /// understands every order of [`Self::new_order`] correctly: if it writes stops in another way, a stop may become
+    /// an order that works at once.
     #[must_use]
     fn scope() -> Scope {
         Scope { hosts: Vec::new(), fill_rows: None }
     }
 
-    /// The request for the fills of an order, which the host asks for where a list has shares filled that no
-    /// notice told. Not called without [`Scope::fill_rows`].
+    /// /// The request for the fills of an order. The host asks for it if a list has filled shares without a notice.
+    /// It never does so without [`Scope::fill_rows`].
     ///
     /// # Errors
     /// Why the order cannot be named to the broker.
@@ -81,7 +78,7 @@ pub trait Dialect {
     /// Judges a new order by its type, its times and its tags, and says what it needs.
     ///
     /// # Errors
-    /// Why the broker does not take such an order.
+    /// Why the broker does not take the order.
     fn plan(order: &Order) -> Result<OrderPlan, Refusal>;
 
     /// The request for a new order. `account` is the login's own account in the broker's code,

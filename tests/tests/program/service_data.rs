@@ -267,7 +267,7 @@ fn words_on_other_data_say_nothing_of_those_that_are_served() {
     assert_eq!((reply.status, &told["status"]), (200, &json!("unknown")), "{told}");
     assert_eq!((&told["incomplete"], &told["days_behind"]), (&Value::Null, &Value::Null));
     let message = told["message"].as_str().unwrap();
-    assert!(message.contains("is of other data than those that are served"), "{message}");
+    assert!(message.contains("belongs to other data than the served ones"), "{message}");
     assert_eq!(served(serving.address).unwrap().0, 6);
     // The next run says how complete they are, and a service that runs takes it up.
     vendor.update(&data, 2);

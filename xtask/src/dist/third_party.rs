@@ -30,7 +30,8 @@ pub(super) fn licences(
     if !answer.ok {
         bail!("cargo cannot list the program's packages: {}", answer.last_line());
     }
-    let metadata: Value = serde_json::from_str(&answer.out).context("cargo's answer is not JSON")?;
+    let metadata: Value =
+        serde_json::from_str(&answer.out).context("cargo's answer is not JSON")?;
     let packages = compiled(&metadata, "cli").context("cargo does not list the package cli")?;
     let mut list = String::new();
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-"""The connection to an engine: the handshake, commands with their answers, and events for who listens."""
+"""The connection to an engine: the handshake, commands with their answers, and events for listeners."""
 
 from __future__ import annotations
 

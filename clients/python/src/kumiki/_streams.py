@@ -1,4 +1,4 @@
-"""Events for who wants them one after another, in an event loop or in threads."""
+"""Streams of events, one after another, in an event loop or in threads."""
 
 from __future__ import annotations
 

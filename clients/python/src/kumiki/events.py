@@ -99,7 +99,7 @@ class Event(Mapping[str, Any]):
 def decode(text: str | bytes) -> Event:
     """Reads a message. Raises SchemaError where it is none.
 
-    Market data are read when somebody looks at them: a replay at full speed sends them faster than Python reads
+    Market data are decoded at the first access: a replay at full speed sends them faster than Python reads
     them, and the engine ends the connection of a client for which too much waits.
     """
     if isinstance(text, str):

@@ -1,5 +1,5 @@
-//! Reads JSON of anybody's from its text, piece by piece, without a tree: what is not asked for is skipped, but
-//! must be JSON too. Nothing in it recurses, and every error is one line.
+//! //! Reads any JSON from its text, piece by piece, without a tree. Skipped parts must be JSON too. Nothing
+//! recurses, and every error is one line.
 
 use std::borrow::Cow;
 

@@ -11,13 +11,13 @@ pub enum Failure {
     None,
     /// The session is gone.
     SessionExpired,
-    /// There is nothing to tell, or the request was wrong.
+    /// The broker has no data, or the request was wrong.
     NoData,
     /// The venue is closed, and nothing was done.
     Closed,
-    /// The service is offline; whether it did something nobody knows.
+    /// The service is offline; it is unknown whether it did something.
     Offline,
-    /// The broker is busy; whether it did something nobody knows.
+    /// The broker is busy; it is unknown whether it did something.
     Busy,
     /// The request itself was refused.
     Refused,
