@@ -169,7 +169,7 @@ impl StrategyInstance {
             let reached = match fed.map_err(|failure| self.fault_of("advance", *failure))? {
                 Some(reached) => reached,
                 None => {
-                    let text = "it handled one row, but reported another number".to_owned();
+                    let text = "it reported another number of handled rows than one".to_owned();
                     return Err(self.breach("advance", FaultKind::Protocol(text)));
                 }
             };

@@ -245,10 +245,7 @@ fn csv_lines(bytes: &[u8], table: &mut Table) -> Result<(), Wrong> {
         let values = record.iter().zip(&table.names).map(|(text, name)| match text {
             "" => Err((
                 line,
-                format!(
-                    "`{name}` is empty; each point needs a value for each \
-                 parameter"
-                ),
+                format!("`{name}` is empty; each point needs a value for each parameter"),
             )),
             text => Ok(canonical(text)),
         });
@@ -312,20 +309,14 @@ fn json_lines(bytes: &[u8], table: &mut Table) -> Result<(), Wrong> {
         if let Some(name) = point.keys().find(|name| !table.names.contains(*name)) {
             return Err((
                 line,
-                format!(
-                    "`{name}` is not in the first point; all points have the \
-                 same parameters"
-                ),
+                format!("`{name}` is not in the first point; all points have the same parameters"),
             ));
         }
         let values = table.names.iter().map(|name| {
             let value = point.get(name).ok_or_else(|| {
                 (
                     line,
-                    format!(
-                        "`{name}` is missing; all points have the parameters of the first \
-                     one"
-                    ),
+                    format!("`{name}` is missing; all points have the parameters of the first one"),
                 )
             })?;
             json_text(value).map_err(|problem| (line, format!("`{name}` {problem}")))
