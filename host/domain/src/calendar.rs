@@ -38,7 +38,7 @@ pub enum CalendarError {
     #[error("the calendar has two rows of {0}")]
     Twice(JstDate),
     /// Open on a weekend.
-    #[error("the calendar has the exchange open on {0}, a weekend")]
+    #[error("the calendar says that the exchange is open on {0}, a weekend day")]
     Weekend(JstDate),
 }
 

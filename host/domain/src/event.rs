@@ -51,7 +51,8 @@ pub enum OrderEventKind {
     Canceled,
     /// Its time ran out; the text says why: its time in force (`DAY`, `GTD`, `AT_THE_OPEN`,
     /// `AT_THE_CLOSE`), `PRICE_LIMIT` (outside a new day's range), `EX_RIGHTS` (a split on the new
-    /// day) or `END_OF_DATA`.
+    /// day), `LOT_CHANGE` or `TICK_CHANGE` (the new day has another lot or other price steps), or
+    /// `END_OF_DATA`.
     Expired(&'static str),
     /// Filled, wholly or partly.
     Filled(Fill),

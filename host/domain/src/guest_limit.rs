@@ -92,12 +92,12 @@ macro_rules! guest_limits {
 
 guest_limits! {
     Fuel: "fuel", Fuel, 100_000_000, 1_000_000_000_000, "units of fuel in one call",
-        "work for each event that a call handles, about 0.1 s, and that of 16 in a call with more: an \
-         endless loop ends soon, at the same point on every machine. Calls of the host that do nothing take up to thirty \
-         times as long";
+        "work for each event that a call handles, about 0.1 s, at most that of 16 events. An \
+         endless loop ends soon, at the same point on every machine. Calls of the host that do \
+         nothing take up to thirty times as long";
     LifecycleFuel: "lifecycle-fuel", Fuel, 2_000_000_000, 1_000_000_000_000, "units of fuel in one call",
-        "work of setting up, init, start and stop, about 2 s each: tables may be built there; 100000000 of a \
-         formula module";
+        "work of setting up, init, start and stop, about 2 s each: a strategy may build tables \
+         there. A formula module has 100000000";
     Memory: "memory", Bytes, 64 << 20, 1 << 30, "bytes of memory",
         "linear memory of one guest; a sweep has one for each job";
     TableEntries: "table", Count, 20_000, 200_000, "table entries",
@@ -109,25 +109,25 @@ guest_limits! {
     Result: "result", Bytes, 16 << 20, 256 << 20, "or more bytes in one call",
         "bytes copied out of the guest's memory in one call";
     Records: "records", Count, 4_096, 1_000_000, "records at one event",
-        "orders, changes, cancels, signals, narratives and log lines of one event with all that \
-         is answered at the same instant: what an instant may leave in memory and in the folder";
+        "orders, changes, cancels, signals, narratives and log lines of one event, with all \
+         answers at the same instant. It limits what an instant leaves in memory and in the folder";
     Commands: "commands", Count, 4_000_000, 1_000_000_000, "orders, changes and cancels in one run",
-        "one for each second of a year's sessions and half of them again";
+        "one for each second of a year's sessions, and half as many again";
     Orders: "orders", Count, 1_800_000, ORDERS_MAX as u64, "orders in one run",
-        "each costs the host 22 bytes for the whole run, so that its id stays unique; one more order than \
-         1.8 million would double the table of ids";
+        "each costs the host 22 bytes for the whole run, so that its id stays unique. More than \
+         1.8 million orders would double the table of ids";
     Folder: "folder", Bytes, 16 << 20, 16 << 30, "bytes of records in the run's folder",
-        "what orders, changes, fills, signals, narratives and lines of the log leave in the run's folder \
-         together: 2.9 kB for an order with its fill, so about 5,800 of them on the first day";
+        "what orders, changes, fills, signals, narratives and log lines leave in the run's folder \
+         together. An order with its fill takes 2.9 kB, so about 5,800 fit on the first day";
     FolderDay: "folder-day", Bytes, 6 << 20, 1 << 30, "bytes of records in the run's folder",
-        "so much more for each day after the first, about 2,100 orders with their fills; days that need less \
-         leave it to those after them";
+        "so much more for each day after the first, about 2,100 orders with their fills. What a \
+         day does not need, later days may use";
     Rejected: "rejected", Bytes, 16 << 20, 4 << 30, "bytes of rejected orders in one run",
-        "1,200 for each order that is rejected and four times its id, tags and reason, which is about what it \
-         leaves in the run's folder; about 10,000 orders, when a strategy that goes on is wrong";
+        "1,200 for each rejected order and four times its id, tags and reason: about what it \
+         leaves in the run's folder. So about 10,000 orders: a strategy that sends more is wrong";
     Output: "output", Bytes, 4 << 20, 1 << 30, "bytes of log, signals and narrative in one run",
-        "texts that a guest writes, as JSON spells them, with 40 bytes for a line of the log, 96 for a \
-         narrative and 128 for a signal: a run's folder has each three or four times, 20 MB in all";
+        "texts that a guest writes, as JSON, with 40 bytes for a log line, 96 for a narrative and \
+         128 for a signal. A run's folder has each three or four times, 20 MB in all";
     EventOutput: "event-output", Bytes, 1 << 20, 64 << 20, "bytes of log, signals and narrative at one event",
         "the same at one event: what stays in memory until the host has written it";
     Log: "log", Bytes, 3 << 20, 256 << 20, "bytes of log in one run",
@@ -136,8 +136,7 @@ guest_limits! {
     LogLine: "log-line", Bytes, 16 << 10, 1 << 20, "bytes in one log line",
         "one line of the log, and the reason with which init refuses";
     Warnings: "warnings", Count, 1_000, 1_000_000, "warnings in one run",
-        "warnings of commands that came to nothing: so many are kept in the log, the others are \
-         counted";
+        "warnings of commands that had no effect: the log keeps so many and counts the others";
     OrderId: "order-id", Bytes, 256, 4 << 10, "bytes in one client order id",
         "an id of more than 36 characters is rejected, and kept with the rejection up to this length";
     Tags: "tags", Count, 32, 64, "tags of one order",
@@ -153,20 +152,22 @@ guest_limits! {
     Parameters: "parameters", Count, 256, 512, "reported parameters",
         "parameters that init reports as in effect; the manifest has each of them";
     Parameter: "parameter", Bytes, 4 << 10, 8 << 10, "bytes in one reported parameter",
-        "name and value of one parameter together, as the page spells them: 256 of them are at most 2 MiB in \
-         the manifest, and as much in the page";
+        "name and value of one parameter together, as the page spells them. 256 of them take at \
+         most 2 MiB in the manifest, and as much in the page";
     Compile: "compile", Milliseconds, 300_000, 3_600_000, "milliseconds of compiling",
-        "wall time of compiling a guest before it runs for the first time; the interpreters of Python and \
-         JavaScript take half a minute, everything else less than a second";
+        "wall time of compiling a guest before it runs for the first time. The interpreters of \
+         Python and JavaScript take half a minute, everything else less than a second";
     Function: "function", Count, 1_000_000, 100_000_000, "units of compiling in one function",
-        "four for an instruction, up to 250 more for some, 40 for each way out of a br_table, ten where a calculation \
-         with a constant goes on with another, and values that are merged where control flow meets, those of \
-         loops eight times: about 500 bytes of memory each while it is compiled. The constants of all globals and \
-         elements count like one function. The largest functions of the interpreters of Python and JavaScript have \
-         about 700,000";
+        "four for an instruction, up to 250 more for some, 40 for each way out of a br_table. Ten \
+         where a calculation with a constant goes on with another. Values that are merged where \
+         control flow meets count too, those of loops eight times. A unit is about 500 bytes of \
+         memory while the function is compiled. The constants of all globals and elements count \
+         like one function. The largest functions of the interpreters of Python and JavaScript \
+         have about 700,000";
     Functions: "functions", Count, 40_000_000, 1_000_000_000, "units of compiling in all functions",
-        "the same of all functions together: 3 s for each million, up to 15 where functions are made to be slow to \
-         compile. The interpreters of Python and JavaScript have 18 and 27 million";
+        "the same of all functions together. A million takes 3 s, up to 15 s where functions are \
+         made to be slow to compile. The interpreters of Python and JavaScript have 18 and 27 \
+         million";
 }
 
 impl GuestLimit {
@@ -219,7 +220,7 @@ pub struct LimitChange {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// No `=`.
-    #[error("`{0}` is no limit with its value; write one like memory=128MiB")]
+    #[error("`{0}` is not a limit with its value; write one like memory=128MiB")]
     NoValue(String),
     /// A name that is none.
     #[error("there is no limit `{name}`; there are: {}", names())]
@@ -243,7 +244,7 @@ pub enum LimitError {
     Twice(GuestLimit),
     /// More than there can be.
     #[error(
-        "{} is too much for the limit {limit}; at most {} may be asked for",
+        "{} is too much for the limit {limit}; give at most {}",
         limit.show(*value), limit.show(limit.most())
     )]
     TooMuch {

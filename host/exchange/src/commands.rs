@@ -169,7 +169,7 @@ impl Exchange {
         if let Some(number) = first_unnamed {
             let id = self.orders[number].record.request.client_order_id.clone();
             let more = uncancelled - UNCANCELLED_NAMED_MAX;
-            self.warn(origin, &id, format!("cancel of {more} more orders came to nothing"));
+            self.warn(origin, &id, format!("{more} more orders were not cancelled"));
         }
     }
 
@@ -356,7 +356,10 @@ impl Exchange {
             IdState::Unused => {
                 let code = ReasonCode::OrderStatusUnknown;
                 let shown: String = client_order_id.chars().take(40).collect();
-                let text = format!("{code}: {command} of `{shown}`, which was never sent");
+                let text = format!(
+                    "{code}: {command} of `{shown}` has no effect: no order with \
+                     this id was sent"
+                );
                 self.warn(origin, client_order_id, text);
             }
         }
@@ -374,7 +377,13 @@ impl Exchange {
     }
 
     fn warn_too_late(&mut self, origin: Origin, command: &str, id: &str, status: OrderStatus) {
-        let text = format!("{command} of `{id}` came to nothing: it is {status}");
+        let what = if command == "cancel" { "cancelled" } else { "changed" };
+        let advice = match (status.is_final(), command) {
+            (false, _) => "; try again after its next event",
+            (true, "modify") => "; an order that has ended takes no change, so send a new one",
+            (true, _) => "",
+        };
+        let text = format!("`{id}` was not {what}: it is {status}{advice}");
         self.warn(origin, id, text);
     }
 

@@ -65,18 +65,18 @@ pub enum CommissionError {
     #[error("`{0}` is not a commission; {FORMS}")]
     Form(String),
     /// A rate of more than everything.
-    #[error("a commission of {0} ppm is more than the value itself; 1,000,000 is the most")]
+    #[error("a commission of {0} ppm is more than the value itself; give at most 1,000,000")]
     Rate(u32),
     /// A fee below zero, or a minimum above the maximum.
     #[error("the commission `{0}` has a negative fee or a minimum above its maximum")]
     Fee(String),
     /// Rows out of order.
     #[error(
-        "the commission's tiers must have rising values and fees that do not fall; `{0}` has not"
+        "the commission `{0}` has tiers out of order; give rising values, and fees that do not fall"
     )]
     Order(String),
     /// Too many rows.
-    #[error("the commission has {0} tiers; {COMMISSION_TIERS_MAX} are allowed")]
+    #[error("the commission has {0} tiers; give at most {COMMISSION_TIERS_MAX}")]
     Tiers(usize),
 }
 
@@ -327,7 +327,7 @@ mod tests {
         assert!(error("tiers:50000,55").contains("is not a commission"));
         assert_eq!(
             error("1000001ppm"),
-            "a commission of 1000001 ppm is more than the value itself; 1,000,000 is the most"
+            "a commission of 1000001 ppm is more than the value itself; give at most 1,000,000"
         );
         assert!(error("10ppm,min=5,max=4").contains("a minimum above its maximum"));
         assert!(error("order:-1").contains("a negative fee"));
@@ -337,7 +337,7 @@ mod tests {
         let rows: Vec<String> = (1..=17).map(|row| format!("{row}={row}")).collect();
         assert_eq!(
             error(&format!("tiers:{},20", rows.join(","))),
-            "the commission has 17 tiers; 16 are allowed"
+            "the commission has 17 tiers; give at most 16"
         );
     }
 

@@ -43,9 +43,9 @@ impl OffGrid {
     pub(crate) fn line(&self, instrument: &Instrument) -> Option<String> {
         let (ticks, id) = (self.ticks?, &instrument.id);
         Some(format!(
-            "TICKS: {id}: there are fills of market prices that the tick table `{ticks}` does not have: slippage, \
-             limits and the day's range do not fit this data either; give the right table with --ticks or in \
-             instruments.csv"
+            "TICKS: {id}: there are fills of market prices that the tick table `{ticks}` does not \
+             have. Slippage, limits and the day's range do not fit this data either. Give the \
+             right table with --ticks or in instruments.csv"
         ))
     }
 }

@@ -85,7 +85,7 @@ impl FromStr for SameDayRoundTrips {
         match text {
             "allow" => Ok(Self::Allow),
             "refuse" => Ok(Self::Refuse),
-            _ => Err(format!("`{text}` is neither; write allow or refuse")),
+            _ => Err(format!("`{text}` is not a choice; write allow or refuse")),
         }
     }
 }
@@ -167,7 +167,7 @@ pub enum ModelError {
     #[error(transparent)]
     Commission(#[from] CommissionError),
     /// The number of orders.
-    #[error("{0} orders are allowed; it must be 1 to {ORDERS_MAX}")]
+    #[error("the limit of orders is {0}; it must be 1 to {ORDERS_MAX}")]
     OrdersMax(u32),
 }
 
@@ -277,7 +277,7 @@ mod tests {
         );
         assert_eq!(
             error(|model| model.orders_max = 4_000_001),
-            "4000001 orders are allowed; it must be 1 to 4000000"
+            "the limit of orders is 4000001; it must be 1 to 4000000"
         );
         assert!(
             error(|model| model.commission = Commission::PerOrder(domain::Money::from_yen(-1)))

@@ -177,12 +177,14 @@ impl Exchange {
             match market.split.filter(since_last_trade) {
                 _ if !is_first || !opens_outside => {}
                 Some((_, adjustment)) => self.gap_warnings.add(format!(
-                    "SPLIT FACTOR: {id}, {now}: {note}; the vendor's factor of that day, {adjustment} \
-                     shares, does not fit these prices: where it is wrong, so are profit and loss"
+                    "SPLIT FACTOR: {id}, {now}: {note}; the vendor's factor of that day, \
+                     {adjustment} shares, does not fit these prices; if it is wrong, profit and \
+                     loss are wrong too"
                 )),
                 None if held != 0 && !market.splits_known => self.gap_warnings.add(format!(
-                    "PRICE GAP: {id}, {now}: {note}; with {held} shares held over night: a split that \
-                     no daily file of the vendor tells looks so, and profit and loss are then wrong"
+                    "PRICE GAP: {id}, {now}: {note}; {held} shares were held over night. A split \
+                     that is missing from the vendor's daily files looks like this; profit and \
+                     loss are then wrong"
                 )),
                 None => {}
             }

@@ -17,7 +17,8 @@ pub const CALENDAR_FILE: &str = "markets_calendar.csv";
 const COLUMNS: [&str; 2] = ["Date", "HolDiv"];
 const HALF_DAY: &str = "2";
 /// What to do about a calendar that cannot be used.
-const ADVICE: &str = "remove the file and fetch it anew with `kumiki data calendar`, or mend it";
+const ADVICE: &str =
+    "remove the file and fetch it again with `kumiki data calendar`, or correct it";
 /// Characters of a wrong text that a message shows.
 const SHOWN_CHARS: usize = 60;
 
@@ -64,7 +65,8 @@ fn parse(bytes: &[u8]) -> Result<Rows, Wrong> {
     let mut columns = 0;
     let mut rows = Rows::new();
     for (line, text) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
-        let text = std::str::from_utf8(text).map_err(|_| (line, "it is no text".to_owned()))?;
+        let text =
+            std::str::from_utf8(text).map_err(|_| (line, "it is not UTF-8 text".to_owned()))?;
         let Some(text) = text.strip_suffix('\n') else {
             let problem = format!("the file ends inside the line, after `{}`", shown(text));
             return Err((line, problem));
@@ -82,19 +84,19 @@ fn parse(bytes: &[u8]) -> Result<Rows, Wrong> {
         }
         if cells.len() != columns {
             let problem =
-                format!("{} cells instead of {columns} in `{}`", cells.len(), shown(text));
+                format!("found {} cells, expected {columns}: `{}`", cells.len(), shown(text));
             return Err((line, problem));
         }
         let (date, division) = row_of(cells[0], cells[1]).map_err(|problem| (line, problem))?;
         if let Some(before) = rows.insert(date, Row { division, line }) {
-            return Err((line, format!("Date: {date} stands in line {} already", before.line)));
+            return Err((line, format!("Date: {date} is already in line {}", before.line)));
         }
     }
     if columns == 0 {
         return Err((1, format!("the file is empty; it must begin with {}", COLUMNS.join(","))));
     }
     if rows.is_empty() {
-        return Err((1, "there is no day below the names of the columns".to_owned()));
+        return Err((1, "there are no rows below the header line".to_owned()));
     }
     Ok(rows)
 }
@@ -103,7 +105,7 @@ fn row_of(date: &str, division: &str) -> Result<(JstDate, String), String> {
     let parsed = date.parse::<JstDate>().ok();
     // Another spelling may be a date that was cut off.
     let Some(day) = parsed.filter(|day| day.to_string() == date) else {
-        return Err(format!("Date: `{}` is no date like 2025-01-06", shown(date)));
+        return Err(format!("Date: `{}` is not a date; write one like 2025-01-06", shown(date)));
     };
     if !matches!(division, "0" | "1" | "2" | "3") {
         return Err(format!("HolDiv: `{}` is not 0, 1, 2 or 3", shown(division)));
@@ -120,7 +122,7 @@ fn check_no_gap(rows: &Rows) -> Result<(), Wrong> {
     let Some((first, _)) = rows.first_key_value() else { return Ok(()) };
     match first.iter_days().zip(rows).find(|(expected, (date, _))| expected != *date) {
         Some((expected, (date, row))) => {
-            Err((row.line, format!("Date: {date} is there, but no row of {expected} before it")))
+            Err((row.line, format!("Date: found {date}, expected a row of {expected} before it")))
         }
         None => Ok(()),
     }
@@ -150,7 +152,7 @@ pub fn calendar_of(rows: &CalendarRows) -> Result<ExchangeCalendar, String> {
         *weekdays.entry(division).or_default() += 1;
     }
     let open = weekdays.iter().max_by_key(|(_, count)| **count).map(|(division, _)| *division);
-    let open = open.ok_or("the calendar has no weekday")?;
+    let open = open.ok_or("the calendar has no weekdays")?;
     let is_open = |division: &str| division == open || division == HALF_DAY;
     // A few days around a year's turn have more closed ones than open ones.
     let all: usize = weekdays.values().sum();
@@ -160,8 +162,8 @@ pub fn calendar_of(rows: &CalendarRows) -> Result<ExchangeCalendar, String> {
     let agreed = rows.iter().filter(as_by_law).count();
     if agreed * 4 < all * 3 {
         return Err(format!(
-            "most of its weekdays have HolDiv {open}, but were that open, {} of its {all} weekdays would \
-             be otherwise than Japan's holidays; so few days do not tell which HolDiv is open",
+            "most weekdays have HolDiv {open}, but as open days {} of {all} weekdays would \
+             contradict Japan's holidays: there are too few days to tell",
             all - agreed
         ));
     }
@@ -235,16 +237,22 @@ mod tests {
         let check = |rows: &str, wanted: &str| check(format!("{day}{rows}").as_bytes(), wanted);
         check("2025-01-07,x\n", ", line 3: HolDiv: `x` is not 0, 1, 2 or 3");
         check("2025-01-07,\n", ", line 3: HolDiv: `` is not 0, 1, 2 or 3");
-        check("01/07/2025,1\n", ", line 3: Date: `01/07/2025` is no date like 2025-01-06");
-        check("2025-1-7,1\n", ", line 3: Date: `2025-1-7` is no date like 2025-01-06");
-        check("2025-01-06,1\n", ", line 3: Date: 2025-01-06 stands in line 2 already");
+        check(
+            "01/07/2025,1\n",
+            ", line 3: Date: `01/07/2025` is not a date; write one like 2025-01-06",
+        );
+        check(
+            "2025-1-7,1\n",
+            ", line 3: Date: `2025-1-7` is not a date; write one like 2025-01-06",
+        );
+        check("2025-01-06,1\n", ", line 3: Date: 2025-01-06 is already in line 2");
         check(
             "2025-01-08,1\n",
-            ", line 3: Date: 2025-01-08 is there, but no row of 2025-01-07 before it",
+            ", line 3: Date: found 2025-01-08, expected a row of 2025-01-07 before it",
         );
-        check("2025-01-07\n", ", line 3: 1 cells instead of 2 in `2025-01-07`");
-        check("2025-01-07,1,1\n", ", line 3: 3 cells instead of 2 in `2025-01-07,1,1`");
-        check("\n", ", line 3: 1 cells instead of 2 in ``");
+        check("2025-01-07\n", ", line 3: found 1 cells, expected 2: `2025-01-07`");
+        check("2025-01-07,1,1\n", ", line 3: found 3 cells, expected 2: `2025-01-07,1,1`");
+        check("\n", ", line 3: found 1 cells, expected 2: ``");
         check("2025-01-0", ", line 3: the file ends inside the line, after `2025-01-0`");
         check("2025-01-07,1", ", line 3: the file ends inside the line, after `2025-01-07,1`");
     }
@@ -253,20 +261,20 @@ mod tests {
     fn a_file_that_is_no_calendar_is_none() {
         check(b"", ", line 1: the file is empty; it must begin with Date,HolDiv");
         check(b"Day,Open\n", ", line 1: the columns must be Date,HolDiv, found `Day,Open`");
-        check(b"Date,HolDiv\n", ", line 1: there is no day below the names of the columns");
+        check(b"Date,HolDiv\n", ", line 1: there are no rows below the header line");
         check(b"Date,HolDiv\n2025-01-11,0\n", ": the calendar has no weekday");
-        check(b"Date,HolDiv\n\xff\n", ", line 2: it is no text");
+        check(b"Date,HolDiv\n\xff\n", ", line 2: it is not UTF-8 text");
         check(
             b"Date,HolDiv\n2025-01-10,1\n2025-01-11,1\n",
-            ": the calendar has the exchange open on 2025-01-11, a weekend",
+            ": the calendar says that the exchange is open on 2025-01-11, a weekend day",
         );
         // Two of these five days are open.
         let turn =
             b"Date,HolDiv\n2025-12-29,1\n2025-12-30,1\n2025-12-31,0\n2026-01-01,0\n2026-01-02,0\n";
         check(
             turn,
-            ": most of its weekdays have HolDiv 0, but were that open, 5 of its 5 weekdays would be \
-             otherwise than Japan's holidays; so few days do not tell which HolDiv is open",
+            ": most weekdays have HolDiv 0, but as open days 5 of 5 weekdays would contradict \
+             Japan's holidays: there are too few days to tell",
         );
     }
 

@@ -68,8 +68,8 @@ pub enum ConvertError {
     Exists(PathBuf),
     /// The last line has no line feed, which no table can tell.
     #[error(
-        "{path}, line {line}: the last line does not end with a line feed, so the way back would give another text; \
-         download the file again if it was cut, or add the line feed"
+        "{path}, line {line}: the last line has no line feed at its end, so the table could not \
+         give back the same text; download the file again if it was cut, or add the line feed"
     )]
     NoLineFeed {
         /// Path of the file, as it was asked for.
@@ -89,7 +89,8 @@ pub enum ConvertError {
     },
     /// A header that the way back would not give.
     #[error(
-        "{path}, line 1: the file does not start with the vendor's header line but with `{found}`; only files in the vendor's own column order can be converted"
+        "{path}, line 1: expected the vendor's header line, found `{found}`; give a file with the \
+         vendor's own columns in their order"
     )]
     Header {
         /// Path of the file, as it was asked for.
@@ -124,7 +125,10 @@ pub enum ConvertError {
         path: PathBuf,
     },
     /// A row of a table that no file of the vendor can hold.
-    #[error("{path}, row {row}: {problem}; the table was not made by this program")]
+    #[error(
+        "{path}, row {row}: {problem}; this program did not make the table, so convert the \
+         vendor's file again"
+    )]
     Row {
         /// Path of the file, as it was asked for.
         path: PathBuf,

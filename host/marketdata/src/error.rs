@@ -61,7 +61,8 @@ pub enum DataError {
     },
     /// What has the name of a file of the vendor's is none: a folder, a pipe, or a link that leads nowhere.
     #[error(
-        "{path} has the name of the vendor's files and is no file that can be read; put the file there, or move it away"
+        "{path} has the name of a vendor's file but is not a readable file; put the file there, or \
+         move it away"
     )]
     NotAFile {
         /// What has the name.
@@ -319,7 +320,7 @@ pub enum CellProblem {
     #[error("a whole number of at most 19 digits")]
     TransactionId,
     /// A date before that of an earlier row of the same code.
-    #[error("a date not before {previous}, that of the row before of code {code}")]
+    #[error("a date from {previous} on, the date of the previous row of code {code}")]
     DateOrder {
         /// The vendor's code of the row.
         code: VendorCode,
@@ -327,7 +328,7 @@ pub enum CellProblem {
         previous: TsNanos,
     },
     /// A time before that of an earlier row of the same code on the same date.
-    #[error("a time not before {previous}, that of the row before of code {code}")]
+    #[error("a time from {previous} on, the time of the previous row of code {code}")]
     TimeOrder {
         /// The vendor's code of the row.
         code: VendorCode,
@@ -342,7 +343,8 @@ pub enum CellProblem {
     },
     /// A falling id in a file with too many ids to remember.
     #[error(
-        "an id above {highest}, because ids that fall cannot be checked when a day has more than {} rows that are not grouped by code (code {code})",
+        "an id above {highest} (code {code}), because a day has more than {} rows that are not \
+         grouped by code",
         REMEMBERED_IDS_MAX
     )]
     FallingId {
@@ -366,7 +368,7 @@ pub enum CellProblem {
         high: Price,
     },
     /// A value in a bar that has no prices.
-    #[error("no value, because the row has prices missing and so no trade")]
+    #[error("no value, because the row lacks prices and so has no trade")]
     NoTrade,
     /// An amount of money.
     #[error("an amount of money from 0 in digits, with or without decimals")]
@@ -375,7 +377,7 @@ pub enum CellProblem {
     #[error("a factor of prices from 0.001 to 1000 in digits, with or without decimals")]
     Factor,
     /// A bar that does not follow the one before.
-    #[error("a bar later than {previous}, the end of the bar before of code {code}")]
+    #[error("a bar later than {previous}, the end of the previous bar of code {code}")]
     BarOrder {
         /// The vendor's code of the row.
         code: VendorCode,
@@ -383,7 +385,7 @@ pub enum CellProblem {
         previous: TsNanos,
     },
     /// A second bar of the same span.
-    #[error("a bar later than {previous}, the end of the bar before of code {code}")]
+    #[error("a bar later than {previous}, the end of the previous bar of code {code}")]
     BarTwice {
         /// The vendor's code of the row.
         code: VendorCode,

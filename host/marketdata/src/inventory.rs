@@ -139,7 +139,7 @@ impl StoredFile {
         let mut rows = None;
         if kind == FileKind::BadName {
             problems.push(format!(
-                "{name} is named like a vendor's file, but its name tells no period; use \
+                "{name} is named like a vendor's file, but its name has no period; use \
                  equities_trades_YYYYMM.csv.gz or _YYYYMMDD"
             ));
         }

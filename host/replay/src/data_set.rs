@@ -297,8 +297,7 @@ impl DataRequest {
     }
 
     fn no_data(&self, instrument: &InstrumentId, not_read: &[String]) -> RequestError {
-        let not_read =
-            not_read.first().map(|one| format!("; {}", not_read_words(one, not_read.len() - 1)));
+        let not_read = files_not_read(not_read).map(|words| format!("; {words}"));
         RequestError::from(Box::new(NoData {
             folder: self.folder.clone(),
             what: match self.granularity {
@@ -372,6 +371,12 @@ const fn is_day(period: Period) -> bool {
     matches!(period, Period::Day(_))
 }
 
+/// What is said of files that were not read; nothing where all were.
+fn files_not_read(names: &[String]) -> Option<String> {
+    let (first, others) = names.split_first()?;
+    Some(not_read_words(first, others.len()))
+}
+
 fn not_read_words(name: &str, more: usize) -> String {
     format!("{NOT_READ}{name}{}", more_words(more))
 }
@@ -382,9 +387,7 @@ fn doubts(data: &DataSet, not_read: &[String]) -> Vec<String> {
     let closed = data.days.iter().filter(|day| !data.calendar.is_business_day(**day));
     let closed: Vec<String> = closed.map(ToString::to_string).collect();
     let mut notes = Vec::new();
-    if let [one, ..] = not_read {
-        notes.push(not_read_words(one, not_read.len() - 1));
-    }
+    notes.extend(files_not_read(not_read));
     if let [one, ..] = &closed[..] {
         let more = more_words(closed.len() - 1);
         notes.push(format!("rows of days on which the exchange is closed: {one}{more}"));

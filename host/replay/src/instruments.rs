@@ -120,9 +120,10 @@ impl<T: Copy + FromStr> FromStr for Choices<T> {
         let mut choices = Self::default();
         for one in text.split(',').filter(|one| !one.is_empty()) {
             let (id, value) = choice_of(one)?;
-            let value = value.parse().map_err(|_| format!("`{one}` is no such value"))?;
+            let value =
+                value.parse().map_err(|_| format!("`{one}` has a value that cannot be read"))?;
             if choices.add(id, value).is_some() {
-                return Err(format!("`{one}` comes after another value for the same"));
+                return Err(format!("`{one}` is a second value for the same instrument; give one"));
             }
         }
         Ok(choices)
@@ -201,8 +202,8 @@ pub struct InstrumentChoices {
 pub enum InstrumentsError {
     /// Lot or tick table of an issue is empty in the table.
     #[error(
-        "{instrument} has no {what} in {file} on {date} (market {market}); fill in its row, or say what it is: \
-         {flags}"
+        "{instrument} has no {what} in {file} on {date} (market {market}); fill in its row, or \
+         give it: {flags}"
     )]
     Incomplete {
         /// The issue.
@@ -229,7 +230,7 @@ pub enum InstrumentsError {
         traded: String,
     },
     /// A choice is made twice for the same instrument, or for all.
-    #[error("{flag} says both {first} and {second} for {whom}; say one of them")]
+    #[error("{flag} gives both {first} and {second} for {whom}; give one of them")]
     Twice {
         /// The option.
         flag: &'static str,
@@ -613,7 +614,10 @@ mod tests {
         assert_eq!([lots.add(None, 3), lots.add(one(), 4)], [Some(1), Some(2)]);
         assert_eq!((lots.of(&id("1306.TSE")), lots.of(&id("7203.TSE"))), (Some(2), Some(1)));
         let twice = "100,1306.TSE=10,1306.TSE=1".parse::<Choices<u32>>();
-        assert_eq!(twice.unwrap_err(), "`1306.TSE=1` comes after another value for the same");
+        assert_eq!(
+            twice.unwrap_err(),
+            "`1306.TSE=1` is a second value for the same instrument; give one"
+        );
     }
 
     #[test]
@@ -651,7 +655,7 @@ mod tests {
         assert_eq!(
             message("1306,Fund,0109,,,,\n", &none),
             "1306.TSE has no lot and tick table in data/instruments.csv on 2025-01-06 (market 0109); \
-             fill in its row, or say what it is: --lot 1306.TSE=1 --ticks 1306.TSE=etf (an ETF with lots of 1), or \
+             fill in its row, or give it: --lot 1306.TSE=1 --ticks 1306.TSE=etf (an ETF with lots of 1), or \
              --lot 1306.TSE=10 --ticks 1306.TSE=topix500 (an ETF with larger lots), or \
              --lot 1306.TSE=1 --ticks 1306.TSE=normal (a REIT)"
         );

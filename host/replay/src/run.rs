@@ -58,7 +58,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Options(#[from] OptionsError),
     /// The results cannot be kept. The run was stopped.
-    #[error("the results cannot be kept: {0}")]
+    #[error("cannot write the results: {0}")]
     Results(#[from] io::Error),
     /// The data make the account worth more than is counted. The run was stopped, and there is no result of it.
     #[error(transparent)]
@@ -576,7 +576,7 @@ impl Run<'_> {
             }
             let advice = GuestLimit::Warnings.advice(self.warnings_max);
             let message = format!(
-                "{whose}{more} more commands came to nothing; the log keeps no more, {advice}"
+                "{whose}{more} more commands had no effect; the log keeps no more, {advice}"
             );
             let ts_event = Some(self.now);
             self.recorder.log([LogLine { ts_event, level: LogLevel::Warn, message }]);

@@ -93,7 +93,8 @@ pub enum VerifyError {
     },
     /// Somebody stopped the run, and nothing says where.
     #[error(
-        "the run in {0} was interrupted by a person, and it has no record of where; only a run that ended, or that a client of the engine stopped, can be made again"
+        "the run in {0} was interrupted and has no record of where, so it cannot be made again; \
+         run the replay to its end"
     )]
     Interrupted(PathBuf),
     /// A limit that was asked for is none.

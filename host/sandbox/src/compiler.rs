@@ -69,7 +69,7 @@ impl Compiler {
                 Err(RecvTimeoutError::Timeout) if watch.elapsed() <= allowed => {}
                 Ok(_) | Err(RecvTimeoutError::Timeout) => return Err(too_long()),
                 Err(RecvTimeoutError::Disconnected) => {
-                    let reason = "the compiler broke off".to_owned();
+                    let reason = "the compiler stopped".to_owned();
                     return Err(not_compiled(&artefact, reason));
                 }
             }

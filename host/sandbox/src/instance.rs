@@ -169,7 +169,7 @@ impl StrategyInstance {
             let reached = match fed.map_err(|failure| self.fault_of("advance", *failure))? {
                 Some(reached) => reached,
                 None => {
-                    let text = "it says that other than one row is handled".to_owned();
+                    let text = "it reported another number of handled rows than one".to_owned();
                     return Err(self.breach("advance", FaultKind::Protocol(text)));
                 }
             };
@@ -283,8 +283,8 @@ impl StrategyRuntime for StrategyInstance {
             return Err(self.breach(
                 "advance",
                 FaultKind::Protocol(format!(
-                    "it says that {reached} rows are handled; {before} were before and the limit \
-                     is {limit}"
+                    "it reported {reached} handled rows; there were {before} before the call and \
+                     the limit is {limit}"
                 )),
             ));
         }

@@ -104,13 +104,13 @@ fn each_misbehaviour_is_a_fault_and_the_next_call_works() {
     for (tag, words) in [
         ("control-in-value", "has control characters"),
         ("control-in-name", "is not 1 to 64 letters"),
-        ("session-field", "`p_no` of a request is the host's"),
+        ("session-field", "`p_no` of a request belongs to the host"),
         ("twice", "two fields `a`"),
-        ("own-password", "`a` of a request is the host's"),
+        ("own-password", "`a` of a request belongs to the host"),
         ("control-in-reason", "has control characters"),
         ("reason-without-code", "does not begin with capitals"),
         ("small-reason", "does not begin with capitals"),
-        ("other-request", "`CLMKabuCancelOrderAll` where `CLMKabuNewOrder` is asked for"),
+        ("other-request", "`CLMKabuCancelOrderAll`; expected `CLMKabuNewOrder`"),
     ] {
         let kind = fault(tag);
         assert!(kind.to_string().contains(words), "{tag}: {kind}");
@@ -134,7 +134,7 @@ fn rows_that_are_none_are_faults_and_words_steer_nothing() {
         assert!(fault.to_string().contains(words), "{pair:?}: {fault}");
     }
     let fault = dialect.read_frame(&fields(&[("kind", "fill-without-shares")])).unwrap_err();
-    assert!(fault.to_string().contains("a fill goes with a notice"), "{fault}");
+    assert!(fault.to_string().contains("a notice of a fill needs a fill"), "{fault}");
     let words = dialect.read_frame(&fields(&[("kind", "words")])).unwrap();
     assert_eq!(words, Err("\\u202ewords".to_owned()));
     let unknown = dialect.judge(&BrokerAnswer::default()).unwrap();

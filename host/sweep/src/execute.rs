@@ -32,7 +32,8 @@ pub enum SweepError {
     Jobs(usize),
     /// The host failed.
     #[error(
-        "run {row} could not be made: {reason}; the finished runs are kept, run the same again"
+        "run {row} could not be made: {reason}; the finished runs are kept, so run the same \
+         command again"
     )]
     Host {
         /// The run.
@@ -42,7 +43,8 @@ pub enum SweepError {
     },
     /// The system has no thread left, not even one.
     #[error(
-        "no thread can be started for the runs: {0}; the finished runs are kept, run the same again"
+        "cannot start a thread for the runs: {0}; the finished runs are kept, so run the same \
+         command again"
     )]
     Thread(io::Error),
     /// The journal failed.

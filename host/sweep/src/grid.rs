@@ -35,7 +35,7 @@ pub enum GridError {
     #[error("`{0}={1}` has an empty value; write a list like {0}=a,b,c")]
     EmptyValue(String, String),
     /// A list that has a value twice.
-    #[error("`{0}={1}` has the value {2} twice; each run shall be run once")]
+    #[error("`{0}={1}` has the value {2} twice; give each value once")]
     ValueTwice(String, String, String),
     /// More values than runs may be.
     #[error("`{0}={1}` has more than {SWEEP_RUNS_MAX} values; take a larger step")]
@@ -44,7 +44,7 @@ pub enum GridError {
     #[error("a sweep needs at least one --grid, like --grid fast=5:50:5, or --points FILE")]
     NoAxes,
     /// More parameters than can be swept.
-    #[error("{0} parameters are swept, at most {SWEEP_AXES_MAX} can be")]
+    #[error("{0} parameters are swept, the limit is {SWEEP_AXES_MAX}; sweep fewer")]
     TooManyAxes(usize),
     /// A parameter is given twice.
     #[error("the parameter `{0}` is given twice; give it once: swept, or with --param")]
@@ -54,7 +54,7 @@ pub enum GridError {
     TooManyCombinations,
     /// More runs than a sweep may have.
     #[error(
-        "{0} runs are asked for, the limit is {SWEEP_RUNS_MAX}; take fewer values, or draw some of \
+        "the sweep has {0} runs, the limit is {SWEEP_RUNS_MAX}; take fewer values, or draw some of \
          the combinations with --random N --seed S"
     )]
     TooManyRuns(u64),

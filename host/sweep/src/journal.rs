@@ -85,7 +85,7 @@ pub enum JournalError {
         difference: String,
     },
     /// The file is somebody's.
-    #[error("{0} is of no sweep; choose another folder")]
+    #[error("{0} does not belong to a sweep; choose another folder")]
     NoSweep(PathBuf),
     /// A line in the middle is damaged.
     #[error("{path}, line {line}: {problem}; delete the folder and sweep again")]
@@ -314,7 +314,7 @@ fn sealed(value: &impl Serialize) -> serde_json::Result<String> {
 
 /// The value of a line without its line feed.
 fn opened<T: for<'de> Deserialize<'de>>(line: &[u8]) -> Result<T, String> {
-    let text = str::from_utf8(line).map_err(|_| "it is no text".to_owned())?;
+    let text = str::from_utf8(line).map_err(|_| "it is not UTF-8 text".to_owned())?;
     let (body, checksum) = text.rsplit_once(CHECKSUM).ok_or("it has no checksum")?;
     if checksum != format!("{:016x}\"}}", xxh3_64(body.as_bytes())) {
         return Err("its checksum does not match".to_owned());

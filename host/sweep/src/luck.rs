@@ -275,8 +275,8 @@ fn rounded(number: f64) -> f64 {
 #[must_use]
 pub fn definitions_markdown() -> String {
     let mut page = String::from(
-        "\n## Luck\n\nOf a sweep: in `sweep.json` and on its page. What is told of each run is a column of its table too.\n\n\
-         | name | what | unit | formula |\n|---|---|---|---|\n",
+        "\n## Luck\n\nOf a sweep: in `sweep.json` and on its page. A number of each run is a \
+         column of its table too.\n\n| name | what | unit | formula |\n|---|---|---|---|\n",
     );
     for (name, title, unit, text) in DEFINITIONS {
         page.push_str(&format!("| `{name}` | {title} | {unit} | {text} |\n"));

@@ -33,7 +33,7 @@ const MANIFEST_MAX: u64 = 256 << 20;
 #[derive(Debug, Error)]
 pub enum MergeError {
     /// Too many.
-    #[error("{0} parts, at most {SWEEP_PARTS_MAX} can be merged at once; merge some of them first")]
+    #[error("{0} parts, the limit of one merge is {SWEEP_PARTS_MAX}; merge some of them first")]
     TooMany(usize),
     /// A folder that is no part.
     #[error("{path} is no part of a sweep: {problem}")]
@@ -47,7 +47,7 @@ pub enum MergeError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// Two parts of different sweeps.
-    #[error("{other} and {first} are no parts of one sweep: {difference}")]
+    #[error("{other} and {first} are not parts of the same sweep: {difference}")]
     OtherSweep {
         /// The first part.
         first: PathBuf,
@@ -57,7 +57,7 @@ pub enum MergeError {
         difference: String,
     },
     /// Two parts have a row and do not agree.
-    #[error("{first} and {other} both have row {row}, and not the same: {difference}")]
+    #[error("{first} and {other} both have row {row}, but differ there: {difference}")]
     RowsDiffer {
         /// The row.
         row: usize,
@@ -148,7 +148,8 @@ impl Merged {
                 header.filter(|header| *header == manifest.made_from).ok_or_else(|| {
                     no_part(
                         path,
-                        "its manifest is not of its journal; run its sweep again, it goes on",
+                        "its manifest does not belong to its journal; run its sweep again, which \
+                         goes on where it was",
                     )
                 })?;
             match &mut gathered {
@@ -335,7 +336,8 @@ fn manifest_of(folder: &Path) -> Result<PartManifest, MergeError> {
         });
     }
     let problem = if folder.join(JOURNAL_FILE).is_file() {
-        "its sweep was killed before it wrote its manifest; run it again, it goes on where it was"
+        "its sweep was killed before it wrote its manifest; run it again, and it goes on where it \
+         was"
     } else {
         "it has no journal.jsonl and no sweep.partial.json; name folders of `kumiki replay sweep --rows`"
     };
@@ -349,7 +351,8 @@ fn plan(
     points: Option<Points>,
     days: Vec<JstDate>,
 ) -> Result<Plan, MergeError> {
-    let unknown = |error: serde_json::Error| no_part(first, format!("its plan is odd: {error}"));
+    let unknown =
+        |error: serde_json::Error| no_part(first, format!("cannot read its plan: {error}"));
     let pinned: Pinned = serde_json::from_value(header["plan"].clone()).map_err(unknown)?;
     let grid = match (&pinned.combinations["xxh3_128"], points) {
         (Value::Null, None) => {
@@ -395,7 +398,7 @@ fn plan(
     let plan = Plan::new(grid, choice, walk_forward, days)?;
     let (made, said) = (plan.rows(), pinned.runs);
     if made != said {
-        return Err(no_part(first, format!("its plan has {said} runs and gives {made}")));
+        return Err(no_part(first, format!("its plan says {said} runs, but makes {made}")));
     }
     Ok(plan)
 }
@@ -439,7 +442,7 @@ mod tests {
         assert_eq!(merged.results.done(), 4);
         let other = made("c", &[2, 4, 5], 1.5);
         let error = Merged::read(&[a.clone(), other], None).unwrap_err().to_string();
-        assert!(error.contains("both have row 2, and not the same: score.sharpe is"), "{error}");
+        assert!(error.contains("both have row 2, but differ there: score.sharpe is"), "{error}");
         let rest = made("d", &[4, 5], 1.0);
         let merged = Merged::read(&[a.clone(), b.clone(), rest.clone()], None).unwrap();
         assert!(merged.missing().is_empty() && merged.results.is_complete());
@@ -462,7 +465,7 @@ mod tests {
         let manifest = a.0.join("sweep.partial.json");
         let text = std::fs::read_to_string(&manifest).unwrap();
         std::fs::write(&manifest, text.replace("\"name\": \"x\"", "\"name\": \"y\"")).unwrap();
-        assert!(refused(&a).contains("its manifest is not of its journal"));
+        assert!(refused(&a).contains("its manifest does not belong to its journal"));
         std::fs::write(&manifest, "{}").unwrap();
         assert!(refused(&a).contains("sweep.partial.json cannot be understood"));
         std::fs::remove_file(&manifest).unwrap();
@@ -475,6 +478,6 @@ mod tests {
     fn the_number_of_parts_is_limited() {
         let many = (0..=SWEEP_PARTS_MAX).map(|part| PartFolder(part.to_string().into()));
         let error = Merged::read(&many.collect::<Vec<_>>(), None).unwrap_err().to_string();
-        assert!(error.starts_with("100001 parts, at most 100000 can be merged at once"), "{error}");
+        assert!(error.starts_with("100001 parts, the limit of one merge is 100000"), "{error}");
     }
 }

@@ -140,7 +140,8 @@ struct Table {
 impl Table {
     fn name(&mut self, line: u64, names: Vec<String>) -> Result<(), Wrong> {
         if names.len() > SWEEP_AXES_MAX {
-            let problem = format!("{} parameters, at most {SWEEP_AXES_MAX} can be", names.len());
+            let problem =
+                format!("{} parameters, the limit is {SWEEP_AXES_MAX}; give fewer", names.len());
             return Err((line, problem));
         }
         for (index, name) in names.iter().enumerate() {
@@ -224,7 +225,9 @@ fn csv_lines(bytes: &[u8], table: &mut Table) -> Result<(), Wrong> {
         .from_reader(bytes);
     for record in reader.records() {
         let record = record.map_err(|error| match error.kind() {
-            csv::ErrorKind::Utf8 { pos, .. } => (line_of(pos.as_ref()), "it is no text".to_owned()),
+            csv::ErrorKind::Utf8 { pos, .. } => {
+                (line_of(pos.as_ref()), "it is not UTF-8 text".to_owned())
+            }
             _ => (line_of(error.position()), error.to_string()),
         })?;
         let line = line_of(record.position());
@@ -240,7 +243,10 @@ fn csv_lines(bytes: &[u8], table: &mut Table) -> Result<(), Wrong> {
             ));
         }
         let values = record.iter().zip(&table.names).map(|(text, name)| match text {
-            "" => Err((line, format!("`{name}` is empty; each point has a value for each"))),
+            "" => Err((
+                line,
+                format!("`{name}` is empty; each point needs a value for each parameter"),
+            )),
             text => Ok(canonical(text)),
         });
         let values = values.collect::<Result<_, _>>()?;
@@ -301,11 +307,17 @@ fn json_lines(bytes: &[u8], table: &mut Table) -> Result<(), Wrong> {
             table.name(line, point.keys().cloned().collect())?;
         }
         if let Some(name) = point.keys().find(|name| !table.names.contains(*name)) {
-            return Err((line, format!("`{name}` is not in the first point; all have the same")));
+            return Err((
+                line,
+                format!("`{name}` is not in the first point; all points have the same parameters"),
+            ));
         }
         let values = table.names.iter().map(|name| {
             let value = point.get(name).ok_or_else(|| {
-                (line, format!("`{name}` is missing, which the first point has; all have the same"))
+                (
+                    line,
+                    format!("`{name}` is missing; all points have the parameters of the first one"),
+                )
             })?;
             json_text(value).map_err(|problem| (line, format!("`{name}` {problem}")))
         });
@@ -408,9 +420,9 @@ mod tests {
             assert!(found.starts_with(wanted), "{text}: {found}");
         }
         let many: Vec<String> = (0..=SWEEP_AXES_MAX).map(|name| format!("p{name}")).collect();
-        assert_eq!(wrong(&many.join(",")), "line 1: 17 parameters, at most 16 can be");
+        assert_eq!(wrong(&many.join(",")), "line 1: 17 parameters, the limit is 16; give fewer");
         let bytes = Points::parse(b"a\n1\n\xff\n").unwrap_err().unwrap();
-        assert_eq!(bytes, (3, "it is no text".to_owned()));
+        assert_eq!(bytes, (3, "it is not UTF-8 text".to_owned()));
     }
 
     #[test]

@@ -244,7 +244,7 @@ impl FromStr for Statistic {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::ALL.into_iter().find(|one| one.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("`{text}` is no number of a run; there are: {names}")
+            format!("`{text}` is not a number of a run; there are: {names}")
         })
     }
 }

@@ -178,9 +178,9 @@ pub fn tail_columns() -> Vec<Column> {
         optional "digest": Text, "xxh3-128 of the event log",
             row.number(|score| score.digest.clone());
         optional "verified": Text,
-            "yes: with window 1 the same happened; saw the future: it did not; empty: not looked at",
+            "yes: with window 1 the same happened; saw the future: it did not; empty: not checked",
             row.verdict.map(Verdict::as_str);
-        optional "warnings": Int, "sentences that a reader of the run must know",
+        optional "warnings": Int, "number of warnings of the run",
             row.number(|score| score.warnings);
         optional "warning": Text, "the first of them",
             row.run.score.as_ref().and_then(|score| score.warning.clone());

@@ -45,8 +45,8 @@ impl Unit {
 pub enum WindowsError {
     /// Not `3m/1m`.
     #[error(
-        "`{0}` is no pair of windows; write how long to choose and how long to test, both in months \
-         or both in trading days, like 3m/1m or 20d/5d (1 to {LENGTH_MAX})"
+        "`{0}` is not a pair of windows; write the length to choose on and to test on, both in \
+         months or both in trading days, like 3m/1m or 20d/5d (1 to {LENGTH_MAX})"
     )]
     Form(String),
     /// The data is too short.

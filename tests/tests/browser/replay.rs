@@ -278,15 +278,17 @@ const SENTENCES: [&str; 25] = [
     "7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 1501 lies outside 1200 to 1500: the range is 900 to \
      2400 from then on",
     "PRICE GAP: 7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 500 lies outside 1200 to 1500 and outside \
-     4 times that range: 1350 is no base price, no range is checked from then on; with 100 shares held over \
-     night: a split that no daily file of the vendor tells looks so, and profit and loss are then wrong",
+     4 times that range: 1350 is no base price, no range is checked from then on; 100 shares were held \
+     over night. A split that is missing from the vendor's daily files looks like this; profit and loss are \
+     then wrong",
     "SPLIT FACTOR: 7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 500 lies outside 1200 to 1500 and \
      outside 4 times that range: 1350 is no base price, no range is checked from then on; the vendor's factor \
-     of that day, 2 for 1 shares, does not fit these prices: where it is wrong, so are profit and loss",
+     of that day, 2 for 1 shares, does not fit these prices; if it is wrong, profit and loss are wrong too",
     "OPTIMISTIC EXECUTION: orders that take liquidity pay no slippage; real fills will be worse. PRICE GAP: \
      7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 1501 lies outside 1200 to 1500: the range is 900 to \
-     2400 from then on; with 100 shares held over night: a split that no daily file of the vendor tells looks \
-     so, and profit and loss are then wrong",
+     2400 from then on; 100 shares were held \
+     over night. A split that is missing from the vendor's daily files looks like this; profit and loss are \
+     then wrong",
 ];
 
 #[test]

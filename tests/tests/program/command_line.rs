@@ -192,13 +192,13 @@ fn wrong_words_get_an_answer_that_helps() {
         (
             "replay run sma-cross --data data --instrument 7203.TSE --lot 10 --lot 20",
             2,
-            "--lot says both 10 and 20 for all instruments; say one of them",
+            "--lot gives both 10 and 20 for all instruments; give one of them",
         ),
         (
             "replay run sma-cross --data data --instrument 7203.TSE --ticks 7203=etf --ticks \
              7203.TSE=normal",
             2,
-            "--ticks says both etf and normal for 7203.TSE; say one of them",
+            "--ticks gives both etf and normal for 7203.TSE; give one of them",
         ),
         (
             "replay run sma-cross --data data --instrument 7203.TSE --param fats=1",

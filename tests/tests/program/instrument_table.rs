@@ -59,7 +59,7 @@ fn a_calendar_without_a_day_is_told_with_its_file_and_line() {
     let run = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
     for command in [run, "data check data"] {
         let (code, errors) = user.bad(command);
-        let wanted = "markets_calendar.csv, line 1: there is no day below the names of the columns; \
+        let wanted = "markets_calendar.csv, line 1: there are no rows below the header line; \
                       remove the file and fetch it anew";
         assert!(code == 1 && errors.contains(wanted), "{command}: {errors}");
     }
@@ -164,7 +164,7 @@ fn lists_of_issues_say_lots_and_price_steps_to_runs() {
         "{errors}"
     );
     // Each choice that it names is taken.
-    let choices = errors.split("say what it is: ").nth(1).unwrap().lines().next().unwrap();
+    let choices = errors.split("or give it: ").nth(1).unwrap().lines().next().unwrap();
     let choices = choices.split(", or ").map(|choice| choice.split(" (").next().unwrap());
     let choices: Vec<&str> = choices.collect();
     assert_eq!(choices.len(), 3, "{errors}");

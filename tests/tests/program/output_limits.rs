@@ -222,12 +222,16 @@ fn every_limit_has_a_highest_value() {
         let most = limit.most();
         let arguments = format!("{} --guest-limit {limit}={}", command_of("flood=lines"), most + 1);
         let (code, errors) = user.bad(&arguments);
-        let expected = format!("is too much for the limit {limit}; at most {}", limit.show(most));
+        let expected =
+            format!("is too much for the limit {limit}; give at most {}", limit.show(most));
         assert!(code == 2 && errors.contains(&expected), "{errors}");
     }
     let (_, errors) =
         user.bad(&format!("{} --guest-limit memory=999GiB", command_of("flood=lines")));
-    assert!(errors.contains("999GiB is too much for the limit memory; at most 1GiB"), "{errors}");
+    assert!(
+        errors.contains("999GiB is too much for the limit memory; give at most 1GiB"),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -265,7 +269,7 @@ fn warnings_are_kept_up_to_their_limit_and_counted_beyond() {
     let lines: Vec<&str> = log.lines().skip(1).collect();
     assert_eq!(lines.len(), 41, "40 and what became of the others");
     let last = lines[40];
-    assert!(last.contains("more commands came to nothing"), "{last}");
+    assert!(last.contains("more commands had no effect"), "{last}");
     assert!(last.contains("`--guest-limit warnings=80` allows more"), "{last}");
 }
 
@@ -308,7 +312,7 @@ fn limits_are_the_users_and_the_manifest_has_them() {
         assert!(table.contains(limit.name()), "{table}");
     }
     let fuel = domain::limits::FORMULA_FUEL_PER_DAY;
-    assert!(table.contains(&format!("{fuel} of a formula module")), "{table}");
+    assert!(table.contains(&format!("A formula module has {fuel}")), "{table}");
     // What dialects may use is listed too: it is what the sandbox gives them.
     let own = |column: &str, limit: GuestLimit| {
         let index = GuestLimit::ALL.iter().position(|one| *one == limit).unwrap();

@@ -48,7 +48,7 @@ fn a_full_disk_leaves_the_earlier_run() {
     let output = limited.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("the results cannot be kept"), "{errors}");
+    assert!(errors.contains("cannot write the results"), "{errors}");
     assert!(files_in(&user.path("run")) == before);
     assert!(aside(&user).is_empty());
     assert_eq!(user.said("replay verify run --quiet").code, 0);

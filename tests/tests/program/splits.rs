@@ -330,7 +330,7 @@ fn the_base_price_is_found_behind_files_without_the_issue() {
         std::fs::remove_file(user.path("data").join(format!("equities_{file}.csv.gz"))).unwrap();
     }
     let text = user.good(&format!("{run} 7203.TSE"));
-    assert!(text.contains("none found in any file of earlier days"), "{text}");
+    assert!(text.contains("no file of earlier days has one"), "{text}");
 }
 
 /// An old file that is read for the close of one issue changes no steps of another, whose prices shortly before

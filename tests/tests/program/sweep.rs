@@ -157,7 +157,7 @@ fn a_journal_of_something_else_is_left_alone() {
         fs::write(user.path("out/sweep.csv"), "mine").unwrap();
         let said = user.said(&arguments);
         assert_eq!(said.code, 1, "{journal}: {}", said.errors);
-        let advice = "is of no sweep; choose another folder";
+        let advice = "does not belong to a sweep; choose another folder";
         assert!(said.errors.contains(advice), "{journal}: {}", said.errors);
         assert_eq!(fs::read_to_string(user.path("out/journal.jsonl")).unwrap(), journal);
         assert_eq!(fs::read_to_string(user.path("out/sweep.csv")).unwrap(), "mine");

@@ -179,7 +179,10 @@ fn parts_of_different_sweeps_are_refused_with_what_is_different() {
         }
         let (code, errors) = user.bad(&format!("{MERGE} a {name} --partial --out merged"));
         assert_eq!(code, 1, "{errors}");
-        assert!(errors.contains("no parts of one sweep") && errors.contains(wanted), "{errors}");
+        assert!(
+            errors.contains("not parts of the same sweep") && errors.contains(wanted),
+            "{errors}"
+        );
     }
     assert!(!user.path("merged").exists());
     // A folder of another sweep, and one that is none.

@@ -344,7 +344,7 @@ fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
         assert!(code == 1 && errors.contains(expected), "{expected}: {errors}");
     };
     for limit in domain::GuestLimit::ALL {
-        let expected = format!("is too much for the limit {limit}; at most ");
+        let expected = format!("is too much for the limit {limit}; give at most ");
         forged(&|manifest| manifest["limits"][limit.name()] = (limit.most() + 1).into(), &expected);
         forged(&|manifest| manifest["limits"][limit.name()] = u64::MAX.into(), &expected);
     }
@@ -521,7 +521,7 @@ fn folders_that_cannot_be_verified_say_why() {
     for (change, wanted) in [
         (
             ("\"status\": \"completed\"", "\"status\": \"interrupted\""),
-            "was interrupted by a person",
+            "was interrupted and has no record of where",
         ),
         (("\"granularity\": \"trade\"", "\"granularity\": \"week\""), "granularity week"),
         (("\"name\": \"sma-cross\"", "\"name\": \"../sma-cross\""), "is no built-in one"),

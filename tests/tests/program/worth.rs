@@ -47,7 +47,7 @@ fn ends_with(user: &UserFolder, options: &str, expected: &[&str]) {
     let _ = fs::remove_dir_all(user.path("run"));
     let said = user.said(&format!("{RUN} {options}"));
     assert_eq!(said.code, 1, "{said:?}");
-    for expected in expected.iter().chain(&["look at the "]) {
+    for expected in expected.iter().chain(&[" the prices of "]) {
         assert!(said.errors.contains(expected), "{expected} is missing in {}", said.errors);
     }
     assert!(!said.errors.contains("panicked"), "{}", said.errors);

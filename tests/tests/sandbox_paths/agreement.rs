@@ -355,9 +355,9 @@ fn a_batch_answers_nothing_that_the_host_refuses() {
         (ask(1, 64), String::new(), Some("there are 1")),
         (ask(-1, 64), String::new(), Some("there are 1")),
         (ask(65_536, 64), String::new(), None),
-        (ask(0, 68), String::new(), Some("where it cannot be")),
-        (ask(0, 65_512), String::new(), Some("where it cannot be")),
-        (ask(0, -8), String::new(), Some("where it cannot be")),
+        (ask(0, 68), String::new(), Some("outside its memory or not aligned")),
+        (ask(0, 65_512), String::new(), Some("outside its memory or not aligned")),
+        (ask(0, -8), String::new(), Some("outside its memory or not aligned")),
         (
             "(global.set $asking (i32.const 1)) (call $orders (i32.const 64)) \
              (global.set $asking (i32.const 0))"

@@ -1,7 +1,8 @@
 //! Reads the last trade of its window before its time: it buys where the price will be higher there,
 //! and sells at that trade. Windows of one trade give it nothing to read, and it does nothing.
 //!
-//! The SDK has no way to do so; this speaks with the host by itself.
+//! `Trades::prices` of the SDK gives later prices too, up to the limit of the call. This guest reads up to the
+//! end of the window, so it speaks with the host by itself.
 
 #![cfg(target_arch = "wasm32")]
 

@@ -57,8 +57,8 @@ impl DayFiles {
         if let Some(last) = self.behind.last() {
             tracing::warn!(
                 days = self.behind.len(), last = %last.date(),
-                "whether the files with the trades of earlier days have all segments was not looked at; the \
-                 next start does, and writes them"
+                "the trades files of earlier days were not checked for missing segments; the next \
+                 start checks and writes them"
             );
         }
     }
@@ -88,7 +88,7 @@ impl DayFiles {
         match self.draft(draft, day, &|| ending.is_over()) {
             Ok(draft) => self.draft = Some(draft),
             Err(why) => {
-                tracing::debug!(date = %day.date(), %why, "the trades of the day are not followed");
+                tracing::debug!(date = %day.date(), %why, "cannot follow the trades of the day");
             }
         }
     }
@@ -137,14 +137,14 @@ impl DayFiles {
                 let lacks = lacking(&self.folder, day);
                 tracing::warn!(
                     %date, segments = %trades_file::named(&lacks), folder = %day.path().display(),
-                    "the file with the trades of the day lacks segments: the recording ends, and the time was \
-                     over. Their trades are on the disk; the next start writes the file"
+                    "the trades file of the day lacks segments: the recording ended before it was \
+                     written. Their trades are on the disk; the next start writes the file"
                 );
                 tell(RecorderEvent::TradesFileLate { date, lacks });
             }
             Err(error) => {
                 let why = error.to_string();
-                tracing::error!(%date, %why, "the trades of a recorded day are not written");
+                tracing::error!(%date, %why, "cannot write the trades of a recorded day");
                 tell(RecorderEvent::TradesFileFailed { date, why });
             }
         }

@@ -126,7 +126,7 @@ impl DayFolder {
         // Only one recorder is here, so a name that is free stays free.
         let is_free = |path: &PathBuf| matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound);
         let Some(aside) = (1..=SET_ASIDE_MAX).map(name).find(is_free) else {
-            let what = format!("{SET_ASIDE_MAX} of this name were set aside; move them away");
+            let what = format!("{SET_ASIDE_MAX} files of this name are set aside; move them away");
             return Err(io::Error::other(what));
         };
         fs::rename(&journal, &aside)?;

@@ -53,7 +53,8 @@ pub enum JournalError {
     },
     /// It is none, or of another version of this program.
     #[error(
-        "{} is no journal of this version: {problem}; finish it with the version that wrote it, or move it away",
+        "{} is not a journal of this version: {problem}; finish it with the version that wrote it, \
+         or move it away",
         path.display()
     )]
     Foreign {
@@ -211,7 +212,7 @@ pub fn read_journal<E: From<JournalError>>(
             summary.torn_bytes = magic.len() as u64;
             return Ok(summary);
         }
-        let problem = "it does not begin like one";
+        let problem = "it does not begin like a journal";
         return Err(JournalError::Foreign { path: path.into(), problem }.into());
     }
     let mut blocks = Blocks { file, at: MAGIC.len() as u64, block: Vec::new() };

@@ -44,10 +44,7 @@ pub struct RecorderCounts {
 impl fmt::Display for RecorderCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { taken, kept, refused } = self;
-        write!(
-            f,
-            "{kept} of {taken} rows that were taken are on the disk, {refused} were not taken"
-        )
+        write!(f, "{kept} of {taken} accepted rows are on the disk, {refused} rows were refused")
     }
 }
 
@@ -229,7 +226,8 @@ impl Recorder {
         if lost > 0 && !has_ended {
             tracing::error!(
                 lost,
-                "the disk did not take the last rows of the recording before its end: {counts}; look after the disk"
+                "the disk did not take the last rows of the recording before its end: {counts}; \
+                 check the disk"
             );
             self.teller.try_tell(RecorderEvent::Dropped { rows: lost });
         } else if lost > 0 || counts.refused > 0 {
@@ -272,8 +270,8 @@ impl Worker {
         drop(rows);
         self.tell_refused(true);
         let lost = self.shared.taken.load(Ordering::Relaxed).saturating_sub(self.writer.kept());
-        let why = format!("{error}; look after the disk and start the engine again");
-        tracing::error!(lost, "nothing is recorded any more: {why}");
+        let why = format!("{error}; check the disk and start the engine again");
+        tracing::error!(lost, "the recording has stopped: {why}");
         self.teller.tell(RecorderEvent::Stopped { why, lost });
     }
 
@@ -331,7 +329,7 @@ impl Worker {
             (self.told_refused, self.told_at) = (refused, Some(now));
             tracing::warn!(
                 rows,
-                "rows are not recorded: too many waited, or they are larger than can be kept"
+                "rows are not recorded: too many are waiting, or they are too large"
             );
             self.teller.tell(RecorderEvent::Dropped { rows });
         }

@@ -601,7 +601,7 @@ fn the_thread_keeps_what_it_takes_and_counts_the_rest() {
     assert_eq!(
         counts.to_string(),
         format!(
-            "{kept} of {kept} rows that were taken are on the disk, {} were not taken",
+            "{kept} of {kept} accepted rows are on the disk, {} rows were refused",
             refused + 1
         )
     );
@@ -664,7 +664,7 @@ fn a_disk_that_takes_no_more_ends_the_recording_with_one_event() {
     recorder.try_record(row(11)).unwrap();
     let RecorderEvent::Stopped { why, lost } = told.recv().unwrap() else { panic!() };
     assert!(why.starts_with("cannot make "), "{why}");
-    assert!(why.ends_with("; look after the disk and start the engine again"), "{why}");
+    assert!(why.ends_with("; check the disk and start the engine again"), "{why}");
     assert_eq!(lost, 1);
     assert_eq!(recorder.try_record(row(12)), Err(NotKept::Stopped));
     let counts = recorder.stop();

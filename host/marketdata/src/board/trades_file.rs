@@ -130,10 +130,10 @@ impl TradesFileReport {
     pub fn lacks(&self) -> Option<String> {
         let (date, count, gone) = (self.date, self.damaged_segments, self.gone_segments);
         let before = self.before.as_ref().map_or(String::new(), |path| {
-            format!("; the file made before, which has them, is {}", path.display())
+            format!("; the earlier file {} has them", path.display())
         });
         let gone = (gone > 0).then(|| {
-            format!("segments that were in the file of {date} are not there any more ({gone}), so it lacks their trades")
+            format!("segments of the file of {date} are gone ({gone}), so it lacks their trades")
         });
         if count == 0 {
             let what = "put them back in their place and start the engine again";
@@ -157,16 +157,16 @@ pub(super) fn log(report: &TradesFileReport) {
     if *off_clock > 0 {
         tracing::warn!(
             %date, off_clock,
-            "the venue's time of trades is more than {} minutes from their receipt: they have the time of \
-             receipt in the file of the day's trades; look at this machine's clock where it is many",
+            "the venue's time of trades is more than {} minutes from their receipt: the day's \
+             trades file has the time of receipt. If there are many, check this machine's clock",
             TRADE_CLOCK_OFF_MAX.as_secs() / 60
         );
     }
     if report.same_code > 0 {
         tracing::warn!(
             %date, trades = report.same_code,
-            "trades of a symbol are left out of the file of the day's trades: another symbol has the same code \
-             there, as 7203 and 72030 have; they stand in the Parquet files"
+            "the day's trades file leaves out the trades of a symbol: another symbol has the same \
+             code there, like 7203 and 72030. The Parquet files have them"
         );
     }
     if let Some(lacks) = report.lacks() {

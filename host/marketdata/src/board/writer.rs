@@ -59,7 +59,7 @@ pub enum RecorderError {
     )]
     Gone(PathBuf),
     /// The end of the recorder does not wait for it; the next one does it.
-    #[error("the end of the recording does not wait for it; the next start does it")]
+    #[error("the recording has ended before it was done; the next start does it")]
     GivenUp,
     /// The system refuses.
     #[error("cannot {what} {}: {source}", path.display())]
@@ -373,8 +373,8 @@ impl Writer {
             Err(RecorderError::GivenUp) => {
                 tracing::warn!(
                     date = %current.day.date(), segment = current.number,
-                    "the recording ends before its last rows are in Parquet files; they are in the journal, \
-                     of which the next start makes the files"
+                    "the recording ended before its last rows were in Parquet files. The journal \
+                     has them; the next start makes the files"
                 );
                 self.ended = Some(current.day);
                 return Ok(());
@@ -463,8 +463,8 @@ fn recover_journal(day: &DayFolder, segment: u32) -> Result<RecorderEvent, Recor
             let why = error.to_string();
             tracing::warn!(
                 %why, aside = %aside.display(),
-                "a journal of a recording cannot be read; it is kept under another name, and none of its \
-                 rows is in a file. What follows is recorded; once it can be read, end the engine, give it \
+                "cannot read a journal of a recording. It is kept under another name, and no file \
+                 has its rows. New rows are recorded. Once it can be read, end the engine, give it \
                  its name back and start again"
             );
             return Ok(RecorderEvent::SetAside { aside, why });

@@ -131,7 +131,7 @@ fn faults_are_told_with_line_column_and_value() {
         (
             first,
             "13010,,,,,2500,0",
-            "line 2, column Vo: expected no value, because the row has prices missing and so no trade, found `2500`",
+            "line 2, column Vo: expected no value, because the row lacks prices and so has no trade, found `2500`",
         ),
         (first, "1301,4810,4815,4805,4815,2500,1", "line 2, column Code: expected a code of 5"),
         (first, "13010,4810,4815", "line 2: expected 9 cells as in the header, found 5"),
@@ -153,7 +153,8 @@ fn faults_are_told_with_line_column_and_value() {
         (
             "15:30,13010",
             "11:30,13010",
-            "line 5, column Time: expected a bar later than 2025-01-06 11:31:00.000000 JST, the end of the bar before of code 13010, found `11:30`",
+            "line 5, column Time: expected a bar later than 2025-01-06 11:31:00.000000 JST, the end of the \
+             previous bar of code 13010, found `11:30`",
         ),
         ("Date,Time,", "Date,Tim,", "line 1: expected a column Time, found the header"),
         (

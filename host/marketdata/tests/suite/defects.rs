@@ -34,8 +34,8 @@ fn damaged_cells_are_named() {
     let time = "a time that exists, as HH:MM:SS with up to 9 digits of fraction";
     let morning = "a time from 09:00:00 to 11:35:00 in session 01";
     let any_code = "a code of 5 digits and capital letters that starts with a digit";
-    let order = "a time not before 2025-01-06 09:00:00.067558 JST, that of the row before of \
-                 code 13010";
+    let order =
+        "a time from 2025-01-06 09:00:00.067558 JST on, the time of the previous row of code 13010";
     let duplicate = "an id that code 13010 has not used before on this date";
     for (column, name, value, expected) in [
         (0, "Date", "2025-02-30", date),
@@ -93,8 +93,8 @@ fn damaged_cells_are_named() {
         "an earlier date",
         &with_cell(8, 0, "2025-01-06"),
         &format!(
-            "F, line 8, column Date: expected a date not before 2025-01-07 09:00:01.500000 JST, \
-             that of the row before of code 13010, found `2025-01-06`; {LAYOUT}"
+            "F, line 8, column Date: expected a date from 2025-01-07 09:00:01.500000 JST on, the \
+             date of the previous row of code 13010, found `2025-01-06`; {LAYOUT}"
         ),
     );
 }

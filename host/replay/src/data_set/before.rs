@@ -90,8 +90,8 @@ impl Before {
                 format!("base price of {first}: {price}, of {} in {file}", at.jst_date())
             }
             None => format!(
-                "base price of {first}: none found in any file of earlier days; no price range is checked on \
-                 that day, and market orders sent before its first trade are rejected"
+                "base price of {first}: no file of earlier days has one; that day has no price \
+                 range, and market orders sent before its first trade are rejected"
             ),
         }
     }

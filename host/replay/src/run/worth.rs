@@ -28,9 +28,9 @@ fn units(yen: i64) -> i128 {
 pub enum WorthError {
     /// A position.
     #[error(
-        "{date}, {instrument}: {shares} shares at {price} yen are worth {value} yen; a position of more than \
-         {POSITION_YEN_MAX} yen is not counted, so look at the prices of that day in the data, and at the AdjFactor of \
-         the days up to it"
+        "{date}, {instrument}: {shares} shares at {price} yen are worth {value} yen; a position \
+         may be worth at most {POSITION_YEN_MAX} yen. Check the prices of that day in the data, \
+         and the AdjFactor of the days up to it"
     )]
     Position {
         /// The day.
@@ -46,8 +46,8 @@ pub enum WorthError {
     },
     /// A single share.
     #[error(
-        "{date}, {instrument}: a share is worth more than {POSITION_YEN_MAX} yen, which is not counted; look at the \
-         prices of the data and at the AdjFactor of the days up to it"
+        "{date}, {instrument}: a share is worth more than {POSITION_YEN_MAX} yen, the most that a \
+         share may be worth. Check the prices of the data and the AdjFactor of the days up to it"
     )]
     Share {
         /// The day.
@@ -57,8 +57,8 @@ pub enum WorthError {
     },
     /// Cash and all positions.
     #[error(
-        "{date}, {instruments}: cash and shares are worth {value} yen; an account of more than {ACCOUNT_YEN_MAX} yen is \
-         not counted, so look at the prices of the data up to that day"
+        "{date}, {instruments}: cash and shares are worth {value} yen; an account may be worth at \
+         most {ACCOUNT_YEN_MAX} yen. Check the prices of the data up to that day"
     )]
     Account {
         /// The day.
@@ -70,8 +70,9 @@ pub enum WorthError {
     },
     /// Everything bought and sold.
     #[error(
-        "{date}, {instruments}: the fills of the run are worth {value} yen; fills of more than {TURNOVER_YEN_MAX} yen are \
-         not counted, so trade less, or look at the prices of the data up to that day"
+        "{date}, {instruments}: the fills of the run are worth {value} yen; all fills may be worth \
+         at most {TURNOVER_YEN_MAX} yen. Trade less, or check the prices of the data up to that \
+         day"
     )]
     Turnover {
         /// The day.

@@ -272,7 +272,8 @@ fn what_a_client_s_command_came_to_is_told_to_clients_and_logged() {
     let strategy = Script::default().after(1, limit("S", Buy, 100, "900"));
     let commands = vec![(before_row(3), cancel("S"))];
     let (result, witness, told) = scripted(&trades, strategy, &options(), commands);
-    let text = format!("{}: cancel of `S`, which was never sent", ReasonCode::OrderStatusUnknown);
+    let code = ReasonCode::OrderStatusUnknown;
+    let text = format!("{code}: cancel of `S` has no effect: no order with this id was sent");
     assert!(witness.events.contains(&format!("warning S: {text}")), "{:?}", witness.events);
     let logged: Vec<&str> = result.log.iter().map(|line| line.message.as_str()).collect();
     assert_eq!(logged, [format!("client: {text}")]);

@@ -131,7 +131,7 @@ fn a_full_disk_is_an_error_and_no_result() {
     assert!(
         matches!(&error, ReplayError::Results(why) if why.kind() == io::ErrorKind::StorageFull)
     );
-    assert!(error.to_string().starts_with("the results cannot be kept: "), "{error}");
+    assert!(error.to_string().starts_with("cannot write the results: "), "{error}");
     assert_eq!(go(&mut TotalsOnly).unwrap().fill_count, 2);
 }
 

@@ -328,8 +328,8 @@ fn a_command_that_comes_too_late_is_a_warning() {
     assert_eq!(
         lines,
         [
-            "cancel of `O-1` came to nothing: it is FILLED",
-            "ORDER_STATUS_UNKNOWN: cancel of `O-9`, which was never sent"
+            "`O-1` was not cancelled: it is FILLED",
+            "ORDER_STATUS_UNKNOWN: cancel of `O-9` has no effect: no order with this id was sent"
         ]
     );
 }

@@ -381,8 +381,8 @@ fn limits_a_cancel_of_all_leaves_few_warnings() {
     exchange.execute(sent, Origin::Strategy, all.clone());
     let warnings = exchange.take_warnings();
     assert_eq!(warnings.len(), 17);
-    assert!(warnings[15].text.starts_with("cancel of `O-15` came to nothing: it is "));
-    let more = format!("cancel of {} more orders came to nothing", WORKING_ORDERS_MAX - 16);
+    assert!(warnings[15].text.starts_with("`O-15` was not cancelled: it is "));
+    let more = format!("{} more orders were not cancelled", WORKING_ORDERS_MAX - 16);
     assert_eq!(warnings[16].text, more);
     exchange.run_due();
     assert_eq!(exchange.working_orders().len(), WORKING_ORDERS_MAX);

@@ -101,7 +101,7 @@ fn ids_of_orders_that_were_taken_out_stay_taken() {
     bench.cancel(now, "O-1");
     assert_eq!(
         bench.warnings(),
-        ["cancel of `O-1` came to nothing: it is FILLED"],
+        ["`O-1` was not cancelled: it is FILLED"],
         "the same words as before"
     );
     bench.send(market("O-1", Buy, 100));
@@ -112,7 +112,7 @@ fn ids_of_orders_that_were_taken_out_stay_taken() {
     bench.cancel(now, "O-1");
     assert_eq!(
         bench.warnings(),
-        ["cancel of `O-1` came to nothing: it is FILLED"],
+        ["`O-1` was not cancelled: it is FILLED"],
         "the first order with an id keeps it"
     );
 }

@@ -187,8 +187,8 @@ fn a_price_gap_with_a_position_warns_in_the_results() {
     let [warning] = &result.totals.warnings[..] else { panic!("{:?}", result.totals.warnings) };
     assert!(warning.starts_with("PRICE GAP: 7203.TSE, 2025-01-07"), "{warning}");
     assert!(warning.contains("a trade at 501 lies outside"), "{warning}");
-    let why = "with 200 shares held over night: a split that no daily file of the vendor tells looks so, \
-               and profit and loss are then wrong";
+    let why = "; 200 shares were held over night. A split that is missing from the vendor's daily files \
+               looks like this; profit and loss are then wrong";
     assert!(warning.ends_with(why), "{warning}");
     let (flat, _) = run(&halved(), Script::default(), &changed(|_| {}));
     assert!(flat.totals.warnings.is_empty(), "nothing is held");
@@ -203,8 +203,8 @@ fn f12_a_factor_that_the_first_price_does_not_fit_warns_in_the_results() {
     assert!(warning.contains("a trade at 501 lies outside"), "{warning}");
     assert!(
         warning.ends_with(
-            "the vendor's factor of that day, 10 for 1 shares, does not fit these prices: where it is \
-             wrong, so are profit and loss"
+            "the vendor's factor of that day, 10 for 1 shares, does not fit these prices; if it is \
+             wrong, profit and loss are wrong too"
         ),
         "{warning}"
     );

@@ -29,7 +29,7 @@ pub enum FolderError {
         what: NotOurs,
     },
     /// A page would replace a file that is no such page.
-    #[error("{path} is there and no page of this command; choose another name, or remove it")]
+    #[error("{path} exists and is not a page of this command; choose another name, or remove it")]
     NoPage {
         /// The file.
         path: PathBuf,

@@ -157,7 +157,7 @@ pub fn read_json_text(folder: &Path, name: &str) -> Result<(String, Value), Read
             // Who opens a pipe may wait for ever.
             Ok(_) => ReadError::Read {
                 path: manifest,
-                source: io::Error::other("it is no file but a folder, a pipe or a link to nothing"),
+                source: io::Error::other("it is a folder, a pipe or a broken link, not a file"),
             },
             Err(_) => ReadError::NoRun(folder.to_owned()),
         });

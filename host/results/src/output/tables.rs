@@ -69,7 +69,7 @@ tables! {
         "value": Option<&str>, "the number; money in yen", value.as_deref();
     }
 
-    Orders: "orders", "an order, told when it is done", &'a OrderRecord => |order, names| {
+    Orders: "orders", "an order, written when it is done", &'a OrderRecord => |order, names| {
         "ts_submitted_ns": TsNanos, "when it was sent; nanoseconds since 1970, UTC",
             order.ts_submitted;
         "instrument_id": &str, INSTRUMENT, names.of(order.request.instrument);
@@ -79,15 +79,15 @@ tables! {
         "side": &str, "BUY or SELL", order.request.side.as_str();
         "order_type": &str, "MARKET, LIMIT, ...", order.request.order_type.as_str();
         "time_in_force": &str, "DAY, ...", order.request.time_in_force.as_str();
-        "quantity": Quantity, "shares asked for", order.request.quantity;
+        "quantity": Quantity, "shares ordered", order.request.quantity;
         "price": Option<Price>, "limit price in yen", order.request.price;
         "trigger_price": Option<Price>, "trigger price in yen", order.request.trigger_price;
-        "filled_quantity": Quantity, "shares done", order.filled;
-        "leaves_quantity": Quantity, "shares not done", order.leaves();
-        "average_price": Option<Price>, "yen per share done, cut off at 1/10,000 yen",
+        "filled_quantity": Quantity, "shares filled", order.filled;
+        "leaves_quantity": Quantity, "shares not filled", order.leaves();
+        "average_price": Option<Price>, "yen per share filled, cut off at 1/10,000 yen",
             order.average_price();
         "status": &str, "state at the end", order.status.as_str();
-        "ts_last_ns": TsNanos, "when something last happened to it", order.ts_last;
+        "ts_last_ns": TsNanos, "when it last changed", order.ts_last;
         "reason_code": Option<&str>,
             "why it was rejected, or why it expired before its time: EX_RIGHTS, LOT_CHANGE, ...",
             order.rejection.as_ref().map(|why| why.code.as_str()).or(order.expired_early);
@@ -108,7 +108,7 @@ tables! {
         "side": &str, "BUY or SELL", fill.side.as_str();
         "price": Price, "yen per share", fill.price;
         "quantity": Quantity, "shares of this fill", fill.quantity;
-        "cumulative_quantity": Quantity, "shares of the order done so far",
+        "cumulative_quantity": Quantity, "shares of the order filled so far",
             fill.cumulative_quantity;
         "leaves_quantity": Quantity, "shares of the order still open", fill.leaves_quantity;
         "commission": Money, "fee in yen", fill.commission;
@@ -120,7 +120,7 @@ tables! {
         "origin": &str, ORIGIN, fill.origin.as_str();
     }
 
-    RoundTrips: "round_trips", "a way from flat to flat, told at the end of its last day",
+    RoundTrips: "round_trips", "a round trip from flat to flat, written at the end of its last day",
     &'a RoundTrip => |trip, names| {
         "ts_entry_ns": TsNanos, "when the position was opened", trip.ts_entry;
         "ts_exit_ns": TsNanos, "when it was flat again", trip.ts_exit;
@@ -150,7 +150,7 @@ tables! {
     &'a PositionEnd => |position, names| {
         "instrument_id": &str, INSTRUMENT, names.of(position.instrument);
         "quantity": i64, "shares held", position.quantity;
-        "cost": Money, "what the shares held did cost, yen, fees not counted", position.cost;
+        "cost": Money, "cost of the shares held, yen, without fees", position.cost;
         "average_cost": Option<Price>, "cost of a share held, cut off at 1/10,000 yen",
             position.average_cost();
         "last_price": Option<Price>, "last price in yen", position.last_price;

@@ -277,7 +277,7 @@ fn runs_are_put_side_by_side() {
     let other = folders[0].path().join("mine.html");
     std::fs::write(&other, "<!doctype html>\nmine").unwrap();
     let error = comparison.write_page(&other).unwrap_err().to_string();
-    assert!(error.contains("mine.html is there and no page of this command"), "{error}");
+    assert!(error.contains("mine.html exists and is not a page of this command"), "{error}");
     assert!(comparison.write_page(folders[0].path()).is_err(), "a folder");
     let page = std::fs::read_to_string(page).unwrap();
     let data = data_of(&page);

@@ -81,7 +81,8 @@ pub(crate) fn put_at(memory: &mut [u8], alignment: u32, pointer: u32, bytes: &[u
 /// An answer cannot be where the strategy wants it.
 #[cold]
 fn no_place(pointer: u32) -> Error {
-    Error::msg(format!("it wants an answer at {pointer}, where it cannot be"))
+    let what = "which is outside its memory or not aligned";
+    Error::msg(format!("it wants an answer at {pointer}, {what}"))
 }
 
 /// Bytes of an element of a list, and what its place is a multiple of.

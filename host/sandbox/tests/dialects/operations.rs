@@ -21,10 +21,7 @@ fn a_request_of_another_operation_is_a_fault() {
         ("CLMKabuCancelOrderAll", dialect.cancel_all().map(drop)),
     ] {
         let fault = found.unwrap_err().to_string();
-        assert!(
-            fault.contains(&format!("`CLMKabuNewOrder` where `{asked}` is asked for")),
-            "{fault}"
-        );
+        assert!(fault.contains(&format!("`CLMKabuNewOrder`; expected `{asked}`")), "{fault}");
     }
     let fault = dialect.list_orders().unwrap_err().to_string();
     assert!(fault.contains("wants the second password for a list"), "{fault}");
@@ -49,7 +46,7 @@ fn what_a_dialect_says_of_hosts_and_fills_is_held_against_the_contract() {
         ("CLMOrderListDetail", fields(&[("sOrderNumber", "11")]))
     );
     for (number, words) in [
-        ("other-request", "`CLMKabuNewOrder` where `CLMOrderListDetail` is asked for"),
+        ("other-request", "`CLMKabuNewOrder`; expected `CLMOrderListDetail`"),
         ("password", "wants the second password for a list"),
     ] {
         let fault = dialect.list_fills(number, None).unwrap_err().to_string();

@@ -170,7 +170,7 @@ fn names_of_what_is_set_aside_have_a_limit() {
     assert_eq!(day.list().unwrap().last(), 1);
     fs::write(day.journal(1), "one more").unwrap();
     let error = Recorder::start(folder.path(), no_events).unwrap_err().to_string();
-    assert!(error.ends_with("99 of this name were set aside; move them away"), "{error}");
+    assert!(error.ends_with("99 files of this name are set aside; move them away"), "{error}");
     assert_eq!(fs::read(day.journal(1)).unwrap(), b"one more");
 }
 

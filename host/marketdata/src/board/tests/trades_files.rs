@@ -199,7 +199,7 @@ fn the_file_that_has_the_trades_of_a_segment_now_gone_is_kept() {
     assert_eq!((report.rows, report.damaged_segments, report.gone_segments), (20, 0, 1));
     assert_eq!(fs::read(report.before.as_ref().unwrap()).unwrap(), whole);
     let lacks = report.lacks().unwrap();
-    assert!(lacks.contains("are not there any more (1)") && lacks.contains("before-1"), "{lacks}");
+    assert!(lacks.contains("are gone (1)") && lacks.contains("before-1"), "{lacks}");
     assert!(lacks.contains("put them back"), "{lacks}");
     assert!(made(folder.path()).is_empty(), "it is told once");
     fs::rename(away, &segments[1]).unwrap();

@@ -333,7 +333,7 @@ impl Reader {
     ) -> Answered<BrokerRequest> {
         let id = self.name("the request", found.id)?;
         if id != operation.id() {
-            return broken(format!("it makes `{id}` where `{}` is asked for", operation.id()));
+            return broken(format!("it makes the request `{id}`; expected `{}`", operation.id()));
         }
         if found.password_field.is_some() && operation.only_asks() {
             return broken("it wants the second password for a list");
@@ -364,7 +364,7 @@ impl Reader {
             (own..names.len()).find(|&index| names[..index].contains(&names[index]))
         {
             let name = names[index];
-            return broken(format!("`{name}` of a request is the host's, or stands there twice"));
+            return broken(format!("`{name}` of a request belongs to the host, or is there twice"));
         }
         Ok(BrokerRequest { id, fields, lists, password_field })
     }
@@ -441,7 +441,7 @@ impl Reader {
     fn notice(&mut self, found: wit::Notice) -> Answered<Result<BrokerNotice, String>> {
         let kind = NoticeKind::from(found.kind);
         if found.fill.is_some() != (kind == NoticeKind::Filled) {
-            return broken("a fill goes with a notice of one, and with no other");
+            return broken("a notice of a fill needs a fill, and other notices have none");
         }
         let number = self.small("the order", found.venue_order_id, NUMBER_BYTES_MAX)?;
         let symbol = self.small("the issue", found.symbol, ISSUE_BYTES_MAX)?;
