@@ -48,8 +48,8 @@ class LiveSession(Session):
     `set_second_password()` when it is asked for, and not before.
 
     `venue` is web_broker or local_broker. `attach` says which engine: "auto" the one that runs, where
-    `engine-session.json` in `config_dir` (else the system's folder for settings) names one, else the one at KUMIKI_PORT
-    (else 19876) where `token` or KUMIKI_ENGINE_TOKEN is there, else an own one; None always
+    `engine-session.json` in `config_dir` (else KUMIKI_CONFIG_DIR, else the system's folder for settings) names one,
+    else the one at KUMIKI_PORT (else 19876) where `token` or KUMIKI_ENGINE_TOKEN is there, else an own one; None always
     an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. An own engine works in that
     folder too, because the record that keeps orders from being sent twice belongs there: give the same `config_dir`
     every time. Two engines cannot share it. `cache_dir`, `program`, `token` and `log_level` are as for `ReplaySession`.

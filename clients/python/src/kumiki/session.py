@@ -32,6 +32,7 @@ class ReplaySession(Session):
     where `token` or KUMIKI_ENGINE_TOKEN is there, the one at KUMIKI_PORT (else 19876); else an own one. None is always
     an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. "auto" with `data` looks for a running
     engine only where `config_dir` is given, because another one may have other data. `mode` says what came of it.
+    By default `config_dir` is the folder of KUMIKI_CONFIG_DIR, or the system's folder for settings.
 
     An own engine replays the vendor's files in `data` (else of KUMIKI_DATA), keeps runs and decoded data in
     `cache_dir` (else KUMIKI_CACHE, else the system's folder for caches), and can be found by others where
