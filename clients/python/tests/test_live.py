@@ -107,9 +107,13 @@ def test_an_own_engine_keeps_what_must_last(tmp_path, monkeypatch):
     """What protects orders from being sent twice lies in the folder for settings, which stays."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "system"))
     how = {"program": program(), "cache_dir": tmp_path / "cache", "attach": None}
-    for config, told in ((tmp_path / "own", {"config_dir": tmp_path / "own"}), (tmp_path / "system/kumiki", {})):
-        if not told and sys.platform != "linux":
+    for config, told, variable in (
+        (tmp_path / "own", {"config_dir": tmp_path / "own"}, ""), (tmp_path / "told", {}, str(tmp_path / "told")),
+        (tmp_path / "system/kumiki", {}, ""),
+    ):
+        if not told and not variable and sys.platform != "linux":
             continue
+        monkeypatch.setenv("KUMIKI_CONFIG_DIR", variable)
         with kumiki.LiveSession(**how, **told) as one:
             assert one.mode == "spawn" and (config / "engine-session.json").is_file()
             assert one.venue_state().state == "Disconnected"

@@ -112,6 +112,8 @@ def test_what_the_engine_says_of_itself(desk, form):
     with engine.client() as client:
         assert client.ready["dialects"]["web_broker"] == {"name": form, "sha256": sha256}
         assert set(client.ready["dialects"]) == {"web_broker", "local_broker"}
+        (place,) = client.ready["simulators"].items()
+        assert place[0] == "web_broker" and place[1].startswith("127.0.0.1:"), place
         venue = client.ready["venue_capabilities"]["web_broker"]
         assert (venue["is_production"], venue["supports_amend"]) == (False, True)
         assert client.ask("GetSession", "Session")["state"] == "Idle"

@@ -78,7 +78,8 @@ def test_a_person_sends_an_order(engine, broker):
     code, shown = at_terminal(engine, "submit", "7203.TSE", "BUY", "100", "--price", "2700", "--id", "typed",
                               answers=prompts)
     assert code == 0 and SECOND_PASSWORD not in shown, shown
-    assert "BUY 100 7203.TSE at 2700 yen or better (LIMIT, DAY)" in shown and "the demo" in shown
+    assert "BUY 100 7203.TSE at 2700 yen or better (LIMIT, DAY)" in shown
+    assert "at web_broker, the simulator at 127.0.0.1:" in shown and "the demo" not in shown
     assert "ACCEPTED: order typed, number " in shown
     code, shown = at_terminal(engine, "cancel", "typed", answers=[("Send it? [y/N] ", "")])
     assert code == 1 and "nothing was sent" in shown

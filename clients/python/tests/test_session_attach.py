@@ -33,7 +33,7 @@ def elsewhere(monkeypatch, tmp_path):
     """The system's folders lie elsewhere, so that nobody's own engine is met."""
     for name in ("XDG_CONFIG_HOME", "APPDATA", "HOME"):
         monkeypatch.setenv(name, str(tmp_path / "system"))
-    for name in ("KUMIKI_ENGINE_TOKEN", "KUMIKI_PORT", "KUMIKI_CACHE"):
+    for name in ("KUMIKI_ENGINE_TOKEN", "KUMIKI_PORT", "KUMIKI_CACHE", "KUMIKI_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path / "system"
 
@@ -84,6 +84,28 @@ def test_auto_attaches_where_it_may(standalone, elsewhere, market, tmp_path):
         (elsewhere / "kumiki").mkdir(parents=True, exist_ok=True)
         (elsewhere / "kumiki" / "engine-session.json").write_text(standalone.session_file.read_text())
     assert modes == ["spawn", "attach" if sys.platform == "linux" else modes[1], "spawn"]
+
+
+def test_the_folder_of_the_environment_is_the_default(standalone, start, elsewhere, market, tmp_path, monkeypatch):
+    """As for the program: `config_dir`, then KUMIKI_CONFIG_DIR, then the system's folder."""
+    how = {"program": program(), "cache_dir": tmp_path / "cache"}
+    monkeypatch.setenv("KUMIKI_CONFIG_DIR", str(standalone.config_dir))
+    with kumiki.ReplaySession(**how) as one:
+        assert (one.mode, one._core._connection.ready["engine_session_id"]) == ("attach", engine_id(standalone))
+    with kumiki.ReplaySession(attach=standalone.port, **how) as one:
+        assert one.mode == "attach", "its token is in that folder"
+    other = start(standalone=True)
+    with kumiki.ReplaySession(config_dir=other.config_dir, **how) as one:
+        assert one._core._connection.ready["engine_session_id"] == engine_id(other) != engine_id(standalone)
+    # An own engine of a replay has a folder that goes with it, so two may run.
+    monkeypatch.setenv("KUMIKI_CONFIG_DIR", str(tmp_path / "told"))
+    with kumiki.ReplaySession(data=market.folder, **how) as one, kumiki.ReplaySession(
+        attach=None, data=market.folder, **how
+    ) as two:
+        assert (one.mode, two.mode) == ("spawn", "spawn")
+    assert not (tmp_path / "told").exists()
+    monkeypatch.setenv("KUMIKI_CONFIG_DIR", "")
+    assert _attach.config_folder() == _attach.system_folder("config")
 
 
 def test_auto_tries_the_token_and_port_that_are_told(standalone, start, elsewhere, market, tmp_path, monkeypatch):

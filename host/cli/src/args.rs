@@ -98,7 +98,7 @@ Exit codes:
   1    an error
   2    wrong arguments
   3    the strategy failed, or data update: due days are incomplete, run it again later
-  4    a verified run or its manifest is not what comes out again
+  4    replay verify: something else came out; replay sweep: a run saw the future
   5    the data or the strategy of a verified run changed
   6    data update: a business day is missing between published ones
   10 to 22  serve: it did not start, see kumiki help serve

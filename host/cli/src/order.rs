@@ -282,12 +282,19 @@ fn end_of_day(date: domain::JstDate) -> Result<u64> {
     })
 }
 
+/// Where the engine's orders go.
+fn place(desk: &Desk) -> String {
+    let ready = desk.client.ready();
+    match (ready.venue_capabilities.get(VENUE), ready.simulators.get(VENUE)) {
+        (Some(venue), _) if venue.is_production => "the real market".to_owned(),
+        (_, Some(address)) => format!("the simulator at {address}"),
+        _ => "the demo".to_owned(),
+    }
+}
+
 /// Shows what would be done, and asks whether it is to be.
 fn is_wanted(desk: &Desk, confirm: &ConfirmArgs, text: &str) -> Result<bool> {
-    let production = desk.client.ready().venue_capabilities.get(VENUE);
-    let is_real = production.is_some_and(|venue| venue.is_production);
-    let place = if is_real { "the real market" } else { "the demo" };
-    eprintln!("{text}\nat {VENUE}, {place}");
+    eprintln!("{text}\nat {VENUE}, {}", place(desk));
     if confirm.yes {
         return Ok(true);
     }

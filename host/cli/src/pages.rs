@@ -25,7 +25,7 @@ pub(crate) fn all() -> Vec<(String, String)> {
 
 fn configuration_page() -> String {
     format!(
-        "# Configuration of the engine\n\n\
+        "# Configuration\n\n## Settings of `kumiki serve`\n\n\
          `kumiki serve --config kumiki.toml` reads these settings from a file. A relative path is relative to the \
          folder of that file. An environment variable comes before the file, and a flag comes before both. A list \
          in an environment variable has commas between its values. A setting that this page does not have is an \

@@ -397,6 +397,7 @@ fn ready(shared: &Shared, hello: &Hello, session_state: SessionState) -> Event<'
         },
         venue_capabilities: shared.live.capabilities(),
         dialects: shared.live.dialects(),
+        simulators: shared.live.simulators(),
         session_state,
         proof: hello.proof.clone().into(),
     })

@@ -80,6 +80,9 @@ pub struct Ready<'a> {
     /// The dialect that each broker is spoken to in, by the venue's name; in live mode.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dialects: BTreeMap<String, Dialect>,
+    /// The address of each simulator in a broker's place, by the venue's name; in live mode.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub simulators: BTreeMap<String, String>,
     /// Where the session stands.
     pub session_state: SessionState,
     /// That the engine has the token: HMAC-SHA256 with the token as key over

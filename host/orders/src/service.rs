@@ -98,6 +98,7 @@ pub struct Service {
     thread: Option<JoinHandle<()>>,
     host: String,
     is_production: bool,
+    simulator: Option<String>,
 }
 
 impl Service {
@@ -140,6 +141,7 @@ impl Service {
         let token = CancellationToken::new();
         let stop = token.clone().drop_guard();
         let (host, is_production) = (addresses.host().to_owned(), addresses.is_production());
+        let simulator = addresses.simulator();
         let credentials = setup.credentials;
         let thread =
             std::thread::Builder::new().name("web-broker".to_owned()).spawn(move || {
@@ -156,7 +158,7 @@ impl Service {
                 };
                 runtime.block_on(worker.run(waiting, stream, &token));
             })?;
-        Ok(Self { inputs, stop, thread: Some(thread), host, is_production })
+        Ok(Self { inputs, stop, thread: Some(thread), host, is_production, simulator })
     }
 
     /// The broker's host, for people.
@@ -169,6 +171,12 @@ impl Service {
     #[must_use]
     pub const fn is_production(&self) -> bool {
         self.is_production
+    }
+
+    /// The address of the simulator in the broker's place, if orders go to one.
+    #[must_use]
+    pub fn simulator(&self) -> Option<&str> {
+        self.simulator.as_deref()
     }
 
     /// Hands a command over; commands that are none of the desk's are passed over.

@@ -14,9 +14,17 @@ use crate::{docs, duckdb, paths};
 
 /// Folders of components that go beside the program, below `<target>/release`.
 const COMPONENTS: [&str; 3] = ["strategies", "formulas", "dialects"];
-/// Texts of the project's folder.
-pub(super) const TEXTS: [&str; 5] =
-    ["README.md", "README.ja.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+/// Texts of the project's folder: the front pages, what they lead to outside of docs/, and the licences.
+pub(super) const TEXTS: [&str; 8] = [
+    "README.md",
+    "README.ja.md",
+    "ARCHITECTURE.md",
+    "BENCHMARKS.md",
+    "CHANGELOG.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "clients/python/README.md",
+];
 /// Where the other licences are.
 pub(super) const THIRD_PARTY: &str = "THIRD-PARTY-LICENSES.txt";
 
@@ -73,6 +81,14 @@ impl Sources {
         docs.add_folders(docs::FOLDER, &root.join(docs::FOLDER))?;
         Ok(Self { texts, schemas, examples, docs })
     }
+
+    /// What people read, in the folders in which the pages find each other.
+    pub(super) fn to_read(&self) -> Tree {
+        let mut tree = self.texts.clone();
+        tree.extend(self.docs.clone());
+        tree.extend(self.schemas.clone());
+        tree
+    }
 }
 
 impl Contents {
@@ -110,9 +126,8 @@ impl Contents {
     /// Everything in one folder, as the archive has it.
     pub(super) fn archive_tree(&self) -> Result<Tree> {
         let mut tree = self.components.clone();
-        tree.extend(self.sources.texts.clone());
+        tree.extend(self.sources.to_read());
         tree.extend(self.sources.examples.below("examples"));
-        tree.extend(self.sources.docs.clone());
         tree.extend(self.pages.together.clone());
         self.add_program(&mut tree, "", "")?;
         Ok(tree.below(&self.archive_folder()))
@@ -132,5 +147,29 @@ impl Contents {
             tree.add(format!("{libraries}{}", duckdb::LIBRARY), library)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn all_that_the_front_pages_link_to_is_in_the_products() {
+        let project = Project::find().expect("the tests run inside the project");
+        let tree = Sources::read(&project.root).expect("all of it is there").to_read();
+        let files: BTreeSet<&str> = tree.items().map(|(place, _)| place).collect();
+        let folders = tree.folders();
+        let mut links = 0;
+        for page in docs::pages(&project.root).expect("pages") {
+            for path in page.linked().iter().filter(|_| page.path.starts_with("README")) {
+                links += 1;
+                let is_there = files.contains(path.as_str()) || folders.contains(path.as_str());
+                assert!(is_there, "{}: {path} is in no product", page.path);
+            }
+        }
+        assert!(links > 20, "{links}");
     }
 }

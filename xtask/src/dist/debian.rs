@@ -85,11 +85,10 @@ const INSTALLED: &str = "/usr/bin/kumiki";
 pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     let mut tree = contents.components.below("usr/lib/kumiki");
     contents.add_program(&mut tree, "usr/bin/", "usr/lib/kumiki/")?;
-    let mut texts = contents.sources.texts.clone();
+    let mut texts = contents.sources.to_read();
     // They start what people have put there by hand.
     let examples = contents.sources.examples.clone().replacing(BY_HAND, INSTALLED)?;
     texts.extend(examples.below("examples"));
-    texts.extend(contents.sources.docs.clone());
     texts.add_text("copyright", copyright().into_bytes());
     tree.extend(texts.below("usr/share/doc/kumiki"));
     tree.extend(contents.pages.share.below("usr/share"));

@@ -79,7 +79,7 @@ pub(super) fn make(
 /// beside the modules of the package (`platlib`).
 fn installed(contents: &Contents) -> Tree {
     let mut data = contents.components.below("data/lib/kumiki");
-    data.extend(contents.sources.texts.below("data/share/doc/kumiki"));
+    data.extend(contents.sources.to_read().below("data/share/doc/kumiki"));
     data.extend(contents.pages.share.below("data/share"));
     data.extend(contents.sources.schemas.below("platlib/kumiki"));
     data

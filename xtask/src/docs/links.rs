@@ -14,6 +14,19 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
+impl Page {
+    /// The files and folders of the project that it links to.
+    #[cfg(test)]
+    pub(crate) fn linked(&self) -> Vec<String> {
+        let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let links = links_of(&without_code(&self.text)).into_iter().map(|link| link.target);
+        links
+            .filter(|target| !target.contains(':') && !target.starts_with('#'))
+            .filter_map(|target| resolved(folder, &target))
+            .collect()
+    }
+}
+
 /// A link, and the line that has it.
 #[derive(Debug, PartialEq, Eq)]
 struct Link {

@@ -21,7 +21,8 @@ Endpoint = Union[int, Place]
 
 #: The variables with the token and the port of an engine that runs, and the port where none is told.
 TOKEN_VARIABLE, PORT_VARIABLE, PORT = "KUMIKI_ENGINE_TOKEN", "KUMIKI_PORT", 19_876
-SESSION_FILE = "engine-session.json"
+#: The variable with the folder of its settings, and the file there that names it.
+FOLDER_VARIABLE, SESSION_FILE = "KUMIKI_CONFIG_DIR", "engine-session.json"
 #: Bytes of such a file at most, here and for the engine; its own have some two hundred.
 SESSION_FILE_BYTES_MAX = 65_536
 LOG = logging.getLogger("kumiki.engine")
@@ -48,6 +49,11 @@ def system_folder(kind: str) -> pathlib.Path:
     }.get(sys.platform, {"config": ("XDG_CONFIG_HOME", ".config"), "cache": ("XDG_CACHE_HOME", ".cache")})[kind]
     told = os.environ.get(variable, "") if variable else ""
     return (pathlib.Path(told) if os.path.isabs(told) else home / default) / "kumiki"
+
+
+def config_folder() -> Place:
+    """Where engines keep their settings: KUMIKI_CONFIG_DIR, else the system's folder, as for the program."""
+    return os.environ.get(FOLDER_VARIABLE) or system_folder("config")
 
 
 def wanted(attach: Endpoint | None) -> str | None:

@@ -89,7 +89,7 @@ class Session:
         """Attaches to an engine or starts one; `async with` does it."""
         if self._connection is not None:
             return self
-        config_dir = self._config_dir or _attach.system_folder("config")
+        config_dir = self._config_dir or _attach.config_folder()
         if self._attach == "auto":
             if await self._attached(config_dir):
                 return self

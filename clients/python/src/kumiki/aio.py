@@ -144,7 +144,7 @@ class LiveSession(Session):
 
     def _config_dir_of_own(self) -> Place:
         # What keeps an order from being sent twice lies there, and must outlive the session.
-        return self._config_dir or _attach.system_folder("config")
+        return self._config_dir or _attach.config_folder()
 
     @property
     def venue(self) -> str:

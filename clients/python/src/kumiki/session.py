@@ -36,7 +36,8 @@ class ReplaySession(Session):
       KUMIKI_ENGINE_TOKEN, the engine at KUMIKI_PORT (else 19876). Else an own engine. With `data` it looks for a
       running engine only if you give `config_dir`, because another engine may have other data.
 
-    `mode` says which of both it was: attach or spawn.
+    `mode` says which of both it was: attach or spawn. `config_dir` is KUMIKI_CONFIG_DIR's folder where it is None, else
+    the system's folder for settings.
 
     An own engine replays the vendor's files in `data` (else of KUMIKI_DATA), keeps runs and decoded data in
     `cache_dir` (else KUMIKI_CACHE, else the system's folder for caches), and can be found by others where

@@ -182,7 +182,9 @@ pub(crate) struct OrderSubmitArgs {
     pub(crate) trigger: Option<String>,
 
     /// When the order is active.
-    #[arg(long, value_enum, default_value_t = Lasting::Day, conflicts_with = "expire")]
+    #[arg(
+        long, value_name = "WHEN", value_enum, default_value_t = Lasting::Day, conflicts_with = "expire"
+    )]
     pub(crate) time_in_force: Lasting,
 
     /// Last day of the order in Japan, YYYY-MM-DD.

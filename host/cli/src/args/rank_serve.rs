@@ -277,7 +277,7 @@ fn kind(setting: &Arg) -> &'static str {
 /// The table of all settings, for people.
 pub(crate) fn settings_markdown() -> String {
     let mut text = String::from(
-        "\n# Settings of `kumiki rank serve`\n\nThe same file may have a table `[rank]`, which `kumiki rank serve --config kumiki.toml` \
+        "\n## Settings of `kumiki rank serve`\n\nThe same file may have a table `[rank]`, which `kumiki rank serve --config kumiki.toml` \
          reads. Flags come before the file; `--help` does not show these flags.\n\n\
          | key | value | default | flag | meaning |\n|---|---|---|---|---|\n",
     );

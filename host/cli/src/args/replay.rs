@@ -238,7 +238,15 @@ points.csv names the parameters in its first line and has a value for each in ev
   7,90
 
 Rows are counted from 0, in the order of the table. A part makes its own best runs again \
-(--verify), and those of the walk-forward windows whose rows it has as a whole.";
+(--verify), and those of the walk-forward windows whose rows it has as a whole.
+
+Exit codes:
+  0    done; a run whose strategy failed is a row with its error
+  1    an error
+  2    wrong arguments
+  3    all runs failed
+  4    a run saw the future: no other run is left to rank, or it is a test run of a walk forward
+  130  interrupted; the same command goes on";
 
 const MERGE_HELP: &str = "\
 Examples:

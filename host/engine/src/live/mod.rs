@@ -91,6 +91,12 @@ impl Venues {
         self.all().map(|venue| (venue.name().to_owned(), venue.dialect())).collect()
     }
 
+    /// The addresses of simulators that stand in a broker's place.
+    pub(crate) fn simulators(&self) -> BTreeMap<String, String> {
+        let address = self.web_broker.get().and_then(OrderDesk::simulator);
+        address.map(|address| (WEB_BROKER.to_owned(), address.to_owned())).into_iter().collect()
+    }
+
     /// A client is gone.
     pub(crate) fn client_left(&self, client: ClientId) {
         for venue in self.all() {

@@ -38,6 +38,7 @@ pub(crate) struct OrderDesk {
     service: Mutex<Option<Service>>,
     dialect: Dialect,
     capabilities: VenueCapabilities,
+    simulator: Option<String>,
 }
 
 impl OrderDesk {
@@ -49,6 +50,11 @@ impl OrderDesk {
     /// What the venue can do.
     pub(super) const fn capabilities(&self) -> VenueCapabilities {
         self.capabilities
+    }
+
+    /// The address of the simulator in the broker's place, if orders go to one.
+    pub(super) fn simulator(&self) -> Option<&str> {
+        self.simulator.as_deref()
     }
 
     /// Hands a command over; gives it up where the desk is too busy or has ended.
@@ -112,6 +118,7 @@ impl OrderDesk {
             requires_trade_password_for_cancel: true,
             is_production,
         };
-        Ok(Self { service: Mutex::new(Some(service)), dialect, capabilities })
+        let simulator = service.simulator().map(str::to_owned);
+        Ok(Self { service: Mutex::new(Some(service)), dialect, capabilities, simulator })
     }
 }

@@ -154,6 +154,13 @@ impl Addresses {
         self.place == Place::ThisMachine
     }
 
+    /// The address of a simulator, as people write it: only one runs on this machine.
+    #[must_use]
+    pub fn simulator(&self) -> Option<String> {
+        let port = self.base.port().map(|port| format!(":{port}")).unwrap_or_default();
+        self.is_this_machine().then(|| format!("{}{port}", self.host))
+    }
+
     /// What a login here is made of.
     #[must_use]
     pub fn login_kind(&self) -> LoginKind {

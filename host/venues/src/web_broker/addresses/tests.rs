@@ -73,11 +73,16 @@ fn p1_the_price_host_is_for_addresses_of_a_session_only() {
 fn p1_the_built_in_addresses_and_this_machine_are_taken() {
     let demo = Addresses::new(&config(None, Environment::Demo, false)).unwrap();
     assert_eq!((demo.host(), demo.is_production()), (DEMO_HOST, false));
+    assert_eq!(demo.simulator(), None);
     let login = demo.login(&SecretString::from("x".to_owned()));
     let wanted = "https://demo-kabuka.e-shiten.jp/e_api_v4r10/auth/?x";
     assert_eq!(login.expose_secret(), wanted);
     let market = Addresses::new(&config(None, Environment::Prod, true)).unwrap();
     assert_eq!((market.host(), market.is_production()), (PRODUCTION_HOST, true));
+    assert_eq!(market.simulator(), None);
+    let here = config(Some("http://127.0.0.1:19877"), Environment::Demo, false);
+    let here = Addresses::new(&here).unwrap();
+    assert_eq!(here.simulator().as_deref(), Some("127.0.0.1:19877"));
     for good in [
         "https://demo-kabuka.e-shiten.jp",
         "https://demo-kabuka.e-shiten.jp/e_api_v4r9/",
