@@ -22,8 +22,6 @@ pub(crate) struct Checked {
     pub(crate) instrument_id: ShortText,
     pub(crate) order: BrokerOrder,
     pub(crate) expire_time: Option<TsNanos>,
-    /// A warning for its sender where a price was moved onto the grid: a code and words.
-    pub(crate) moved: Option<(String, String)>,
 }
 
 fn invalid(text: impl AsRef<str>) -> Rejection {
@@ -65,7 +63,6 @@ pub(crate) fn check_order(
     phase.check(order)?;
     check_venue(&request)?;
     let issue = masters.map(|masters| issue_of(masters, &symbol)).transpose()?;
-    let asked = [request.price, request.trigger_price];
     let mut made = BrokerOrder {
         symbol,
         side: request.side,
@@ -93,21 +90,7 @@ pub(crate) fn check_order(
         check_expiry("EXPIRE_TIME_NS", masters, expire, now)?;
     }
     let instrument_id = order.instrument_id.as_str().into();
-    let moved = moved(asked, [made.price, made.trigger_price]);
-    Ok(Checked { instrument_id, order: made, expire_time: request.expire_time, moved })
-}
-
-/// What became of prices between two steps: the limit and the trigger as they were asked for, and as they are sent.
-fn moved(asked: [Option<Price>; 2], sent: [Option<Price>; 2]) -> Option<(String, String)> {
-    let prices = ["price", "trigger price"].into_iter().zip(asked.into_iter().zip(sent));
-    let words: Vec<String> = prices
-        .filter_map(|(name, (asked, sent))| Some((name, asked?, sent?)))
-        .filter(|(_, asked, sent)| asked != sent)
-        .map(|(name, asked, sent)| {
-            format!("{name} {asked} is between two price steps: {sent} was sent")
-        })
-        .collect();
-    (!words.is_empty()).then(|| ("price_moved".to_owned(), words.join("; ")))
+    Ok(Checked { instrument_id, order: made, expire_time: request.expire_time })
 }
 
 /// The symbol of an instrument of Tokyo (specification 4, P32).

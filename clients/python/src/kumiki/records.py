@@ -87,7 +87,7 @@ class SubmitOrderResult(Record):
     status: str
     #: The venue's number; None where it is not known yet. Then read the order list before you go on.
     venue_order_id: str | None
-    #: What was odd, as a code (order_status_unknown, unknown_tag, price_moved) and in words.
+    #: What was odd, as a code (order_status_unknown, unknown_tag) and in words.
     warning_code: str | None
     warning_text: str | None
 

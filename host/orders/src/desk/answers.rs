@@ -330,17 +330,18 @@ fn is_word(text: &str) -> bool {
     is_short && text.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-')
 }
 
-/// The warning of an order of which there may be two: the first one's code, and the words of both.
-pub(super) fn both(
-    first: Option<(String, String)>,
-    other: Option<(String, String)>,
+/// The warning of an order of which the broker and the desk may both have one: the broker's code, and the
+/// words of both.
+fn both(
+    broker: Option<(String, String)>,
+    own: Option<(String, String)>,
 ) -> Option<(String, String)> {
-    match (first, other) {
-        (Some((code, text)), Some((other, words))) => {
+    match (broker, own) {
+        (Some((code, text)), Some((own, words))) => {
             let text = if text.is_empty() { code.clone() } else { text };
-            Some((code, format!("{text}; {other}: {words}")))
+            Some((code, format!("{text}; {own}: {words}")))
         }
-        (first, other) => first.or(other),
+        (broker, own) => broker.or(own),
     }
 }
 

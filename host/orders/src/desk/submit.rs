@@ -8,7 +8,6 @@ use domain::order_mapping::{Allocation, OrderPlan};
 use domain::{OrderStatus, ReasonCode, Rejection, ShortText};
 use ipc::{AuditLine, AuditSubmit, Event, SubmitOrderRequest, SubmitOrderResult, SubmitOutcome};
 
-use super::answers::both;
 use super::guards::Guard;
 use super::{Asked, Desk, Job, JobKind, Now, Out, Recipient};
 use crate::book::{DeskOrder, OrderKey};
@@ -76,7 +75,7 @@ impl Desk {
         };
         crate::kill::here("id_in_map");
         let guards = self.guards_of(key, &plan);
-        let warning = both(unknown_tags(&plan), checked.moved);
+        let warning = unknown_tags(&plan);
         let submit = SubmitJob {
             key,
             plan,

@@ -46,34 +46,6 @@ fn warnings_of_the_broker_and_of_the_desk_are_both_told() {
     assert_eq!(warning(Some("colour=blue"), &own[..1]), pair("77", &both));
 }
 
-/// Specification 4, P35: an order whose price is rounded says so to its sender.
-#[test]
-fn a_price_between_two_steps_is_told() {
-    let warning = |change: &dyn Fn(&mut SubmitOrderRequest)| {
-        let mut world = world();
-        let mut order = limit_buy("a", 100, "2800.3");
-        change(&mut order);
-        world.submit(&order);
-        world.answer_all();
-        let told = world.json("SubmitOrderResult");
-        let text = |name: &str| told[name].as_str().unwrap_or("none").to_owned();
-        (text("warning_code"), text("warning_text"))
-    };
-    let pair = |code: &str, text: &str| (code.to_owned(), text.to_owned());
-    let moved = "price 2800.3 is between two price steps: 2800 was sent";
-    assert_eq!(warning(&|_| ()), pair("price_moved", moved));
-    assert_eq!(warning(&|order| order.price = Some("2800.0".into())), pair("none", "none"));
-    let both = format!("tag `colour=blue` is not in the registry: ignored; price_moved: {moved}");
-    let tagged = warning(&|order| order.tags = Some(vec!["colour=blue".to_owned()]));
-    assert_eq!(tagged, pair("unknown_tag", &both));
-    let stop = warning(&|order| {
-        order.order_type = OrderType::StopLimit;
-        order.trigger_price = Some("2750.5".into());
-    });
-    let trigger = "trigger price 2750.5 is between two price steps: 2751 was sent";
-    assert_eq!(stop, pair("price_moved", &format!("{moved}; {trigger}")));
-}
-
 /// Specification 4, P9.
 #[test]
 fn events_of_a_change_and_of_a_cancel_name_their_command() {
