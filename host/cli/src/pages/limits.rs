@@ -150,7 +150,7 @@ fn shown(value: &str, comment: &str) -> String {
 /// Bytes in the largest unit that has no fraction.
 fn size(bytes: u128) -> String {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let fits = |(_, power): &&(&str, u32)| bytes >= 1 << power && bytes % (1 << power) == 0;
+    let fits = |(_, power): &&(&str, u32)| bytes >= 1 << power && bytes.is_multiple_of(1 << power);
     match units.iter().find(fits) {
         Some((unit, power)) => format!("{} {unit}", bytes >> power),
         None => grouped(&bytes.to_string()),

@@ -250,12 +250,8 @@ fn is_open(command: &str) -> bool {
     let mut characters = command.chars();
     while let Some(character) = characters.next() {
         match (quote, character) {
-            (None | Some('"'), '\\') => {
-                // Nothing behind it: the line goes on.
-                if characters.next().is_none() {
-                    return true;
-                }
-            }
+            // Nothing behind it: the line goes on. Else what is behind it is taken as it is.
+            (None | Some('"'), '\\') if characters.next().is_none() => return true,
             (None, '\'' | '"') => quote = Some(character),
             (Some(open), character) if open == character => quote = None,
             _ => {}

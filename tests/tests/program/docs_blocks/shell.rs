@@ -210,8 +210,9 @@ impl Shell {
         let script = format!(". '{}'\n{text}", self.state().display());
         let mut command = self.program("sh");
         let (mut child, said) = self.start(command.args(["-c", &script]));
-        let shown = shown.iter().map(|line| line.trim()).filter(|line| !["", "..."].contains(line));
-        let shown = shown.last().unwrap_or_default();
+        let mut shown =
+            shown.iter().map(|line| line.trim()).filter(|line| !["", "..."].contains(line));
+        let shown = shown.next_back().unwrap_or_default();
         let sign = match text.contains("kumiki serve") {
             true => LISTENING,
             false => shown.split(|one: char| one.is_ascii_digit()).next().unwrap_or_default(),
