@@ -228,7 +228,7 @@ fn what_the_details_do_not_have_is_missing() {
         let told = world.json("OrderDiscrepancy");
         let text = told["message"].as_str().unwrap();
         assert!(
-            text.starts_with("the list has 100 shares filled, 0 were told; "),
+            text.starts_with("the list has 100 shares filled, the engine has reported 0; "),
             "{fails}: {text}"
         );
         assert_eq!((missing(&mut world), fills(&world).len()), (1, 0), "{fails}");

@@ -101,7 +101,7 @@ fn p57_balances_are_exact_and_null_stays_null() {
     ] {
         let told = read_cash(body).unwrap_err().to_string();
         assert!(
-            told.starts_with("the gateway's answer to GET /wallet/cash cannot be read"),
+            told.starts_with("the engine cannot read the gateway's answer to GET /wallet/cash "),
             "{told}"
         );
         assert!(told.contains(what), "{body}: {told}");
