@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(told, [("A", 100), ("B", 150)]);
         let told = allocate(&wanted(&["A"]), shares(200), &mut open()).unwrap_err();
         assert_eq!(told.code, ReasonCode::InsufficientFunds);
-        assert!(told.text.starts_with("TATEGYOKU: 100 shares"), "{told}");
+        assert!(told.text.starts_with("TATEGYOKU: the order closes 200 shares"), "{told}");
         assert_eq!(allocate(&[], shares(800), &mut open()).unwrap(), []);
         assert!(allocate(&[], shares(801), &mut open()).is_err());
         assert!(allocate(&wanted(&["Z"]), shares(1), &mut open()).is_err());
