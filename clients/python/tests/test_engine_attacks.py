@@ -413,7 +413,7 @@ def test_a_lock_that_is_no_file_is_told(tmp_path, market, kind):
     ended = subprocess.run(
         [str(program()), "serve", "--mode", "replay", "--data", str(market.folder)], capture_output=True, timeout=60,
         input=start_line(folder, tmp_path / "cache").encode())
-    assert ended.returncode == 13 and b"engine.lock in it is no file" in ended.stderr, ended
+    assert ended.returncode == 13 and b"engine.lock in it is not a file" in ended.stderr, ended
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -87,7 +87,7 @@ def test_nothing_is_sent_before_a_login(trading):
         for command in (one.positions, one.buying_power):
             with pytest.raises(kumiki.KumikiError, match="NOT_LOGGED_IN"):
                 command()
-        with pytest.raises(kumiki.VenueNotAvailableError, match="market data are at local_broker"):
+        with pytest.raises(kumiki.VenueNotAvailableError, match="for market data use local_broker"):
             one.subscribe("7203")
         assert one.set_second_password(value="x") is None and one.forget_second_password() is None
 

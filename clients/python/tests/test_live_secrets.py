@@ -159,7 +159,7 @@ def test_the_log_is_one_that_could_tell(between):
     assert one.engine.end() == 0
     log = one.engine.stderr.read_text(encoding="utf-8")
     sha256 = hashlib.sha256(web_broker.dialect(SPEC).read_bytes()).hexdigest()
-    for text in (sha256, "logged in at the web broker", "a request is sent to the web broker", NEW):
+    for text in (sha256, "logged in at the web broker", "the engine sends a request to the web broker", NEW):
         assert text in log, "the log is as chatty as it can be"
     hold(one, go)
 

@@ -242,7 +242,7 @@ def test_nobody_to_ask_is_a_login_that_is_given_up(tmp_path, program, path, why)
     try:
         with session(one) as client, pytest.raises(kumiki.LoginCancelledError):
             client.login()
-        line, = [line for line in one.log().splitlines() if "nobody gave its password" in line]
+        line, = [line for line in one.log().splitlines() if "no password came" in line]
         assert "WARN" in line.upper() and why in line, line
         assert "install a pinentry program, or name one with KUMIKI_PINENTRY" in line
     finally:

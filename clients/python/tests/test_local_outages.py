@@ -188,7 +188,7 @@ def test_nothing_is_shown_while_everybody_is_logged_out(tmp_path, form):
         assert world.engine.end() == 0
         client.closed()
         assert client.since(0, "DepthSnapshot", "Trades", "VenueError") == [board]
-        assert "10 frames were dropped" in world.log() and "10 while the gateway is logged out" in world.log()
+        assert "dropped 10 frames" in world.log() and "10 while the gateway is logged out" in world.log()
 
 
 def test_an_engine_may_log_in_when_it_starts(tmp_path, form):

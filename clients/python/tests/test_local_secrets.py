@@ -155,7 +155,7 @@ def test_every_flow(between):
     assert len(go.tokens) >= 6, "each renewal gave one"
     assert any('"***' in frame for frame in client.received), "what orders repeat is there, but for the secrets"
     log = world.log()
-    for text in ("JST debug: the gateway dialect was compiled", "is asked for a token",
+    for text in ("JST debug: the gateway dialect was compiled", "asks the local broker for a token",
                  "not shown: the gateway repeats a secret"):
         assert text in log, f"the log is as chatty as it can be: {text}"
     hold(world, go, client, late)

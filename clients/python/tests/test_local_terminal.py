@@ -125,6 +125,6 @@ def test_an_engine_in_the_background_of_a_terminal_asks_nobody(tmp_path):
         client.send("RequestVenueLogin", venue="local_broker")
         client.wait("VenueLoginCancelled")
         assert world.engine.end() == 0
-    world.until(lambda: b"the program is in the background of its terminal" in terminal.shown, "the log says why")
+    world.until(lambda: b"kumiki runs in the background of its terminal" in terminal.shown, "the log says why")
     assert b"(is not shown)" not in terminal.shown
     terminal.close()

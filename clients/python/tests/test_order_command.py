@@ -184,7 +184,7 @@ def test_an_order_whose_answer_was_lost(engine, broker, password):
         code, _, why = order(engine, *wanted)
         assert code == 4 and "OUTCOME_UNKNOWN" in why and "--id lost" in why
         code, _, why = order(engine, *wanted)
-        assert code == 4 and "the broker's answer is not known" in why
+        assert code == 4 and "the order was sent before" in why
     finally:
         broker.control({"do": "clear-faults"})
     assert sum(row["content"]["price"] == "2690" for row in broker.orders()) == 1

@@ -80,7 +80,7 @@ def test_a_recording_that_cannot_begin_is_refused_at_the_start(tmp_path, wrong):
     if world is not None:
         world.close()
     assert code == 21, told
-    assert f"boards are to be recorded in {recordings}, and cannot be: " in told, told
+    assert f"cannot record boards in {recordings}: " in told, told
     assert "name another folder with record_dir" in told, told
 
 
@@ -104,7 +104,7 @@ def test_that_it_stopped_is_told_to_all_and_the_engine_goes_on(tmp_path):
         world.gateway.trade("2850", 100, count=1_000)
         stopped = first.wait("EngineError", code="recording_stopped")
         assert "File too large" in stopped["message"], stopped
-        assert stopped["message"].startswith("boards are not recorded any more: cannot "), stopped
+        assert stopped["message"].startswith("the engine no longer records boards: cannot "), stopped
         # One that comes later knows it before it asks for anything, and gets boards as ever.
         with Client(world.engine.port, world.engine.token, mode="live") as later:
             assert later.next() == stopped

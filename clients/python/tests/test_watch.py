@@ -316,7 +316,7 @@ def test_a_ticker_that_is_none(tmp_path, wrong):
     """It is a wrong argument, whatever the engine says."""
     command = [program(), "watch", "--config-dir", str(tmp_path), "7203", wrong]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert ended.returncode == 2 and f"`{wrong}` is no ticker" in ended.stderr, ended
+    assert ended.returncode == 2 and f"`{wrong}` is not a ticker" in ended.stderr, ended
 
 
 @pytest.mark.parametrize("more", [("--format", "json"), ("--once",)])

@@ -129,10 +129,10 @@ mod tests {
         for (line, why) in [
             ("--days 0", "0 days: it must be 1 to"),
             ("--instrument 7203=0", "7203: a lot has at least one share, a price is above 0"),
-            ("--instrument 7203 --instrument 7203=100", "7203: it is named twice"),
-            ("--registered 7203@99", "7203@99 cannot be registered"),
-            (&many, "1351@1 cannot be registered"),
-            ("--first-day 1900-01-01", "1900-01-01 is no day of the years 1990 to 2200"),
+            ("--instrument 7203 --instrument 7203=100", "7203: the list names it twice"),
+            ("--registered 7203@99", "cannot register 7203@99"),
+            (&many, "cannot register 1351@1"),
+            ("--first-day 1900-01-01", "1900-01-01 is not a day of the years 1990 to 2200"),
             ("--cash=-1", "must be 0 or above"),
             (
                 "--data . --cache-dir . --from 2026-02-01 --to 2026-01-01",

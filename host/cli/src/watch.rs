@@ -452,7 +452,7 @@ mod tests {
         for wrong in ["abc", "7203.OSE", "", "7203@1", "1234567890", ".TSE"] {
             let told = given(&["7203", wrong]).unwrap_err();
             assert!(crate::is_wrong_arguments(&told), "{wrong}: {told}");
-            assert!(told.to_string().contains("is no ticker; it is like 7203"), "{told}");
+            assert!(told.to_string().contains("is not a ticker; write 4 to 9 digits"), "{told}");
         }
     }
 

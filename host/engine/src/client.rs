@@ -37,7 +37,8 @@ pub enum ClientError {
     NoEngine(PathBuf),
     /// Nobody listens.
     #[error(
-        "the engine of {} does not answer on port {port} ({source}); is it still running?",
+        "the engine of {} does not answer on port {port} ({source}); see whether it still runs, \
+         else start it again",
         folder.display()
     )]
     NoAnswer {
@@ -57,13 +58,16 @@ pub enum ClientError {
         message: String,
     },
     /// Who listens there is no engine that has the token.
-    #[error("who listens on port {0} is not the engine that the session file names")]
+    #[error(
+        "another program listens on port {0}, not the engine of the session file; start the engine \
+         again"
+    )]
     NotTheEngine(u16),
     /// It ended.
     #[error("the connection to the engine has ended{}", .0.as_ref().map_or(String::new(), |why| format!(": {why}")))]
     Ended(Option<String>),
     /// A message could not be read or written.
-    #[error("the engine's message cannot be used: {0}")]
+    #[error("cannot read or write a message of the engine: {0}")]
     Message(String),
 }
 

@@ -153,7 +153,8 @@ fn of_development(
 
 fn private_key_file(path: &str) -> Result<PrivateKey, String> {
     let [_, variable] = DEV_KEY_VARIABLES;
-    let unread = |error: std::io::Error| format!("{variable}: cannot be read ({})", error.kind());
+    let unread =
+        |error: std::io::Error| format!("{variable}: cannot read the file ({})", error.kind());
     let most = PRIVATE_KEY_BYTES_MAX + 1;
     let mut bytes = Zeroizing::new(Vec::with_capacity(most));
     let file = keys::open_file(Path::new(path)).map_err(|why| format!("{variable}: {why}"))?;
@@ -182,7 +183,7 @@ fn variable(name: &str) -> Result<Option<SecretString>, String> {
             Ok(Some(SecretString::from(text)).filter(|text| !text.expose_secret().is_empty()))
         }
         Err(VarError::NotPresent) => Ok(None),
-        Err(VarError::NotUnicode(_)) => Err(format!("{name} is no text")),
+        Err(VarError::NotUnicode(_)) => Err(format!("{name} is not UTF-8 text; set it again")),
     }
 }
 
@@ -247,14 +248,17 @@ mod tests {
         assert!(missing.starts_with("DEV_WEBBROKER_PRIVATE_KEY_FILE: cannot be read"), "{missing}");
         std::fs::write(&file, "marker").unwrap();
         let wrong = found(true, Some(path));
-        assert!(wrong.starts_with("DEV_WEBBROKER_PRIVATE_KEY_FILE: no RSA private key"), "{wrong}");
+        assert!(
+            wrong.starts_with("DEV_WEBBROKER_PRIVATE_KEY_FILE: not an RSA private key"),
+            "{wrong}"
+        );
         let half = found(true, None);
         assert!(half.contains("DEV_WEBBROKER_PRIVATE_KEY_FILE is not; set both"), "{half}");
         let kept = found(false, Some(path));
         let words = "`kumiki key set web-broker-private-key --file KEY.pem`";
         assert!(kept.starts_with("it is nowhere; ") && kept.contains(words), "{kept}");
         let folder = found(true, folder.path().to_str());
-        assert!(folder.contains("no file but a pipe"), "{folder}");
+        assert!(folder.contains("it is a pipe, a device or a folder"), "{folder}");
         for text in [missing, wrong, half, kept, folder] {
             assert!(!text.contains("marker"), "{text}");
         }
@@ -286,7 +290,7 @@ mod tests {
         assert_eq!(given(true, Some("dev"), Err("nobody is here")), told("dev"));
         assert_eq!(given(false, Some("dev"), Ok("typed")), told("typed"));
         assert_eq!(given(true, None, Ok("typed")), told("typed"));
-        assert_eq!(given(true, None, Err("it was cancelled")), Err("it was cancelled".to_owned()));
+        assert_eq!(given(true, None, Err("no password")), Err("no password".to_owned()));
     }
 
     #[test]

@@ -23,7 +23,8 @@ use crate::session::{Core, Refusing, Shared, UnderWay};
 const BROKERS: [&str; 2] = [WEB_BROKER, LOCAL_BROKER];
 
 /// What a live engine says to commands for venues.
-const NO_VENUE: &str = "this engine has no such venue; a live one has web_broker and local_broker";
+const NO_VENUE: &str = "this engine runs without that venue; live venues are web_broker and \
+                        local_broker";
 
 impl Shared {
     /// Answers one message of a client.
@@ -69,7 +70,7 @@ impl Shared {
                 self.lock().error(
                     &to,
                     error_code::VALIDATION_ERROR,
-                    "this connection is taken already",
+                    "this connection has had its Hello; send Hello once",
                 );
             }
             Command::Ping(ping) => {
@@ -115,7 +116,7 @@ impl Shared {
                 hub.tell(client, &Event::PositionsUpdated(run.positions(to.request_id)));
             }
             Command::SetSecondPassword(_) | Command::ForgetSecondPassword(_) => {
-                self.needs_venue(&to, "a replay asks for no second password");
+                self.needs_venue(&to, "a replay needs no second password");
             }
             Command::GetBoard(_) => {
                 self.needs_venue(&to, "past data have no order book");
@@ -137,13 +138,14 @@ impl Shared {
         }
         let mut core = self.lock();
         if !is_known {
-            let known = format!("VENUE: `{venue}` is none of replay, web_broker, local_broker");
+            let known =
+                format!("VENUE: `{venue}` is unknown; write replay, web_broker or local_broker");
             core.error(to, error_code::VALIDATION_ERROR, &known);
             return false;
         }
         if self.config.mode == EngineMode::Live {
             let why = if venue == VENUE {
-                "VENUE: `replay` is of engines that were started with --mode replay; this one trades"
+                "VENUE: this engine trades and has no `replay`; start one with --mode replay"
             } else {
                 NO_VENUE
             };
@@ -171,7 +173,7 @@ impl Shared {
         let full = if given.contains('.') { given.to_owned() } else { format!("{given}.TSE") };
         let mut core = self.lock();
         let Ok(id) = full.parse::<InstrumentId>() else {
-            let text = format!("TICKER: `{given}` is no symbol like 7203 or 7203.TSE");
+            let text = format!("TICKER: `{given}` is not a symbol; write it like 7203 or 7203.TSE");
             return core.error(to, error_code::VALIDATION_ERROR, &text);
         };
         let full = id.to_string();
@@ -214,9 +216,9 @@ impl Core {
     /// Refuses a command that only a run takes.
     pub(crate) fn not_running(&self, to: &Refusing<'_>) {
         let reason = match (self.under_way, self.state()) {
-            (Some(UnderWay::Start), _) => "the run is only being started",
-            (_, SessionState::Stopping) => "the run is being ended",
-            _ => "no run is under way",
+            (Some(UnderWay::Start), _) => "the run is starting; wait for EngineStarted",
+            (_, SessionState::Stopping) => "the run is ending; wait for EngineStopped",
+            _ => "no run is under way; send StartEngine",
         };
         self.busy(to, reason);
     }
@@ -260,7 +262,7 @@ impl Core {
         let run_id = self.run.as_ref().map(|run| run.setup.run_id.clone());
         let Some(lists) = self.hub.lists(to.client) else { return };
         if lists.len() >= LISTS_WAITING_MAX {
-            return self.busy(to, "too many lists wait to be told; read them first");
+            return self.busy(to, "too many order lists wait for this client; read them first");
         }
         lists.push_back(OrderList { request_id, run_id, filter, seen: 0, told: 0 });
         let is_only = lists.len() == 1;

@@ -44,16 +44,21 @@ pub(crate) fn instruments(
         return Err(invalid(text));
     }
     if given.len() > INSTRUMENTS_MAX {
-        let text = format!("{} instruments; a replay takes {INSTRUMENTS_MAX}", given.len());
+        let text = format!(
+            "the command names {} instruments; a replay takes at most {INSTRUMENTS_MAX}",
+            given.len()
+        );
         return Err((error_code::TOO_MANY_INSTRUMENTS, text));
     }
     let mut ids = Vec::new();
     for text in given {
-        let id: InstrumentId = text
-            .parse()
-            .map_err(|why| invalid(format!("INSTRUMENT_ID: `{text}` is none: {why}")))?;
+        let id: InstrumentId = text.parse().map_err(|why| {
+            invalid(format!("INSTRUMENT_ID: `{text}` is not an instrument: {why}"))
+        })?;
         if ids.contains(&id) {
-            return Err(invalid(format!("INSTRUMENT_IDS: `{text}` stands there twice")));
+            return Err(invalid(format!(
+                "INSTRUMENT_IDS: `{text}` is in the list twice; name it once"
+            )));
         }
         ids.push(id);
     }
@@ -68,7 +73,7 @@ pub(crate) fn dates(start: &str, end: &str) -> Result<(JstDate, JstDate), Refusa
         let read = read.and_then(|date| {
             if date.to_string() == text && text.len() == 10 { Ok(date) } else { Err(()) }
         });
-        read.map_err(|_| invalid(format!("{field}: `{text}` is no date; write YYYY-MM-DD")))
+        read.map_err(|_| invalid(format!("{field}: `{text}` is not a date; write YYYY-MM-DD")))
     };
     let (first, last) = (date("START_DATE", start)?, date("END_DATE", end)?);
     if first > last {
@@ -97,7 +102,7 @@ impl Shared {
             Err((code, why)) => return core.error(to, code, &why),
         };
         if self.config.mode == EngineMode::Live {
-            let text = "this engine trades; replays need one that was started with --mode replay";
+            let text = "this engine trades; for a replay start one with --mode replay";
             return core.error(to, error_code::VALUE_ERROR, text);
         }
         if let Some(reason) = core.not_free() {
@@ -106,7 +111,7 @@ impl Shared {
         let others = core.loaded.iter().filter(|loaded| !ids.contains(&loaded.id)).count();
         if others + ids.len() > INSTRUMENTS_MAX {
             let text = format!(
-                "{others} instruments are loaded and {} more were asked for; a replay takes \
+                "{others} instruments are loaded and the command adds {}; a replay takes at most \
                  {INSTRUMENTS_MAX}",
                 ids.len()
             );
@@ -211,9 +216,9 @@ impl Core {
     pub(crate) fn not_free(&self) -> Option<&'static str> {
         match (self.state(), self.under_way) {
             (SessionState::Running, _) => Some("a run is under way; stop it first"),
-            (SessionState::Stopping, _) => Some("a run is being ended"),
-            (_, Some(UnderWay::Load)) => Some("data are being loaded"),
-            (_, Some(UnderWay::Start)) => Some("a run is being started"),
+            (SessionState::Stopping, _) => Some("a run is ending; wait for EngineStopped"),
+            (_, Some(UnderWay::Load)) => Some("data are loading; wait for ReplayDataLoaded"),
+            (_, Some(UnderWay::Start)) => Some("a run is starting; wait for EngineStarted"),
             (SessionState::Idle | SessionState::Loaded, None) => None,
         }
     }

@@ -35,12 +35,16 @@ impl OrderNames for Run {
                 Ok(record.request.client_order_id.clone())
             }
             Some(_) => {
-                let text =
-                    format!("VENUE_ORDER_ID: `{venue_order_id}` is an order of the strategy");
+                let text = format!(
+                    "VENUE_ORDER_ID: `{venue_order_id}` is an order of the strategy; name an order \
+                     of your own"
+                );
                 Err(invalid(text))
             }
             None => {
-                let text = format!("VENUE_ORDER_ID: `{venue_order_id}` is no order of this run");
+                let text = format!(
+                    "VENUE_ORDER_ID: this run has no order `{venue_order_id}`; read the order list"
+                );
                 Err(Rejection::new(ReasonCode::OrderStatusUnknown, text))
             }
         }
@@ -57,7 +61,9 @@ fn check_texts(submit: &SubmitOrder) -> Result<(), Rejection> {
     }
     let tags = order.tags.as_deref().unwrap_or_default();
     if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.chars().nth(TAG_CHARS_MAX).is_some()) {
-        let text = format!("TAGS: an order takes {TAGS_MAX} tags of {TAG_CHARS_MAX} characters");
+        let text = format!(
+            "TAGS: an order takes at most {TAGS_MAX} tags of at most {TAG_CHARS_MAX} characters"
+        );
         return Err(invalid(text));
     }
     no_stock(&order.instrument_id).map_or(Ok(()), Err)
@@ -69,7 +75,8 @@ pub(crate) fn no_stock(instrument_id: &str) -> Option<Rejection> {
     let is_derivative = symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit());
     is_derivative.then(|| {
         let shown: String = instrument_id.chars().take(ID_CHARS_SHOWN).collect();
-        let text = format!("FUTURES: `{}` is no stock", shown.escape_debug());
+        let text =
+            format!("FUTURES: `{}` is not a stock; orders take only stocks", shown.escape_debug());
         Rejection::new(ReasonCode::UnsupportedInstrument, text)
     })
 }
@@ -154,7 +161,9 @@ impl Core {
         let request_key = submit.order.request_key();
         let checked = check_texts(&submit).and_then(|()| {
             let command = Command::SubmitOrder(submit);
-            command.order_command(run).unwrap_or_else(|| Err(invalid("ORDER: none".into())))
+            command
+                .order_command(run)
+                .unwrap_or_else(|| Err(invalid("ORDER: the command has no order".into())))
         });
         let checked = checked.and_then(|command| match &command {
             OrderCommand::Submit(request) => request.validate_shape().map(|()| command),
@@ -196,7 +205,8 @@ impl Core {
         let request_id = to.request_id.unwrap_or_default();
         if is_same {
             let is_unknown = number.is_none();
-            let text = "sent before, and the venue has not answered; read the order list";
+            let text = "the order was sent before, and the venue has not answered; read the order \
+                        list";
             let result = SubmitOrderResult {
                 request_id: request_id.into(),
                 client_order_id: id.into(),
@@ -208,7 +218,7 @@ impl Core {
             };
             return self.hub.tell(to.client, &Event::SubmitOrderResult(result));
         }
-        let message = format!("CLIENT_ORDER_ID: `{id}` is another order already");
+        let message = format!("CLIENT_ORDER_ID: another order has `{id}` already; choose a new id");
         let event = Event::Error(Error {
             request_id: Some(request_id.into()),
             code: error_code::CONFLICT.into(),
@@ -226,11 +236,14 @@ impl Core {
             Command::CancelOrder(cancel) => (OrderAsk::Cancel, cancel.client_order_id.clone()),
             _ => (OrderAsk::CancelAll, None),
         };
-        let mapped =
-            command.order_command(run).unwrap_or_else(|| Err(invalid("ORDER: none".into())));
+        let mapped = command
+            .order_command(run)
+            .unwrap_or_else(|| Err(invalid("ORDER: the command has no order".into())));
         let known = mapped.and_then(|command| match command_id(&command) {
             Some(id) if !run.request_keys.contains_key(id) => {
-                let text = format!("CLIENT_ORDER_ID: `{id}` is no order of yours in this run");
+                let text = format!(
+                    "CLIENT_ORDER_ID: you have no order `{id}` in this run; read the order list"
+                );
                 Err(Rejection::new(ReasonCode::OrderStatusUnknown, text))
             }
             _ => Ok(command),
@@ -272,13 +285,15 @@ impl ListFilter {
     pub(crate) fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
         let status = filter.status.as_deref().map(|text| {
             let known = domain::OrderStatus::ALL.iter().find(|status| status.as_str() == text);
-            known.copied().ok_or_else(|| invalid(format!("STATUS: `{text}` is no order status")))
+            known.copied().ok_or_else(|| {
+                invalid(format!("STATUS: `{text}` is not an order status; write one like ACCEPTED"))
+            })
         });
         let date = filter.date.as_deref().map(|text| {
             let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
             let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
             let date = dashed.and_then(|text| text.parse().ok());
-            date.ok_or_else(|| invalid(format!("DATE: `{text}` is no date; write YYYYMMDD")))
+            date.ok_or_else(|| invalid(format!("DATE: `{text}` is not a date; write YYYYMMDD")))
         });
         Ok(Self {
             status: status.transpose()?,

@@ -439,7 +439,7 @@ impl Run {
     /// The run's files cannot take a record, with which the run ends. An order of a client whose line is not on
     /// the disk is not sent (specification 2, "Audit log", rule 1), nor is a change of one.
     pub(crate) fn not_kept(&mut self, hub: &mut Hub, record: Record<'_>, error: &io::Error) {
-        let text = format!("NOT_SENT: the run's files cannot be written: {error}");
+        let text = format!("NOT_SENT: the engine cannot write the run's files: {error}");
         let rejection = Rejection::new(ReasonCode::InternalError, text);
         let command = match record {
             Record::OrderEvent { event, .. }
@@ -514,7 +514,7 @@ impl Run {
         if let Some(asked) = late
             && !self.cancel_alls.iter().any(|all| all.waiting.contains(client_order_id))
         {
-            let text = format!("TOO_LATE: `{client_order_id}` came first: it is {status}");
+            let text = format!("TOO_LATE: `{client_order_id}` is {status} already");
             let rejection = Rejection::new(ReasonCode::VenueRejected, text);
             self.reject(hub, client_order_id, &rejection, &asked);
         }

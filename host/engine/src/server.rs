@@ -142,7 +142,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Out of file handles, for one; others may be given back meanwhile.
-                tracing::warn!(error = %error, "a connection was not taken");
+                tracing::warn!(error = %error, "the engine could not accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
@@ -176,7 +176,7 @@ impl Greetings {
             && let Some((_, oldest)) = all.pop_first()
         {
             oldest.cancel();
-            tracing::warn!("too many connections that say nothing; the oldest was dropped");
+            tracing::warn!("too many connections without a Hello; the engine closed the oldest");
         }
         let number = all.last_key_value().map_or(0, |(last, _)| last + 1);
         let given_way = CancellationToken::new();
@@ -207,7 +207,9 @@ async fn end(shared: &Arc<Shared>) {
         let _ = stopped.await;
     };
     if timeout(RUN_END_TIME, ended).await.is_err() {
-        tracing::warn!("what was under way did not end in time; what comes of it now is lost");
+        tracing::warn!(
+            "the work under way did not end in time; the engine ends without its result"
+        );
     }
     shared.lock().hub.close_all(1001, "the engine ends");
     let left = async {
@@ -258,7 +260,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
     match outbox.closing() {
         // Neither who leaves nor who sees the engine end was sent away.
         Some(Closing { code, reason, .. }) if ![1000, 1001].contains(&code) => {
-            tracing::warn!(code, reason, "a client was sent away");
+            tracing::warn!(code, reason, "the engine disconnects a client");
         }
         Some(Closing { reason, .. }) if reason == LOST => {
             tracing::info!("the connection of a client was lost");
@@ -299,7 +301,7 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     let mut pings = 0;
     let text = loop {
         let Ok(message) = timeout(time_left(), socket.next()).await else {
-            let text = format!("no Hello within {} s", HANDSHAKE_TIME.as_secs());
+            let text = format!("no Hello came within {} s", HANDSHAKE_TIME.as_secs());
             refuse(socket, error_code::HANDSHAKE_TIMEOUT, &text).await;
             return None;
         };
@@ -342,20 +344,25 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     let Hello { client_nonce, proof: sent, .. } = &hello;
     // Whoever has no token is told nothing else.
     if !is_proof(token, Side::Client, &server_nonce, client_nonce, &hello.mode, sent) {
-        let text = "the proof is wrong: another token, nonce or mode";
+        let text = "the proof is wrong: check the token, both nonces and the mode";
         refuse(socket, error_code::AUTH_FAILED, text).await;
         return None;
     }
     if hello.schema_major != SCHEMA_MAJOR {
         let text = format!(
-            "the client's messages have major version {}, the engine's {SCHEMA_MAJOR}",
+            "the client's messages have major version {}, the engine's {SCHEMA_MAJOR}; update the \
+             older program",
             hello.schema_major
         );
         refuse(socket, error_code::SCHEMA_MISMATCH, &text).await;
         return None;
     }
     if hello.mode != mode {
-        let text = format!("the client wants mode `{}`, the engine has `{mode}`", hello.mode);
+        let text = format!(
+            "the client wants mode `{}`, the engine has `{mode}`; start an engine with the mode \
+             that you want",
+            hello.mode
+        );
         refuse(socket, error_code::MODE_MISMATCH, &text).await;
         return None;
     }
@@ -405,7 +412,7 @@ fn ready(shared: &Shared, hello: &Hello, session_state: SessionState) -> Event<'
 
 /// Tells a client why it may not connect.
 async fn refuse(mut socket: Socket, code: &str, message: &str) {
-    tracing::warn!(code, "a client was refused");
+    tracing::warn!(code, "the engine refuses a client");
     let event = Event::EngineError(EngineError {
         request_id: None,
         code: Text::Borrowed(code),

@@ -62,7 +62,7 @@ impl ConfigFolder {
         let lock = atomic_file::open_own(&path.join(LOCK_FILE)).map_err(|error| {
             NotOurs::System(match error.kind() {
                 io::ErrorKind::AlreadyExists => {
-                    io::Error::other(format!("{LOCK_FILE} in it is no file"))
+                    io::Error::other(format!("{LOCK_FILE} in it is not a file"))
                 }
                 _ => error,
             })
@@ -74,7 +74,10 @@ impl ConfigFolder {
             }
             Err(TryLockError::Error(error)) => {
                 let folder = path.display();
-                tracing::warn!(%folder, %error, "the folder has no locks: see that no other engine uses it");
+                tracing::warn!(
+                    %folder, %error,
+                    "the file system of the folder has no locks; make sure that no other engine uses it"
+                );
             }
         }
         Ok(Self { path: path.to_owned(), _lock: lock })
@@ -114,7 +117,7 @@ impl Drop for SessionFile {
         if fs::read(&self.path).is_ok_and(|found| found == self.bytes)
             && let Err(error) = fs::remove_file(&self.path)
         {
-            tracing::warn!(error = %error, "the session file stays");
+            tracing::warn!(error = %error, "cannot remove the session file");
         }
     }
 }

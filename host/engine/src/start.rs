@@ -70,7 +70,8 @@ impl Shared {
             |id: &str| !id.trim().is_empty() && id.chars().nth(STRATEGY_ID_CHARS_MAX).is_none();
         if !is_name(id) || config.strategy_id.as_ref().is_some_and(|other| other != id) {
             let text = format!(
-                "STRATEGY_ID: 1 to {STRATEGY_ID_CHARS_MAX} characters, the same in the config"
+                "STRATEGY_ID: write 1 to {STRATEGY_ID_CHARS_MAX} characters, and the same in the \
+                 config"
             );
             return core.error(to, error_code::VALIDATION_ERROR, &text);
         }
@@ -82,12 +83,13 @@ impl Shared {
                 return core.engine_error(to, error_code::LIVE_ENGINE_UNAVAILABLE, text, Some(id));
             }
             (EngineKind::Live, EngineMode::Replay) => {
-                let text = "engine Live was asked for; this process was started with --mode replay";
+                let text = "the command names the engine Live; this one runs with --mode replay \
+                            and takes Backtest";
                 return core.engine_error(to, error_code::VALUE_ERROR, text, Some(id));
             }
             (EngineKind::Backtest, EngineMode::Live) => {
-                let text =
-                    "engine Backtest was asked for; this process was started with --mode live";
+                let text = "the command names the engine Backtest; this one runs with --mode live; \
+                            start one with --mode replay";
                 return core.engine_error(to, error_code::VALUE_ERROR, text, Some(id));
             }
         }
@@ -241,7 +243,7 @@ impl Shared {
         let runs = self.config.cache_dir.join(RUNS);
         let kept = keep_newest(&runs, self.config.runs_kept, run_id);
         if let Err(error) = kept {
-            tracing::warn!(error = %error, "older runs stay");
+            tracing::warn!(error = %error, "cannot remove older runs");
         }
         End::of(outcome)
     }
@@ -365,7 +367,7 @@ impl End {
             }
             Ok(RequestOutcome::Interrupted) => nothing(
                 error_code::STRATEGY_LOAD_FAILED,
-                "the run was ended before its first row".into(),
+                "the run ended before its first row".into(),
             ),
             Err(error @ (RequestError::Replay(_) | RequestError::Folder(_))) => {
                 nothing(error_code::RESULTS_FAILED, with_causes(&error))
@@ -403,14 +405,14 @@ impl Core {
             });
             if !fits {
                 let what = match loaded {
-                    None => "nothing of it is".to_owned(),
+                    None => "nothing of it is loaded".to_owned(),
                     Some(loaded) => format!(
-                        "{:?} from {} to {} is",
+                        "{:?} from {} to {} is loaded",
                         loaded.granularity, loaded.start, loaded.end
                     ),
                 };
                 let text = format!(
-                    "{id} from {first} to {last} at granularity {:?} is not loaded, {what}; send \
+                    "{id} from {first} to {last} at granularity {:?} is not loaded ({what}); send \
                      LoadReplayData first",
                     wanted.wire
                 );

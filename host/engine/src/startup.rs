@@ -37,19 +37,21 @@ pub struct StartLine {
 pub enum StartError {
     /// Nobody wrote the line.
     #[error(
-        "no line on standard input, which has ended or said nothing for {} s; write one line of JSON with \
+        "no line came on standard input: it ended, or {} s passed; write one line of JSON with \
          port, token, config_dir and cache_dir, or start with --standalone",
         START_LINE_TIME.as_secs()
     )]
     NoLine,
     /// The line is something else.
     #[error(
-        "the line on standard input is not what starts the engine: {0}; write one line of JSON like \
+        "the line on standard input cannot start the engine: {0}; write one line of JSON like \
          {{\"port\":19876,\"token\":\"...\",\"config_dir\":\"...\",\"cache_dir\":\"...\"}}"
     )]
     BadLine(String),
     /// The port is somebody's.
-    #[error("cannot listen on 127.0.0.1:{port}: {source}; ask for another port, or 0 for any")]
+    #[error(
+        "cannot listen on 127.0.0.1:{port}: {source}; choose another port, or 0 for any free one"
+    )]
     Port {
         /// The port.
         port: u16,
@@ -123,8 +125,8 @@ pub enum StartError {
     Gateway(String),
     /// Boards cannot be recorded.
     #[error(
-        "boards are to be recorded in {}, and cannot be: {why}; mend that, name another folder with record_dir \
-         in [local_broker] or --local-broker record_dir=DIR, or say record=false",
+        "cannot record boards in {}: {why}; correct that, name another folder with record_dir in \
+         [local_broker] or --local-broker record_dir=DIR, or set record=false",
         folder.display()
     )]
     Recorder {
@@ -225,7 +227,7 @@ pub fn read_start_line(
     let start: StartLine = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let inner = error.inner();
         if !inner.is_data() {
-            return StartError::BadLine(format!("no JSON (column {})", inner.column()));
+            return StartError::BadLine(format!("it is not JSON (column {})", inner.column()));
         }
         // Names of fields are told, values never.
         let words = inner.to_string();
@@ -233,7 +235,9 @@ pub fn read_start_line(
         let path = error.path();
         StartError::BadLine(match missing {
             Some((name, _)) => format!("the field {name} is missing"),
-            None if path.iter().next().is_none() => "it is no object with these fields".to_owned(),
+            None if path.iter().next().is_none() => {
+                "it is not a JSON object with these fields".to_owned()
+            }
             None => format!(
                 "the field {} is unknown or its value wrong (column {})",
                 path,
@@ -280,7 +284,7 @@ mod tests {
     #[test]
     fn what_starts_nothing_is_told_without_the_token() {
         assert!(refused("").contains("no line"));
-        assert!(refused("hello\n").contains("no JSON"));
+        assert!(refused("hello\n").contains("not JSON"));
         for (wrong, why) in [
             (LINE.replace("port", "prot"), "the field prot is unknown or its value wrong"),
             (LINE.replace("0,", "\"0\","), "the field port is unknown or its value wrong"),
@@ -295,8 +299,8 @@ mod tests {
                 "the field cache_dir is empty",
             ),
             ("{}".to_owned(), "the field token is missing"),
-            ("[]".to_owned(), "it is no object"),
-            ("7".to_owned(), "it is no object"),
+            ("[]".to_owned(), "it is not a JSON object"),
+            ("7".to_owned(), "it is not a JSON object"),
         ] {
             let told = refused(&wrong);
             assert!(told.contains(why), "{wrong}: {told}");

@@ -67,7 +67,9 @@ impl HttpClient {
         if is_loopback(address) {
             builder = builder.no_proxy();
         }
-        let http = builder.build().map_err(|error| format!("no HTTP: {}", told(error)))?;
+        let http = builder
+            .build()
+            .map_err(|error| format!("cannot prepare HTTP requests: {}", told(error)))?;
         let (pace, secrets) = (Pace::new(rate), Secrets::default());
         Ok(Self { http, policy, pace, since_last: None, secrets })
     }
@@ -121,7 +123,10 @@ impl HttpClient {
             if let Failure::Passing { too_many: true, .. } = failure {
                 self.pace.slow_down();
                 let interval_s = self.pace.interval().as_secs_f64();
-                tracing::info!(interval_s, "requests were too many and are sent more slowly");
+                tracing::info!(
+                    interval_s,
+                    "the server had too many requests; kumiki sends them more slowly"
+                );
             }
             match self.pause_after(failure, &mut tries) {
                 Ok(pause) => tokio::time::sleep(pause).await,
@@ -156,7 +161,7 @@ impl HttpClient {
         }
         let pause = pause.min(policy.retry_after_max);
         let pause_s = pause.as_secs_f64();
-        tracing::debug!(what, tries, pause_s, "a request is sent again");
+        tracing::debug!(what, tries, pause_s, "kumiki sends a request again");
         Ok(pause)
     }
 
@@ -282,7 +287,8 @@ pub(crate) fn told(error: reqwest::Error) -> String {
 /// That the secret cannot stand in a header; the text does not hold it.
 pub fn secret_header(secret: &SecretString) -> Result<HeaderValue, String> {
     let value = HeaderValue::from_str(secret.expose_secret());
-    let mut value = value.map_err(|_| "the key cannot stand in a header".to_owned())?;
+    let mut value =
+        value.map_err(|_| "the key has characters that an HTTP header cannot hold".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -84,7 +84,7 @@ impl OneAttempt {
         if is_loopback {
             builder = builder.no_proxy();
         }
-        let http = builder.build().map_err(|_| "no HTTP client can be made".to_owned())?;
+        let http = builder.build().map_err(|_| "cannot prepare HTTP requests".to_owned())?;
         Ok(Self { http, answer_time, secrets: Secrets::default() })
     }
 
@@ -172,7 +172,7 @@ impl OneAttempt {
         answer_time: Duration,
     ) -> Result<Response, AttemptError> {
         let url = Url::parse(address.expose_secret());
-        let url = url.map_err(|_| AttemptError::NotSent("the address is none".to_owned()))?;
+        let url = url.map_err(|_| AttemptError::NotSent("the address is not valid".to_owned()))?;
         let sent = self.http.get(url).timeout(answer_time).send().await;
         let response = sent.map_err(|error| without_answer(&error, answer_time))?;
         match response.status().as_u16() {
@@ -224,7 +224,7 @@ impl AsRef<[u8]> for Wiped {
 /// Why there is no head of an answer. Only what failed while connecting surely sent nothing.
 fn without_answer(error: &reqwest::Error, answer_time: Duration) -> AttemptError {
     if error.is_builder() {
-        return AttemptError::NotSent("the request cannot be made".to_owned());
+        return AttemptError::NotSent("cannot make the request".to_owned());
     }
     if !error.is_connect() {
         return after_sending(error, answer_time);
@@ -234,9 +234,9 @@ fn without_answer(error: &reqwest::Error, answer_time: Duration) -> AttemptError
     }
     match cause::<io::Error>(error).map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => AttemptError::Refused,
-        _ if cause::<rustls::Error>(error).is_some() => {
-            AttemptError::NotSent("the server's certificate or its TLS is not accepted".to_owned())
-        }
+        _ if cause::<rustls::Error>(error).is_some() => AttemptError::NotSent(
+            "kumiki does not accept the server's certificate or its TLS".to_owned(),
+        ),
         Some(kind) => AttemptError::NotSent(format!("no connection ({kind})")),
         None => AttemptError::NotSent("no connection".to_owned()),
     }
@@ -248,13 +248,13 @@ fn after_sending(error: &reqwest::Error, answer_time: Duration) -> AttemptError 
         return AttemptError::MayBeSent(format!("no whole answer within {time} s"));
     }
     AttemptError::Broken(if error.is_decode() {
-        "the answer cannot be unpacked".to_owned()
+        "cannot unpack the answer".to_owned()
     } else if error.is_body() {
         "the connection ended before the answer was whole".to_owned()
     } else {
         match cause::<io::Error>(error).map(io::Error::kind) {
             Some(kind) => format!("the connection ended without an answer ({kind})"),
-            None => "the connection ended, or what came is no HTTP".to_owned(),
+            None => "the connection ended, or the answer is not HTTP".to_owned(),
         }
     })
 }

@@ -31,15 +31,15 @@ pub struct GetPositions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BuyingPowerUpdated<'a> {
-    /// The command's id; null when nobody asked.
+    /// The command's id; null without a command.
     pub request_id: Option<Text<'a>>,
     /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// Yen that cash orders may spend (specification 4, P57); null as the broker tells it.
+    /// Yen that cash orders may spend (specification 4, P57); null where the broker sends null.
     pub cash_available: Option<Decimal>,
-    /// Yen that are missing to settle; null as the broker tells it.
+    /// Yen that are missing to settle; null where the broker sends null.
     pub cash_shortfall: Option<Decimal>,
-    /// Yen that margin orders may spend (specification 4, P57); null as the broker tells it.
+    /// Yen that margin orders may spend (specification 4, P57); null where the broker sends null.
     pub credit_available: Option<Decimal>,
     /// Time of the message in milliseconds since 1970 UTC.
     pub ts_ms: u64,
@@ -49,7 +49,7 @@ pub struct BuyingPowerUpdated<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ReplayBuyingPower<'a> {
-    /// The command's id, when somebody asked.
+    /// The command's id; missing without a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Text<'a>>,
     /// Name of the run's strategy, as it was started.
@@ -70,7 +70,7 @@ pub struct ReplayBuyingPower<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PositionsUpdated<'a> {
-    /// The command's id; null when nobody asked.
+    /// The command's id; null without a command.
     pub request_id: Option<Text<'a>>,
     /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
@@ -88,7 +88,7 @@ pub struct PositionRow<'a> {
     pub instrument_id: Text<'a>,
     /// Shares held, a whole number.
     pub qty: ShareCount,
-    /// Average price of the shares that are held; told by a replay.
+    /// Average price of the shares held; in a replay only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avg_open_price: Option<Decimal>,
     /// Value of the shares in yen at the last price.

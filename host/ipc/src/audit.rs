@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Decimal, Origin, ShareCount, Text};
 
-/// One line, told apart by `phase`.
+/// One line; `phase` says its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "phase", rename_all = "snake_case")]
 pub enum AuditLine<'a> {
-    /// An order is about to be sent.
+    /// The engine is about to send an order.
     Submit(AuditSubmit<'a>),
     /// The venue gave an order its number.
     Accepted(AuditAccepted<'a>),
     /// An order that had been sent was rejected.
     Rejected(AuditRejected<'a>),
-    /// A fill is about to be told; after a restart it is not told again.
+    /// The engine is about to report a fill; after a restart it does not report it again.
     Filled(AuditFilled<'a>),
     /// The session at the broker has expired.
     SessionExpired(AuditSessionExpired),
@@ -35,7 +35,7 @@ pub struct AuditContext {
     pub wall_ms: Option<u64>,
 }
 
-/// An order is about to be sent.
+/// The engine is about to send an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AuditSubmit<'a> {
@@ -43,7 +43,7 @@ pub struct AuditSubmit<'a> {
     pub ts: u64,
     /// The caller's id of the order.
     pub client_order_id: Text<'a>,
-    /// The key of what is asked for; see specification 2, "request_key rules".
+    /// The key of the order's fields; see specification 2, "request_key rules".
     pub request_key: u64,
     /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
@@ -51,7 +51,7 @@ pub struct AuditSubmit<'a> {
     pub order_side: OrderSide,
     /// `MARKET`, `LIMIT`, `STOP_MARKET` and so on (specification 2, "Order type mapping").
     pub order_type: OrderType,
-    /// Shares that the order asks for, a whole number.
+    /// Shares of the order, a whole number.
     pub quantity: ShareCount,
     /// Limit price in yen; this and the next three find the order again in the broker's list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,7 +83,7 @@ pub struct AuditAccepted<'a> {
     pub client_order_id: Text<'a>,
     /// The venue's number of the order, unique at the venue.
     pub venue_order_id: Option<Text<'a>>,
-    /// Number of the request that told it.
+    /// Number of the request that reported it.
     pub p_no: u64,
     /// The venue's business day of the order, without which its number is not unique.
     #[serde(default, skip_serializing_if = "Option::is_none")]

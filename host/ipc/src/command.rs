@@ -46,7 +46,7 @@ pub enum Command {
     GetSession(GetSession),
     /// Asks for market data.
     Subscribe(Subscribe),
-    /// Gives market data up.
+    /// Ends market data of a ticker.
     Unsubscribe(Unsubscribe),
     /// Reads a board once.
     GetBoard(GetBoard),
@@ -54,7 +54,7 @@ pub enum Command {
     EvictLru(EvictLru),
     /// Logs in at a venue.
     RequestVenueLogin(RequestVenueLogin),
-    /// Asks where a venue stands.
+    /// Asks for the state of a venue.
     GetVenueState(GetVenueState),
     /// Asks for the buying power.
     GetBuyingPower(GetBuyingPower),

@@ -99,7 +99,9 @@ impl OrderModifyChange {
             expire_time: self.new_expire_time_ns.map(TsNanos::from_nanos),
         };
         if modify == OrderModify::default() {
-            return Err(invalid("CHANGE: every field is null, so nothing would change"));
+            return Err(invalid(
+                "CHANGE: every field is null, so nothing would change; set at least one field",
+            ));
         }
         Ok(modify)
     }
@@ -110,7 +112,7 @@ fn invalid(text: impl AsRef<str>) -> Rejection {
 }
 
 pub(crate) fn instrument(id: &str, names: &impl OrderNames) -> Result<InstrumentIx, Rejection> {
-    let unknown = || invalid(format!("INSTRUMENT_ID: `{id}` is not known here"));
+    let unknown = || invalid(format!("INSTRUMENT_ID: `{id}` is unknown here"));
     names.instrument(id).ok_or_else(unknown)
 }
 
@@ -123,9 +125,9 @@ fn order_id(
     match (client, venue) {
         (Some(client), _) => Ok(client.into()),
         (None, Some(venue)) => names.client_order_id(venue),
-        (None, None) => {
-            Err(invalid("CLIENT_ORDER_ID: the order has neither this nor a venue_order_id"))
-        }
+        (None, None) => Err(invalid(
+            "CLIENT_ORDER_ID: the command names no order; send client_order_id or venue_order_id",
+        )),
     }
 }
 
@@ -140,7 +142,7 @@ fn optional<T>(
 fn shares(field: &str, text: &str) -> Result<Quantity, Rejection> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     let count = text.parse().ok().filter(|_| is_plain);
-    let wrong = || invalid(format!("{field}: `{text}` is no whole number of shares"));
+    let wrong = || invalid(format!("{field}: `{text}` is not a whole number of shares"));
     count.map(Quantity::new).ok_or_else(wrong)
 }
 
@@ -161,7 +163,7 @@ fn yen(field: &str, text: &str) -> Result<Price, Rejection> {
     if digits.is_empty() || digits.starts_with('+') || (digits.len() > 1 && digits.starts_with('0'))
     {
         let shown: String = text.chars().take(NAME_CHARS_SHOWN).collect();
-        let why = format!("{field}: `{shown}` is no plain decimal; write it like 2440 or 141.5");
+        let why = format!("{field}: `{shown}` is not a plain decimal; write it like 2440 or 141.5");
         return Err(invalid(why));
     }
     Price::from_str(text).map_err(|error| invalid(format!("{field}: {error}")))
@@ -223,12 +225,12 @@ mod tests {
     #[test]
     fn what_is_no_number_is_rejected_by_its_field() {
         for (from, to, text) in [
-            ("\"300\"", "\"3e2\"", "QUANTITY: `3e2` is no whole number of shares"),
-            ("\"300\"", "\"+300\"", "QUANTITY: `+300` is no whole number of shares"),
-            ("\"300\"", "\"-1\"", "QUANTITY: `-1` is no whole number of shares"),
+            ("\"300\"", "\"3e2\"", "QUANTITY: `3e2` is not a whole number of shares"),
+            ("\"300\"", "\"+300\"", "QUANTITY: `+300` is not a whole number of shares"),
+            ("\"300\"", "\"-1\"", "QUANTITY: `-1` is not a whole number of shares"),
             ("1674.1", "1674.00001", "PRICE: `1674.00001` has more than 4 digits after the point"),
             ("1680", "high", "TRIGGER_PRICE: `high` is not a decimal number"),
-            ("7203.TSE", "9984.TSE", "INSTRUMENT_ID: `9984.TSE` is not known here"),
+            ("7203.TSE", "9984.TSE", "INSTRUMENT_ID: `9984.TSE` is unknown here"),
         ] {
             let told = mapped(&SUBMIT.replace(from, to));
             assert_eq!(told, Err(format!("VALIDATION_ERROR: {text}")), "{to}");

@@ -21,19 +21,19 @@ use crate::{
 pub enum Event<'a> {
     /// The first message of a connection.
     Challenge(Challenge<'a>),
-    /// The connection is taken.
+    /// The engine accepts the connection.
     Ready(Ready<'a>),
     /// Answers a [`crate::Ping`].
     Pong(Pong<'a>),
-    /// How many clients there are now.
+    /// The number of clients has changed.
     ClientConnected(ClientConnected),
-    /// A command was refused.
+    /// The engine refuses a command.
     Error(Error<'a>),
     /// Something failed in the engine, the strategy or the handshake.
     EngineError(EngineError<'a>),
     /// A command does not fit the state of the session.
     EngineBusy(EngineBusy<'a>),
-    /// How far something is.
+    /// Progress of a load or a run.
     Progress(Progress<'a>),
     /// An order was taken.
     OrderSubmitted(OrderSubmitted<'a>),
@@ -55,15 +55,15 @@ pub enum Event<'a> {
     OrderFilled(OrderFilled<'a>),
     /// Answers a submit.
     SubmitOrderResult(SubmitOrderResult<'a>),
-    /// Ends a cancel of many.
+    /// Answers `CancelAllOrders` at its end.
     CancelAllResult(CancelAllResult<'a>),
     /// Orders of a venue.
     OrderListUpdated(OrderListUpdated<'a>),
-    /// What the broker says of an order does not fit.
+    /// The broker's data on an order do not fit.
     OrderDiscrepancy(OrderDiscrepancy<'a>),
     /// The second password is needed.
     SecondPasswordRequired(SecondPasswordRequired<'a>),
-    /// The second password is held.
+    /// The engine holds the second password.
     SecondPasswordSet(SecondPasswordSet<'a>),
     /// A fill, for charts.
     ExecutionMarker(ExecutionMarker<'a>),
@@ -91,9 +91,9 @@ pub enum Event<'a> {
     EngineStopped(EngineStopped<'a>),
     /// The whole state of the session.
     Session(Box<Session<'a>>),
-    /// Market data will come.
+    /// Market data of a ticker begin.
     Subscribed(Subscribed<'a>),
-    /// Market data will come no more.
+    /// Market data of a ticker end.
     Unsubscribed(Unsubscribed<'a>),
     /// A ticker left a register set.
     SubscriptionEvicted(SubscriptionEvicted<'a>),
@@ -105,13 +105,13 @@ pub enum Event<'a> {
     KlineUpdate(KlineUpdate<'a>),
     /// A login begins.
     VenueLoginStarted(VenueLoginStarted<'a>),
-    /// A login was given up.
+    /// A login ended without a password.
     VenueLoginCancelled(VenueLoginCancelled<'a>),
     /// A venue can be used.
     VenueReady(VenueReady<'a>),
     /// A venue cannot be used.
     VenueError(VenueError<'a>),
-    /// Where a venue stands.
+    /// The state of a venue.
     VenueState(VenueState<'a>),
     /// A login at the web broker is done.
     VenueCredentialsRefreshed(VenueCredentialsRefreshed<'a>),
@@ -174,7 +174,7 @@ pub struct EngineBusy<'a> {
     /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Text<'a>>,
-    /// Where the session stands.
+    /// State of the session.
     pub current_state: SessionState,
     /// The command's name.
     pub attempted_command: Text<'a>,
@@ -195,7 +195,7 @@ pub struct Progress<'a> {
     pub kind: ProgressKind,
     /// Units done so far, at most `total`.
     pub done: u64,
-    /// Units that there are in all.
+    /// Units in all.
     pub total: u64,
     /// What is counted, like `rows`.
     pub unit: Text<'a>,

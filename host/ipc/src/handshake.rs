@@ -51,12 +51,13 @@ pub struct Hello {
     pub schema_minor: u32,
     /// Version of the client's program.
     pub client_version: String,
-    /// The mode that the client expects, `live` or `replay`; part of what the proof is made over.
+    /// The mode that the client expects, `live` or `replay`; the proof covers it.
     pub mode: String,
     /// 32 random bytes of the client as lowercase hexadecimal digits, new for each connection.
     pub client_nonce: String,
-    /// That the client has the token: HMAC-SHA256 with the token as key over
-    /// `client:<server_nonce>:<client_nonce>:<mode>`, as lowercase hexadecimal digits.
+    /// Proof that the client has the token: HMAC-SHA256 over
+    /// `client:<server_nonce>:<client_nonce>:<mode>` with the token as key, as lowercase
+    /// hexadecimal digits.
     pub proof: String,
 }
 
@@ -77,16 +78,17 @@ pub struct Ready<'a> {
     /// What each venue can do, by its name; in live mode.
     #[serde(default)]
     pub venue_capabilities: BTreeMap<String, VenueCapabilities>,
-    /// The dialect that each broker is spoken to in, by the venue's name; in live mode.
+    /// The dialect of each broker, by the venue's name; in live mode.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dialects: BTreeMap<String, Dialect>,
     /// The address of each simulator in a broker's place, by the venue's name; in live mode.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub simulators: BTreeMap<String, String>,
-    /// Where the session stands.
+    /// State of the session.
     pub session_state: SessionState,
-    /// That the engine has the token: HMAC-SHA256 with the token as key over
-    /// `server:<client_nonce>:<server_nonce>:<mode>`, as lowercase hexadecimal digits.
+    /// Proof that the engine has the token: HMAC-SHA256 over
+    /// `server:<client_nonce>:<server_nonce>:<mode>` with the token as key, as lowercase
+    /// hexadecimal digits.
     pub proof: Text<'a>,
 }
 
@@ -94,7 +96,7 @@ pub struct Ready<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Dialect {
-    /// What it is called, like `web-broker-spec`.
+    /// Its name, like `web-broker-spec`.
     pub name: String,
     /// SHA-256 of the component, as lowercase hexadecimal digits.
     pub sha256: String,
@@ -124,7 +126,7 @@ pub struct StrategyEngineCapabilities {
 pub struct VenueCapabilities {
     /// Whether a program on this machine must run.
     pub requires_local_app: bool,
-    /// Symbols of which it pushes market data at once.
+    /// Largest number of symbols with market data at once.
     pub max_push_symbols: u32,
     /// Whether orders can be changed.
     pub supports_amend: bool,

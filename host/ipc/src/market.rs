@@ -58,11 +58,11 @@ pub struct Subscribed<'a> {
     pub venue: Text<'a>,
     /// The exchange's code without a suffix, like `7203`.
     pub ticker: Text<'a>,
-    /// What is known of it.
+    /// Market and name of the ticker.
     pub ticker_info: TickerInfo<'a>,
 }
 
-/// What is known of a ticker.
+/// Market and name of a ticker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TickerInfo<'a> {
@@ -92,7 +92,7 @@ pub struct Unsubscribed<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SubscriptionEvicted<'a> {
-    /// The id of the `EvictLru` that asked for it (specification 4, P61).
+    /// The id of the `EvictLru` that caused it (specification 4, P61).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Text<'a>>,
     /// The exchange's code without a suffix, like `7203`.
@@ -109,7 +109,7 @@ pub struct Trades<'a> {
     pub exchange: Text<'a>,
     /// The exchange's code without a suffix, like `7203`.
     pub ticker: Text<'a>,
-    /// The instrument; told by a replay.
+    /// The instrument; in a replay only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrument_id: Option<Text<'a>>,
     /// The session whose numbers the rows have: a login and a day, or a run.
@@ -118,7 +118,7 @@ pub struct Trades<'a> {
     pub trades: Vec<TradeRow>,
 }
 
-/// Who was the aggressor.
+/// Side of the aggressor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TradeSide {
@@ -126,7 +126,7 @@ pub enum TradeSide {
     Buy,
     /// The seller.
     Sell,
-    /// Nobody can tell.
+    /// Unknown.
     Unknown,
 }
 
@@ -160,20 +160,20 @@ pub struct TradeRow {
     pub price: Decimal,
     /// Shares of the trade.
     pub qty: Decimal,
-    /// Who was the aggressor.
+    /// Side of the aggressor.
     pub side: TradeSide,
     /// Why; null in a replay, which knows no quotes.
     pub side_rule: Option<SideRule>,
     /// Time of the trade in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_ms: u64,
-    /// The same time in nanoseconds since 1970 UTC; told by a replay only.
+    /// The same time in nanoseconds since 1970 UTC; in a replay only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ts_ns: Option<u64>,
     /// Its number in the session.
     pub sequence_id: u64,
     /// When it was received, in milliseconds UTC; null in a replay.
     pub received_ms: Option<u64>,
-    /// Whether it adds up what a gap of the stream left out.
+    /// Whether it adds up the trades of a gap in the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_gap: Option<bool>,
 }
@@ -182,9 +182,9 @@ pub struct TradeRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TimestampSource {
-    /// The venue told it.
+    /// The venue sends it.
     Venue,
-    /// It is when the message was received.
+    /// It is the time of receipt.
     Received,
 }
 
@@ -207,7 +207,7 @@ pub struct DepthSnapshot<'a> {
     pub sequence_id: u64,
     /// When it was received, in milliseconds UTC.
     pub received_ms: u64,
-    /// When it was so, in milliseconds UTC.
+    /// Time of this state, in milliseconds UTC.
     pub timestamp_ms: u64,
     /// Where that time comes from.
     pub timestamp_source: TimestampSource,
@@ -260,7 +260,7 @@ pub struct KlineUpdate<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Kline {
-    /// Its begin in milliseconds UTC.
+    /// Its start in milliseconds UTC.
     pub open_time_ms: u64,
     /// Its end in milliseconds UTC.
     pub close_time_ms: u64,

@@ -13,7 +13,7 @@ use crate::{RequestId, Secret};
 pub struct SetSecondPassword {
     /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// The second password; it is never written or shown.
+    /// The second password; the engine never writes or shows it.
     pub value: Secret,
 }
 
@@ -34,12 +34,12 @@ pub struct SubmitOrder {
     pub request_id: RequestId,
     /// `web_broker`, `local_broker` or `replay`.
     pub venue: String,
-    /// The order that is to be sent.
+    /// The order to send.
     pub order: SubmitOrderRequest,
 }
 
-/// An order as a client asks for it. Numbers stay the texts in which they were sent, because the
-/// request key is made of these; the engine checks and rounds them.
+/// An order from a client. Numbers keep the texts that the client sent, because the request key
+/// comes from these texts. The engine checks and rounds them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitOrderRequest {
@@ -59,8 +59,8 @@ pub struct SubmitOrderRequest {
     /// Trigger price in yen, for `STOP_MARKET` and `STOP_LIMIT`.
     #[serde(default)]
     pub trigger_price: Option<String>,
-    /// Price that triggers a stop: `LAST`, or null (specification 2, "Resources and their fields"). A text,
-    /// because another one is refused as what the venue does not offer, not as a malformed order.
+    /// Price that triggers a stop: `LAST`, or null (specification 2, "Resources and their fields"). The engine
+    /// takes any text and refuses another one as not offered by the venue.
     #[serde(default)]
     pub trigger_type: Option<String>,
     /// `DAY`, `GTD`, `AT_THE_OPEN` and so on (specification 2, "Time in force mapping").
@@ -118,7 +118,7 @@ pub struct ModifyOrder {
     pub change: OrderModifyChange,
 }
 
-/// What a change changes; null means unchanged.
+/// New values of an order; null means unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrderModifyChange {

@@ -112,11 +112,11 @@ order_event! {
         last_qty: ShareCount,
         /// Yen per share of this fill.
         last_price: Decimal,
-        /// Shares done so far, this fill included.
+        /// Shares filled so far, this fill included.
         cumulative_qty: ShareCount,
         /// Shares still open, a whole number.
         leaves_qty: ShareCount,
-        /// The same time in nanoseconds since 1970 UTC; told by a replay only.
+        /// The same time in nanoseconds since 1970 UTC; in a replay only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ts_event_ns: Option<u64>,
     }
@@ -127,7 +127,7 @@ order_event! {
     OrderUpdated {
         /// The venue's number of the order, unique at the venue.
         venue_order_id: Option<Text<'a>>,
-        /// Shares that the order asks for after the change, those done included.
+        /// Shares of the order after the change, filled ones included.
         quantity: ShareCount,
         /// Limit price in yen.
         price: Option<Decimal>,
@@ -138,7 +138,7 @@ order_event! {
     }
 }
 
-/// What became of putting an order's id into the map of the day's orders.
+/// Whether an order's id is new among the orders of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SubmitOutcome {
     /// The id was new, and the order is accepted.
@@ -187,7 +187,7 @@ pub struct OrderListUpdated<'a> {
     pub request_id: Text<'a>,
     /// The orders, as they came in.
     pub orders: Vec<OrderRecordWire<'a>>,
-    /// Whether another frame of the same list follows; told by a replay.
+    /// Whether another frame of the same list follows; in a replay only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<bool>,
     /// Number of the first order of the next frame.
@@ -258,32 +258,32 @@ pub struct StrategySignal<'a> {
     pub ts_event_ms: u64,
 }
 
-/// What the broker says of an order that the engine cannot explain (specification 4, P19; nothing is
-/// ever made up for it: the order stands as the broker says).
+/// A difference between the broker's data and the engine's (specification 4, P19). The engine
+/// invents nothing: the order stands as the broker says.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Discrepancy {
-    /// The list has more shares filled than notices and the broker's details of the order have told.
+    /// The list has more filled shares than notices and the broker's details of the order.
     FillsMissing,
-    /// More shares were told as filled than the list has.
+    /// Notices and details have more filled shares than the list.
     FillsUnlisted,
-    /// More shares were told as filled than the order has.
+    /// Notices and details have more filled shares than the order.
     Overfilled,
-    /// Two notices tell the same fill with different shares or prices.
+    /// Two notices have the same fill with different shares or prices.
     FillConflict,
     /// The broker took a fill back.
     FillCanceled,
     /// Several rows of the list, or several orders, fit an order whose number is unknown.
     Ambiguous,
-    /// A notice tells of an order that no list has.
+    /// A notice names an order that no list has.
     NoticeWithoutOrder,
-    /// An order that was accepted is in no list of the day.
+    /// An accepted order is in no list of the day.
     OrderMissing,
     /// The list has an order working that the engine knows as ended.
     EndedButWorking,
-    /// A row of the list, or a notice, cannot be read.
+    /// The engine cannot read a row of the list, or a notice.
     Unreadable,
 }
 

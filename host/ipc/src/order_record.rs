@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{Decimal, ShareCount, Text};
 
-/// An order that was sent and that has no number of the venue: it is on its way, or ended on it.
+/// An order without a number of the venue: it is on its way, or ended on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SubmittedOrder<'a> {
@@ -22,7 +22,7 @@ pub struct SubmittedOrder<'a> {
     pub order_side: OrderSide,
     /// `MARKET`, `LIMIT`, `STOP_MARKET` and so on (specification 2, "Order type mapping").
     pub order_type: OrderType,
-    /// Shares asked for, a whole number.
+    /// Shares of the order, a whole number.
     pub quantity: ShareCount,
     /// Limit price in yen.
     pub price: Option<Decimal>,
@@ -52,7 +52,7 @@ pub struct OrderRecordWire<'a> {
     pub order_side: OrderSide,
     /// `MARKET`, `LIMIT`, `STOP_MARKET` and so on (specification 2, "Order type mapping").
     pub order_type: OrderType,
-    /// Shares asked for, those filled included; a whole number.
+    /// Shares of the order, filled ones included; a whole number.
     pub quantity: ShareCount,
     /// Shares filled so far, a whole number.
     pub filled_qty: ShareCount,
@@ -73,8 +73,8 @@ pub struct OrderRecordWire<'a> {
     /// `LAST` where the order has a stop; rows of `web_broker` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_type: Option<TriggerType>,
-    /// Tags that say what the broker's row says (specification 2, "Venue tag registry"), where there are any;
-    /// rows of `web_broker` only.
+    /// Tags of the broker's row (specification 2, "Venue tag registry"), where it has any; rows of `web_broker`
+    /// only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Text<'a>>,
     /// Official fields that have no field of their own; rows of `local_broker` only.

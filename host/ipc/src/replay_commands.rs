@@ -35,7 +35,7 @@ pub struct LoadReplayData {
     pub start_date: String,
     /// Last date in Japan, `YYYY-MM-DD`.
     pub end_date: String,
-    /// What is loaded.
+    /// What to load: trades, minute bars or daily bars.
     pub granularity: Granularity,
 }
 
@@ -58,12 +58,12 @@ pub struct StartEngine {
     pub engine: EngineKind,
     /// Name of the run's strategy, 1 to 64 characters.
     pub strategy_id: String,
-    /// What it is started with.
+    /// Settings of the run.
     pub config: EngineStartConfig,
 }
 
-/// What a strategy is started with. A replay needs dates, cash and granularity and takes no limits;
-/// live trading needs the limits. Which set is whole is judged by the engine.
+/// Settings of a run. A replay needs dates, cash and granularity and takes no limits; live trading
+/// needs the limits. The engine checks that the settings are complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EngineStartConfig {
@@ -116,7 +116,7 @@ pub struct ExecutionConfig {
     /// Nanoseconds from an order's sending to its arrival.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<u64>,
-    /// Ticks that an order pays that takes liquidity.
+    /// Ticks that an order pays when it takes liquidity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slippage_ticks: Option<u32>,
     /// Share of each print that orders may take, in percent.

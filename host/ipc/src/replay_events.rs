@@ -8,7 +8,7 @@ use crate::{
     OrderRecordWire, PositionRow, StrategySignal, SubmittedOrder, Text, Trades,
 };
 
-/// Where a session stands.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SessionState {
     /// Nothing is loaded.
@@ -17,7 +17,7 @@ pub enum SessionState {
     Loaded,
     /// A strategy runs.
     Running,
-    /// A run is being ended.
+    /// A run is ending.
     Stopping,
 }
 
@@ -27,7 +27,7 @@ pub enum SessionState {
 pub struct ReplayDataLoaded<'a> {
     /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
-    /// The first instrument that was asked for.
+    /// The first instrument of the command.
     pub instrument_id: Text<'a>,
     /// All instruments that are loaded now.
     pub instrument_ids: Vec<Text<'a>>,
@@ -55,7 +55,7 @@ pub struct ReplayDataLoaded<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProgressKind {
-    /// Data is read.
+    /// The engine reads data.
     Load,
     /// A strategy runs.
     Run,
@@ -154,7 +154,7 @@ pub struct ReplaySpeedChanged<'a> {
 pub struct Session<'a> {
     /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
-    /// Where it stands.
+    /// Its state.
     pub state: SessionState,
     /// Name of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -165,13 +165,13 @@ pub struct Session<'a> {
     /// `REPLAY`, or the broker's account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account_id: Option<Text<'a>>,
-    /// What is loaded.
+    /// What to load: trades, minute bars or daily bars.
     pub instruments: Vec<LoadedInstrument<'a>>,
     /// The speed in times real time, or `max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiplier: Option<Multiplier>,
-    /// Time of the row handled last, in milliseconds UTC. This and what follows is of the run, also of one that
-    /// has ended, until other data are loaded.
+    /// Time of the last row, in milliseconds UTC. This field and the next ones describe the run,
+    /// also after its end, until a client loads other data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ts_event_ms: Option<u64>,
     /// Trades or bars handled so far.
@@ -201,8 +201,8 @@ pub struct Session<'a> {
     pub equity: Option<Decimal>,
     /// Orders of the run, the newest 10,000.
     pub orders: Vec<OrderRecordWire<'a>>,
-    /// Orders without a number of the venue, in the order in which they were sent, the newest 10,000: they are on
-    /// their way to it, or ended on it.
+    /// The newest 10,000 orders without a number of the venue, in the order of sending. They are on
+    /// their way, or ended on it.
     #[serde(default)]
     pub orders_submitted: Vec<SubmittedOrder<'a>>,
     /// Fills, the newest 10,000.
@@ -211,7 +211,7 @@ pub struct Session<'a> {
     /// Marks of the strategy, the newest 1,000.
     #[serde(default)]
     pub signals: Vec<StrategySignal<'a>>,
-    /// What is held at the last row handled.
+    /// Positions at the last row.
     pub positions: Vec<PositionRow<'a>>,
     /// The newest bars of each instrument, up to 400; the last one may still grow.
     pub last_bars: Vec<KlineUpdate<'a>>,

@@ -16,7 +16,7 @@ pub struct RequestVenueLogin {
     pub venue: String,
 }
 
-/// Asks where a venue stands.
+/// Asks for the state of a venue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetVenueState {
@@ -36,7 +36,7 @@ macro_rules! login_step {
         pub struct $name<'a> {
             /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
             pub venue: Text<'a>,
-            /// The command's id, when somebody asked.
+            /// The command's id; missing without a command.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub request_id: Option<Text<'a>>,
         }
@@ -66,22 +66,22 @@ pub struct VenueError<'a> {
     pub venue: Text<'a>,
     /// Why, as a code: `token_expired`, `local_app_down`, `login_failed`.
     pub code: Text<'a>,
-    /// Why, in words that are shown unchanged.
+    /// Why, in words; show them unchanged.
     pub message: Text<'a>,
 }
 
-/// Where a venue stands.
+/// The state of a venue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum VenueLifecycle {
-    /// Nobody has logged in.
+    /// No login yet.
     Disconnected,
     /// A login is under way.
     LoggingIn,
     /// It can be used.
     Ready,
-    /// Its token is no longer taken; a login is needed.
+    /// The venue no longer takes the token; log in again.
     TokenExpired,
-    /// Its program cannot be reached.
+    /// The engine cannot reach its program.
     AppDown,
 }
 
@@ -93,12 +93,12 @@ pub struct VenueState<'a> {
     pub request_id: Text<'a>,
     /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// Where it stands.
+    /// Its state.
     pub state: VenueLifecycle,
-    /// Where its stream of market data stands; null when it has none.
+    /// State of its stream of market data; null when it has none.
     pub push: Option<Text<'a>>,
-    /// The code of what is wrong; `forced_logout` where nothing is and no boards are shown, because the local
-    /// broker's gateway logs everybody out at that time.
+    /// Code of the fault. `forced_logout` is not a fault: the local broker's gateway logs all users
+    /// out at that time and sends no boards.
     pub code: Option<Text<'a>>,
     /// Since when, in milliseconds UTC.
     pub since_ms: u64,

@@ -67,7 +67,7 @@ fn check_mode(found: &Metadata) -> Result<(), String> {
     if mode & 0o027 == 0 {
         return Ok(());
     }
-    Err(format!("open to others than its owner (mode {mode:03o}); `chmod 0400` it"))
+    Err(format!("users other than its owner can read it (mode {mode:03o}); run `chmod 0400` on it"))
 }
 
 #[cfg(not(unix))]

@@ -66,19 +66,19 @@ pub struct Question {
 #[non_exhaustive]
 pub enum NoAnswer {
     /// The person does not want to.
-    #[error("it was cancelled")]
+    #[error("the user gave no password")]
     Cancelled,
     /// Nobody answered.
-    #[error("nobody answered within {} s", .0.as_secs())]
+    #[error("no answer came within {} s", .0.as_secs())]
     Late(Duration),
     /// Too many dialogs before it never ended.
     #[error(
-        "{DIALOGS_LEFT_MAX} dialogs before it have not ended; end their programs, or name another one with \
-         {PINENTRY_VARIABLE}"
+        "{DIALOGS_LEFT_MAX} earlier dialogs are still open; end their programs, or name another \
+         program with {PINENTRY_VARIABLE}"
     )]
     TooMany,
     /// The program is ending.
-    #[error("the program ends")]
+    #[error("kumiki is ending")]
     Closed,
     /// Nobody can be asked.
     #[error("{0}")]
@@ -236,7 +236,7 @@ impl Inner {
             Err(why) => why,
         };
         if !self.terminal {
-            why.push_str(", and the terminal is not asked");
+            why.push_str(", and this command does not ask on the terminal");
         } else if let Err(not) = terminal::is_usable() {
             // Writing to a text never fails.
             let _ = write!(why, ", and {not}");
@@ -266,7 +266,7 @@ impl Inner {
             Err(NoPin::Cancelled) => Err(NoAnswer::Cancelled),
             Err(NoPin::Late) => Err(NoAnswer::Late(self.time)),
             Err(NoPin::Refused(code)) => {
-                return Err(format!("{name} refuses, with code {code} of libgpg-error"));
+                return Err(format!("{name} refused with code {code} of libgpg-error"));
             }
             Err(NoPin::Ended) => return Err(format!("{name} ended before it had an answer")),
             // What it said may hold what was typed.
@@ -274,7 +274,7 @@ impl Inner {
                 return Err(format!("{name} does not speak the protocol of pinentry programs"));
             }
             Err(NoPin::NoText) => {
-                return Err(format!("{name} answered with something that is no text"));
+                return Err(format!("{name} gave an answer that is not text"));
             }
         })
     }
@@ -339,7 +339,7 @@ fn checked(answered: SecretString) -> Answer {
     match answered.expose_secret().len() {
         0 => Err(NoAnswer::Cancelled),
         bytes if bytes > KEY_BYTES_MAX => {
-            Err(NoAnswer::Nowhere(format!("it has more than {KEY_BYTES_MAX} bytes")))
+            Err(NoAnswer::Nowhere(format!("the password has more than {KEY_BYTES_MAX} bytes")))
         }
         _ => Ok(answered),
     }
@@ -369,7 +369,7 @@ mod terminal {
         if front.is_ok_and(|front| front == rustix::process::getpgrp()) {
             Ok(())
         } else {
-            Err("the program is in the background of its terminal")
+            Err("kumiki runs in the background of its terminal")
         }
     }
 

@@ -31,7 +31,7 @@ pub enum KeyError {
     },
     /// A store could not be used.
     #[error(
-        "{} cannot be used: {why}. Instead: {} in the environment, LoadCredential={}:FILE in a unit of \
+        "cannot use {}: {why}. Set {} in the environment, or LoadCredential={}:FILE in a unit of \
          systemd{}", store.title(), key.variable(), key.entry(), OtherStore(*store)
     )]
     Store {
@@ -67,9 +67,9 @@ impl Display for StoreWithout<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self(key, store, why) = self;
         match (store, why.is_empty()) {
-            (KeyStore::Off, _) => write!(f, "no key store is asked ({STORE_VARIABLE}=off)"),
+            (KeyStore::Off, _) => write!(f, "{STORE_VARIABLE}=off switches key stores off"),
             (_, true) => write!(f, "{} has no {}", store.title(), key.entry()),
-            (_, false) => write!(f, "{} cannot be asked ({why})", store.title()),
+            (_, false) => write!(f, "{} gave no key ({why})", store.title()),
         }
     }
 }
@@ -81,8 +81,8 @@ impl Display for OtherStore {
         if cfg!(target_os = "linux") && self.0 == KeyStore::System {
             write!(
                 f,
-                ", or until you log out `--store kernel`, with {STORE_VARIABLE}=kernel where \
-                 kumiki runs"
+                ". Or use `--store kernel`, which lasts until you log out, with \
+                 {STORE_VARIABLE}=kernel where kumiki runs"
             )?;
         }
         Ok(())

@@ -36,11 +36,11 @@ impl PrivateKey {
             rsa::PrivateKey::from_pkcs8_der(bytes).ok()
         };
         let key = key.ok_or(
-            "no RSA private key in PKCS#8 without a passphrase; such a file begins with \
+            "not an RSA private key in PKCS#8 without a passphrase; its file begins with \
              -----BEGIN PRIVATE KEY-----",
         )?;
         if !MODULUS_BITS.contains(&key.n().bit_width()) {
-            return Err("an RSA key of another size than 2048 to 4096 bits".to_owned());
+            return Err("the RSA key must have 2048 to 4096 bits".to_owned());
         }
         Ok(Self(Box::new(key)))
     }
@@ -50,7 +50,7 @@ impl PrivateKey {
     /// # Errors
     /// It cannot be written so.
     pub(crate) fn der(&self) -> Result<SecretSlice<u8>, String> {
-        let der = self.0.to_pkcs8_der().map_err(|_| "a key that has no DER form".to_owned())?;
+        let der = self.0.to_pkcs8_der().map_err(|_| "the key has no DER form".to_owned())?;
         Ok(SecretSlice::from(der.as_bytes().to_vec()))
     }
 

@@ -44,7 +44,7 @@ impl FromStr for KeyStore {
             "system" => Ok(Self::System),
             "kernel" => Ok(Self::Kernel),
             "off" => Ok(Self::Off),
-            _ => Err("it can be system, kernel or off".to_owned()),
+            _ => Err("write system, kernel or off".to_owned()),
         }
     }
 }
@@ -155,7 +155,7 @@ fn kernel_entry(service: &str, name: &str) -> Result<Entry, Error> {
 
 #[cfg(not(target_os = "linux"))]
 fn kernel_entry(_: &str, _: &str) -> Result<Entry, Error> {
-    Err(unsupported("only Linux has one"))
+    Err(unsupported("only Linux has the kernel's keyring"))
 }
 
 fn unsupported(why: &'static str) -> Error {
@@ -172,7 +172,7 @@ impl Service {
         Self::parse(&named.to_string_lossy()).ok_or_else(|| {
             KeyError::unusable(
                 SERVICE_VARIABLE,
-                format!("1 to {NAME_BYTES_MAX} letters, digits and -_. of ASCII name a service"),
+                format!("write 1 to {NAME_BYTES_MAX} ASCII letters, digits, -, _ or ."),
             )
         })
     }
@@ -258,7 +258,7 @@ mod tests {
         let long = format!("a\nb {}", "c".repeat(2 * WHY_CHARS_MAX));
         let text = told(Error::PlatformFailure(long.into()));
         assert!(text.starts_with("a b c") && text.chars().count() == WHY_CHARS_MAX, "{text}");
-        assert_eq!(told(unsupported("only Linux has one")), "only Linux has one");
+        assert_eq!(told(unsupported("only Linux")), "only Linux");
     }
 
     #[test]

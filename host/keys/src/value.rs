@@ -31,7 +31,7 @@ pub fn open_file(path: &Path) -> Result<File, String> {
     let unread = |error: std::io::Error| format!("cannot be read ({})", error.kind());
     // Looked at before it is opened: opening a pipe would wait for somebody who writes.
     if !fs::metadata(path).map_err(unread)?.is_file() {
-        return Err("cannot be read: it is no file but a pipe, a device or a folder".to_owned());
+        return Err("cannot be read: it is a pipe, a device or a folder, not a file".to_owned());
     }
     File::open(path).map_err(unread)
 }
@@ -80,7 +80,7 @@ mod tests {
         }
         for other in others {
             let told = open_file(&other).unwrap_err();
-            assert!(told.contains("no file but a pipe"), "{told}");
+            assert!(told.contains("it is a pipe, a device or a folder"), "{told}");
         }
     }
 

@@ -36,8 +36,8 @@ pub enum AuditError {
     Locked(PathBuf),
     /// It has more bytes than a log can have.
     #[error(
-        "{} has {bytes} bytes; {AUDIT_LOG_BYTES_MAX} are read at most; move it away by hand when no \
-         order of it is open any more",
+        "{} has {bytes} bytes; the engine reads at most {AUDIT_LOG_BYTES_MAX}; when no order in it \
+         is open, move the file away",
         path.display()
     )]
     TooLarge {
@@ -111,7 +111,7 @@ impl AuditLog {
         if restored.whole_bytes < bytes {
             tracing::warn!(
                 bytes = bytes - restored.whole_bytes,
-                "the audit log ends within a line; cut off"
+                "the audit log ends inside a line; the engine cuts that line off"
             );
             file.set_len(restored.whole_bytes).map_err(of(&path))?;
         }

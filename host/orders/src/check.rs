@@ -33,7 +33,7 @@ fn unsupported(text: impl AsRef<str>) -> Rejection {
 }
 
 fn no_master(what: &str) -> Rejection {
-    let text = format!("MASTER_MISSING: the broker's {what} is not here; log in again");
+    let text = format!("MASTER_MISSING: the broker's {what} is missing; log in again");
     Rejection::new(ReasonCode::InternalError, text)
 }
 
@@ -54,7 +54,9 @@ pub(crate) fn check_order(
     }
     let tags = order.tags.as_deref().unwrap_or_default();
     if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.chars().nth(TAG_CHARS_MAX).is_some()) {
-        let text = format!("TAGS: an order takes {TAGS_MAX} tags of {TAG_CHARS_MAX} characters");
+        let text = format!(
+            "TAGS: an order takes at most {TAGS_MAX} tags of at most {TAG_CHARS_MAX} characters"
+        );
         return Err(invalid(text));
     }
     let symbol = symbol_of(&order.instrument_id)?;
@@ -97,12 +99,13 @@ pub(crate) fn check_order(
 pub(crate) fn symbol_of(instrument_id: &str) -> Result<ShortText, Rejection> {
     let symbol = instrument_id.split('.').next().unwrap_or_default();
     if symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit()) {
-        let text = format!("FUTURES: `{}` is no stock", shown(instrument_id));
+        let text =
+            format!("FUTURES: `{}` is not a stock; orders take only stocks", shown(instrument_id));
         return Err(Rejection::new(ReasonCode::UnsupportedInstrument, text));
     }
     if instrument_id.parse::<InstrumentId>().is_err() {
         let text = format!(
-            "INSTRUMENT_ID: `{}` is no instrument of Tokyo; write it like 7203.TSE",
+            "INSTRUMENT_ID: `{}` is not an instrument of Tokyo; write it like 7203.TSE",
             shown(instrument_id)
         );
         return Err(invalid(text));
@@ -114,16 +117,16 @@ pub(crate) fn symbol_of(instrument_id: &str) -> Result<ShortText, Rejection> {
 fn check_venue(request: &OrderRequest) -> Result<(), Rejection> {
     let order_type = request.order_type;
     if matches!(order_type, OrderType::MarketIfTouched | OrderType::LimitIfTouched) {
-        return Err(unsupported(format!("{order_type}: the broker has no such order")));
+        return Err(unsupported(format!("{order_type}: the broker does not take this order type")));
     }
     let time = request.time_in_force;
     if matches!(time, TimeInForce::Gtc | TimeInForce::Ioc | TimeInForce::Fok) {
-        return Err(unsupported(format!("{time}: the broker has no such time in force")));
+        return Err(unsupported(format!("{time}: the broker does not take this time in force")));
     }
     for (is_asked, name) in [(request.post_only, "POST_ONLY"), (request.reduce_only, "REDUCE_ONLY")]
     {
         if is_asked {
-            return Err(unsupported(format!("{name}: the broker has no such order")));
+            return Err(unsupported(format!("{name}: the broker does not take it; write false")));
         }
     }
     Ok(())
@@ -148,7 +151,7 @@ pub(crate) fn check_lot(field: &str, quantity: Quantity, issue: &Issue) -> Resul
         return Ok(());
     }
     Err(invalid(format!(
-        "{field}: {} shares are no multiple of the lot of {lot}",
+        "{field}: {} shares are not a multiple of the lot of {lot}",
         quantity.shares()
     )))
 }

@@ -176,7 +176,7 @@ impl Desk {
         if too_many > 0 {
             tracing::warn!(
                 orders = too_many,
-                "the log has more orders than are held; its oldest are left out"
+                "the audit log has more orders than the desk holds; the desk leaves the oldest out"
             );
         }
         for entry in restored.entries.into_iter().skip(too_many) {
@@ -309,7 +309,7 @@ impl Desk {
     /// Time has passed.
     pub fn tick(&mut self, now: Now) {
         if self.password.forget_idle(now.mono) {
-            tracing::info!("the second password was forgotten: no command used it");
+            tracing::info!("the engine has forgotten the second password: no command used it");
         }
         self.give_up_waits(now);
         if let Some(today) = self.wall.day(now) {
@@ -371,7 +371,7 @@ impl Desk {
         if self.masters.is_some() {
             return Ok(());
         }
-        let text = "MASTER_MISSING: the broker's masters could not be had; log in again";
+        let text = "MASTER_MISSING: the engine got no masters from the broker; log in again";
         Err(Rejection::new(ReasonCode::InternalError, text))
     }
 

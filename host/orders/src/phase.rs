@@ -58,11 +58,13 @@ impl OrderPhase {
         match self {
             Self::O0 => Rejection::new(
                 ReasonCode::UnsupportedInPhaseO0,
-                format!("PHASE: {what} is not taken in phase O0"),
+                format!("PHASE: phase O0 does not take {what}; a higher order_phase may take it"),
             ),
             _ => Rejection::new(
                 ReasonCode::VenueUnsupported,
-                format!("PHASE: {what} is not taken in phase {self}"),
+                format!(
+                    "PHASE: phase {self} does not take {what}; a higher order_phase may take it"
+                ),
             ),
         }
     }
@@ -142,7 +144,7 @@ impl FromStr for OrderPhase {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|phase| phase.as_str() == text);
-        known.ok_or_else(|| format!("`{text}` is no phase; write O0, O1, O2 or O3"))
+        known.ok_or_else(|| format!("`{text}` is not a phase; write O0, O1, O2 or O3"))
     }
 }
 

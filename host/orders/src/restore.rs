@@ -142,7 +142,10 @@ impl Restored {
             }
         }
         if unreadable > 0 {
-            tracing::warn!(lines = unreadable, "the audit log has lines that cannot be read");
+            tracing::warn!(
+                lines = unreadable,
+                "the engine cannot read some lines of the audit log and leaves them out"
+            );
         }
         Self {
             entries: entries.into_iter().flatten().collect(),

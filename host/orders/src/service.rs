@@ -75,7 +75,7 @@ pub enum ServiceError {
         made_for: Vec<String>,
     },
     /// The connection cannot be prepared.
-    #[error("the web broker's connection cannot be prepared: {0}")]
+    #[error("cannot prepare the connection to the web broker: {0}")]
     Transport(#[from] TransportError),
     /// The system gives no thread or no sockets.
     #[error("the order desk cannot start: {0}")]
@@ -448,7 +448,7 @@ async fn login(
         Ok(login) => {
             let masters = transport.masters(business_date(wall_now())).await;
             let masters = masters.inspect_err(|error| {
-                tracing::error!(%error, "the broker's masters could not be had");
+                tracing::error!(%error, "the broker gave no masters");
             });
             let masters = masters.ok().map(Arc::new);
             let is_open = masters.as_deref().and_then(Masters::system_is_open);

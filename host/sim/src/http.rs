@@ -50,7 +50,7 @@ pub(crate) async fn read_head(
         if let Some(end) = end.filter(|end| *end <= HEAD_BYTES_MAX) {
             let head = String::from_utf8(buffer[..end].to_vec());
             buffer.drain(..end + 4);
-            let head = head.map_err(|_| BadRequest::Status(400, "the head is no text"))?;
+            let head = head.map_err(|_| BadRequest::Status(400, "the head is not text"))?;
             return parse_head(&head);
         }
         if buffer.len() > HEAD_BYTES_MAX {
@@ -84,7 +84,7 @@ pub(crate) async fn read_body(
         None => 0,
         Some(Ok(length)) if length <= bytes_max => length,
         Some(Ok(_)) => return Err(BadRequest::Status(413, "the body is longer than its limit")),
-        Some(Err(_)) => return Err(BadRequest::Status(400, "Content-Length is no number")),
+        Some(Err(_)) => return Err(BadRequest::Status(400, "Content-Length is not a number")),
     };
     while buffer.len() < length {
         fill(stream, buffer).await?;

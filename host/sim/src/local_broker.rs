@@ -56,7 +56,7 @@ pub enum ServerError {
     #[error(transparent)]
     Data(Box<replay::RequestError>),
     /// The port cannot be had.
-    #[error("port {port} on this machine cannot be listened to: {source}")]
+    #[error("cannot listen on port {port} of this machine: {source}; choose another port")]
     Port {
         /// The port that was asked for.
         port: u16,

@@ -25,14 +25,20 @@ impl ListFilter {
         let shown = |text: &str| text.chars().take(SHOWN_CHARS).collect::<String>();
         let status = filter.status.as_deref().map(|text| {
             let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
-            let wrong = || invalid(format!("STATUS: `{}` is no order status", shown(text)));
+            let wrong = || {
+                invalid(format!(
+                    "STATUS: `{}` is not an order status; write one like ACCEPTED",
+                    shown(text)
+                ))
+            };
             known.copied().ok_or_else(wrong)
         });
         let date = filter.date.as_deref().map(|text| {
             let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
             let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
             let date = dashed.and_then(|text| text.parse().ok());
-            let wrong = || invalid(format!("DATE: `{}` is no date; write YYYYMMDD", shown(text)));
+            let wrong =
+                || invalid(format!("DATE: `{}` is not a date; write YYYYMMDD", shown(text)));
             date.ok_or_else(wrong)
         });
         Ok(Self {

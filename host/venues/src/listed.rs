@@ -69,8 +69,11 @@ impl<T> Listed<T> {
 pub fn told(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
     let more = left_out.len().saturating_sub(LEFT_OUT_TOLD_MAX);
     let first = left_out.iter().take(LEFT_OUT_TOLD_MAX);
-    let first = first.map(|odd| format!("{}; it is left out, and the rest is shown", odd.why));
-    first.chain((more > 0).then(|| format!("{more} more rows cannot be read, and are left out")))
+    let first =
+        first.map(|odd| format!("{}; the engine leaves it out and shows the rest", odd.why));
+    first.chain(
+        (more > 0).then(|| format!("the engine cannot read {more} more rows and leaves them out")),
+    )
 }
 
 /// What each client was told of what its answers do not have: a row is told once, as long as each answer lacks it.
@@ -152,6 +155,6 @@ mod tests {
         let odd = vec!["d"; LEFT_OUT_TOLD_MAX + 3];
         let told: Vec<String> = told(&listed(&odd).left_out).collect();
         assert_eq!(told.len(), LEFT_OUT_TOLD_MAX + 1);
-        assert!(told[LEFT_OUT_TOLD_MAX].starts_with("3 more rows"), "{told:?}");
+        assert!(told[LEFT_OUT_TOLD_MAX].contains(" 3 more rows "), "{told:?}");
     }
 }

@@ -40,7 +40,8 @@ async fn connect(
     frame_bytes_max: usize,
     time: Duration,
 ) -> Result<Stream, String> {
-    let url = Url::parse(address.expose_secret()).map_err(|_| "the address is none".to_owned())?;
+    let url =
+        Url::parse(address.expose_secret()).map_err(|_| "the address is not valid".to_owned())?;
     let host = url.host_str().unwrap_or_default();
     let is_secure = url.scheme() == "wss";
     let port = url.port().unwrap_or(if is_secure { 443 } else { 80 });
@@ -97,7 +98,7 @@ fn accepted(head: &[u8], accept: &str) -> Result<(), String> {
     match status.next().and_then(|status| status.parse::<u16>().ok()) {
         Some(101) if is_http => {}
         Some(status) if is_http => return Err(format!("no stream (HTTP status {status})")),
-        _ => return Err("what came is no HTTP".to_owned()),
+        _ => return Err("the answer is not HTTP".to_owned()),
     }
     let headers: Vec<(String, &str)> = lines
         .filter_map(|line| line.split_once(':'))
@@ -110,7 +111,7 @@ fn accepted(head: &[u8], accept: &str) -> Result<(), String> {
         headers.iter().any(|(n, value)| n == "sec-websocket-accept" && *value == accept);
     let is_packed = headers.iter().any(|(name, _)| name == "sec-websocket-extensions");
     if !has("upgrade", "websocket") || !answers_key || is_packed {
-        return Err("what came is no WebSocket as it was asked for".to_owned());
+        return Err("the answer does not open the WebSocket".to_owned());
     }
     Ok(())
 }
@@ -127,7 +128,7 @@ pub(crate) fn told(error: &Error, who: &str, frame_bytes_max: usize) -> String {
         Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
             format!("the connection to {who} was lost")
         }
-        Error::Protocol(_) => "what came is against the rules of WebSockets".to_owned(),
+        Error::Protocol(_) => "the data break the rules of WebSockets".to_owned(),
         _ => "the stream failed".to_owned(),
     }
 }

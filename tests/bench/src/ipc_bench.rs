@@ -259,7 +259,7 @@ fn one_stops(engine: &Engine, speed: u32, schedule: &[f64], without: Option<f64>
     let others = thread::spawn(move || read_all(clients));
     // The waits of a client are told just before why it was sent away.
     let of_stopped = engine.waits();
-    let away = engine.told("a client was sent away");
+    let away = engine.told("the engine disconnects a client");
     let (away_at, peak) = (watch.elapsed(), engine.memory("VmHWM:"));
     assert_eq!(away["reason"], "too_slow", "{away}");
     let Ok(feeds) = others.join() else { panic!("a client failed") };

@@ -193,7 +193,7 @@ fn k3_a_credential_that_cannot_be_used_is_an_error() {
     if cfg!(unix) {
         for mode in [0o444, 0o404, 0o422, 0o460] {
             let text = why(VENDOR_KEY.as_bytes(), mode);
-            assert!(text.contains(&format!("mode {mode:03o}); `chmod 0400` it")), "{text}");
+            assert!(text.contains(&format!("mode {mode:03o}); run `chmod 0400` on it")), "{text}");
         }
         user.credential_with(VENDOR_KEY.as_bytes(), 0o440);
         assert_eq!(user.listed(&[]).0, "set", "as systemd's access lists look");
@@ -244,11 +244,11 @@ fn k4_a_store_that_is_not_there_says_what_to_do() {
     let system = [("KUMIKI_KEY_STORE", "")];
     if cfg!(target_os = "linux") {
         let (code, errors) = user.asks(&system);
-        assert!(code == 1 && errors.contains("the Secret Service cannot be asked ("), "{errors}");
+        assert!(code == 1 && errors.contains("the Secret Service gave no key ("), "{errors}");
         let (code, _, errors) = user.told("key set jquants-api-key", VENDOR_KEY, &system);
         assert_eq!(code, 1);
         for words in [
-            "the Secret Service cannot be used",
+            "cannot use the Secret Service",
             "KUMIKI_JQUANTS_API_KEY in the environment",
             "LoadCredential=jquants-api-key:FILE",
             "--store kernel",
@@ -432,7 +432,7 @@ fn a_value_that_is_typed_is_not_shown() {
     // What is taken back is no part of it.
     let keys = format!("wrong\x15{WRONG}x\x7f\n");
     let Some(rest) = at_the_prompt(&User::new(), Done::Typed(&keys)) else { return };
-    assert!(rest.contains("the Secret Service cannot be used"), "it was read: {rest}");
+    assert!(rest.contains("cannot use the Secret Service"), "it was read: {rest}");
     assert!(!rest.contains(WRONG) && !rest.contains("wrong"), "{rest}");
     assert!(rest.contains("ended with 1\r\n"), "{rest}");
     assert_eq!(shows_what_is_typed(&rest), [true], "{rest}");
@@ -456,7 +456,7 @@ fn whatever_ends_the_prompt_the_terminal_shows_what_is_typed() {
     }
     let stopped = Done::StoppedAndTyped(&format!("{WRONG}\n"));
     let Some(rest) = at_the_prompt(&user, stopped) else { return };
-    assert!(rest.contains("the Secret Service cannot be used"), "it was read: {rest}");
+    assert!(rest.contains("cannot use the Secret Service"), "it was read: {rest}");
     assert!(!rest.contains(WRONG) && rest.contains("ended with 1\r\n"), "{rest}");
     assert_eq!(shows_what_is_typed(&rest), [true, true], "while it was stopped, too: {rest}");
 }

@@ -209,7 +209,8 @@ pub(super) fn rejection(command: &Command) -> Rejection {
     };
     instrument_id.and_then(crate::orders::no_stock).unwrap_or_else(|| {
         let text = format!(
-            "PHASE_1: {VENUE} takes no orders in this version; it has market data, and the account is read"
+            "PHASE_1: {VENUE} takes no orders in this version; it gives market data and shows the \
+             account"
         );
         Rejection::new(ReasonCode::VenueUnsupported, text)
     })

@@ -152,7 +152,7 @@ fn load_dialect<D>(
 ) -> Result<D, StartError> {
     let failed = |why: String| StartError::Dialect { venue, built_in, path: path.to_owned(), why };
     if !path.is_file() {
-        return Err(failed("there is no such file".to_owned()));
+        return Err(failed("the file does not exist".to_owned()));
     }
     let config =
         SandboxConfig { cache_folder: Some(cache.join("components")), ..SandboxConfig::default() };
@@ -215,7 +215,7 @@ impl Shared {
     fn hand_over(&self, to: &Refusing<'_>, venue: Venue<'_>, command: Command) {
         match venue {
             Venue::WebBroker(_) if is_for_market_data(&command) => {
-                let why = "web_broker takes orders; market data are at local_broker";
+                let why = "web_broker takes orders; for market data use local_broker";
                 return self.lock().error(to, error_code::VENUE_NOT_AVAILABLE, why);
             }
             // No way leads from here to an endpoint for orders (specification 4, P58).
@@ -239,7 +239,7 @@ impl Shared {
         else {
             return false;
         };
-        let text = format!("VENUE: `{venue}` is none of {WEB_BROKER}, {LOCAL_BROKER}");
+        let text = format!("VENUE: `{venue}` is unknown; write {WEB_BROKER} or {LOCAL_BROKER}");
         self.reject(to, command, &Rejection::new(ReasonCode::ValidationError, text));
         true
     }

@@ -71,7 +71,10 @@ impl Recording {
 fn error_of(event: &RecorderEvent) -> Option<(&'static str, String)> {
     match event {
         RecorderEvent::Stopped { why, .. } => {
-            let message = format!("boards are not recorded any more: {why}");
+            let message = format!(
+                "the engine no longer records boards: {why}; correct that and start the engine \
+                 again"
+            );
             Some((error_code::RECORDING_STOPPED, message))
         }
         RecorderEvent::TradesFile(report) => {
@@ -79,14 +82,14 @@ fn error_of(event: &RecorderEvent) -> Option<(&'static str, String)> {
         }
         RecorderEvent::TradesFileFailed { date, why } => {
             let message = format!(
-                "the file with the trades of {date} is not written: {why}; the next start tries again"
+                "cannot write the file with the trades of {date}: {why}; the next start tries again"
             );
             Some((error_code::RECORDING_INCOMPLETE, message))
         }
         RecorderEvent::Dropped { rows } => {
             let message = format!(
-                "{rows} rows of boards and trades are not recorded: more came than the disk of record_dir \
-                 takes, or they are larger than can be kept; see the log, and look after the disk"
+                "{rows} rows of boards and trades are not recorded: the disk of record_dir is too \
+                 slow, or the rows are too large; see the log and check the disk"
             );
             Some((error_code::RECORDING_INCOMPLETE, message))
         }
@@ -216,7 +219,7 @@ mod tests {
             );
             let message = event["message"].as_str().unwrap();
             assert!(
-                message.starts_with("boards are not recorded any more: cannot make "),
+                message.starts_with("the engine no longer records boards: cannot make "),
                 "{message}"
             );
         }
@@ -311,9 +314,7 @@ mod tests {
         let error = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap_err();
         assert_eq!(error.exit_code(), 21);
         let (error, path) = (error.to_string(), folder.path().display().to_string());
-        assert!(
-            error.starts_with(&format!("boards are to be recorded in {path}, and cannot be: "))
-        );
+        assert!(error.starts_with(&format!("cannot record boards in {path}: ")));
         assert!(error.contains("cannot make"), "{error}");
         assert!(error.contains("name another folder with record_dir"), "{error}");
     }

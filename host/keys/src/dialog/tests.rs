@@ -69,7 +69,7 @@ fn a_program_that_is_none_is_told_without_what_it_said() {
     let words = "fake-pinentry\" that KUMIKI_PINENTRY names does not speak the protocol";
     assert!(text.contains(words) && !text.contains("marker"), "{text}");
     let text = told("echo 'ERR 83886254 no display for marker'");
-    let words = "refuses, with code 174 of libgpg-error";
+    let words = "refused with code 174 of libgpg-error";
     assert!(text.contains(words) && !text.contains("marker"), "{text}");
     let text = told(&format!("echo 'D {}'; echo OK", "x".repeat(KEY_BYTES_MAX + 1)));
     assert!(text.contains("more than 2048 bytes"), "{text}");
@@ -82,7 +82,8 @@ fn a_program_that_is_none_is_told_without_what_it_said() {
     ] {
         let text = Dialog::new(Some(program), false, LONG).ask(QUESTION).unwrap_err().to_string();
         assert!(text.contains(why), "{text}");
-        for words in ["the terminal is not asked", "name one with KUMIKI_PINENTRY"] {
+        for words in ["this command does not ask on the terminal", "name one with KUMIKI_PINENTRY"]
+        {
             assert!(text.contains(words), "{text}");
         }
     }

@@ -348,7 +348,8 @@ impl DeskOrder {
             }
             Err(error) => {
                 illegal.0 += 1;
-                tracing::error!(%error, id = self.client_order_id.as_deref(), "nothing is changed");
+                let id = self.client_order_id.as_deref();
+                tracing::error!(%error, id, "the order keeps its state");
                 false
             }
         }

@@ -106,7 +106,7 @@ impl Desk {
                 self.release_held(now);
             }
             Ended::Done(..) => self.unknown(&job, key, "the answer has no order number", now),
-            Ended::Nothing(_) => self.unknown(&job, key, "the answer tells nothing", now),
+            Ended::Nothing(_) => self.unknown(&job, key, "the answer has no data", now),
             Ended::Unknown(why) => self.unknown(&job, key, &why, now),
             Ended::Refused(rejection) => {
                 self.reject(key, job.asked.as_ref(), &rejection, now);
@@ -254,8 +254,9 @@ impl Desk {
     pub(crate) fn tell_unknown(&mut self, job: &Job, why: &str) {
         if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
             let why = plain(why);
-            let text =
-                format!("OUTCOME_UNKNOWN: {why}; nothing is sent again; read the order list");
+            let text = format!(
+                "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"
+            );
             self.tell_error(asked, ReasonCode::InternalError.as_str(), text, None);
         }
     }
@@ -301,7 +302,7 @@ impl Desk {
     /// and the next start learns it from the broker's list.
     pub(crate) fn write(&mut self, line: &AuditLine<'_>) {
         if let Err(error) = self.log.append(std::slice::from_ref(line), false) {
-            tracing::error!(%error, "a line of the audit log could not be written");
+            tracing::error!(%error, "cannot write a line of the audit log");
         }
     }
 

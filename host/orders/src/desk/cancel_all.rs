@@ -121,8 +121,8 @@ impl Desk {
             return Ok(());
         }
         let text = format!(
-            "TOO_MANY_CANCELS: {CANCELS_UNDER_WAY_MAX} cancels of many are under way; wait for the \
-             end of one of them"
+            "TOO_MANY_CANCELS: {CANCELS_UNDER_WAY_MAX} CancelAllOrders are under way; wait until \
+             one ends"
         );
         Err(Rejection::new(ReasonCode::InternalError, text))
     }

@@ -65,8 +65,10 @@ impl Desk {
             self.rules.phase.check_change("ModifyOrder")?;
             let is_dated = change.expire_time.is_some() || change.trigger_price.is_some();
             if is_dated && self.rules.phase != OrderPhase::O3 {
-                let text =
-                    format!("PHASE: stops and dates are not taken in phase {}", self.rules.phase);
+                let text = format!(
+                    "PHASE: phase {} takes no stops and no dates; for them set order_phase to O3",
+                    self.rules.phase
+                );
                 return Err(Rejection::new(ReasonCode::VenueUnsupported, text));
             }
             let key = self.find(ids)?;
@@ -113,7 +115,8 @@ impl Desk {
     /// The order that is meant; one whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
     fn find(&self, ids: (Option<&str>, Option<&str>)) -> Result<OrderKey, Rejection> {
         if ids == (None, None) {
-            let text = "CLIENT_ORDER_ID: the order has neither this nor a venue_order_id";
+            let text = "CLIENT_ORDER_ID: the command names no order; send client_order_id or \
+                        venue_order_id";
             return Err(invalid(text));
         }
         let key = self.order_key_of(ids.0, ids.1).ok_or_else(|| status_unknown(ids))?;
@@ -167,7 +170,9 @@ impl Desk {
         let is_auction =
             matches!(wanted.time_in_force, TimeInForce::AtTheOpen | TimeInForce::AtTheClose);
         if change.expire_time.is_some() && is_auction {
-            return Err(invalid("NEW_EXPIRE_TIME_NS: the order is for an auction of today"));
+            return Err(invalid(
+                "NEW_EXPIRE_TIME_NS: the order is for an auction of today and takes no date",
+            ));
         }
         let masters = self.masters.as_deref();
         let issue = masters.map(|masters| issue_of(masters, &wanted.symbol)).transpose()?;
@@ -241,7 +246,10 @@ impl Desk {
             Change::Cancel => OrderTrigger::SendCancel,
         };
         if order.status.transition(trigger).is_err() {
-            let text = format!("ORDER_STATE: the order is {}", order.status);
+            let text = format!(
+                "ORDER_STATE: the order is {} and takes no change or cancel now",
+                order.status
+            );
             return Err(Rejection::new(ReasonCode::VenueRejected, text));
         }
         let business_day = order.business_day.clone();
@@ -284,8 +292,8 @@ impl Desk {
             return Ok(());
         }
         let text = format!(
-            "NUMBER_OF_TWO: another order has number {number} on another day, and the broker is asked by the \
-             number alone; use the broker's own pages"
+            "NUMBER_OF_TWO: an order of another day has number {number} too, and the request names \
+             only the number; use the broker's own pages"
         );
         Err(Rejection::new(ReasonCode::OrderStatusUnknown, text))
     }
@@ -306,7 +314,7 @@ impl Desk {
             }
             Ended::Nothing(_) => {
                 self.await_list(key, now);
-                self.tell_unknown(&job, "the answer tells nothing");
+                self.tell_unknown(&job, "the answer has no data");
             }
             Ended::Unknown(why) => {
                 self.await_list(key, now);
@@ -420,7 +428,6 @@ fn status_unknown((client, venue): (Option<&str>, Option<&str>)) -> Rejection {
         (None, Some(number)) => format!("VENUE_ORDER_ID: `{number}`").into(),
         (None, None) => "CLIENT_ORDER_ID: the order".into(),
     };
-    let text =
-        format!("{named} is no order whose number at the broker is known; read the order list");
+    let text = format!("{named} has no known number at the broker; read the order list");
     Rejection::new(ReasonCode::OrderStatusUnknown, text)
 }

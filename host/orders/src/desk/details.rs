@@ -41,19 +41,19 @@ impl From<String> for Failed {
 fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Result<(), Failed> {
     let wrong = |why: String| Err(Failed::Wrong(why));
     if detail.symbol.as_deref().is_some_and(|symbol| *symbol != *order.order.symbol) {
-        return wrong("the answer is of another issue".to_owned());
+        return wrong("the answer is about another issue".to_owned());
     }
     // What settles a margin position has the side that its tag means.
     let has_own_side = close_action(&order.order.tags).is_none();
     if has_own_side && detail.side.is_some_and(|side| side != order.order.side) {
-        return wrong("the answer is of the other side".to_owned());
+        return wrong("the answer is about the other side".to_owned());
     }
     if fills.iter().any(|fill| fill.quantity.is_zero() || fill.price.units() <= 0) {
         return wrong("a fill has no shares or no price".to_owned());
     }
     let sum = fills.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
     if let Some(filled) = detail.filled.map(Quantity::shares).filter(|filled| *filled != sum) {
-        return wrong(format!("its fills are {sum} shares in all, and it says {filled}"));
+        return wrong(format!("its fills have {sum} shares in all, but it says {filled}"));
     }
     // Of an order that was changed elsewhere only a later list says how it is now.
     let by_order = |why: String| match order.changed_elsewhere {
@@ -67,12 +67,12 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
     let wanted = wanted.map_or(0, |wanted| wanted.quantity.shares());
     let asked = order.order.quantity.shares().max(wanted);
     if sum > asked {
-        return by_order(format!("its fills are {sum} shares, and the order has {asked}"));
+        return by_order(format!("its fills have {sum} shares, but the order has {asked}"));
     }
     // It may be filled further since the list.
     let listed = order.listed.map_or(0, |listed| listed.filled.shares());
     if sum > listed {
-        return Err(Failed::Yet(format!("its fills are {sum} shares, more than the list has")));
+        return Err(Failed::Yet(format!("its fills have {sum} shares, more than the list has")));
     }
     Ok(())
 }
@@ -161,15 +161,15 @@ impl Desk {
     ) -> Result<(), Failed> {
         let number = self.book.get(key).and_then(|order| order.venue_order_id.as_ref());
         if number.is_none() || accepted.venue_order_id.as_ref() != number {
-            return Err(Failed::Wrong("the answer is of another order".to_owned()));
+            return Err(Failed::Wrong("the answer is about another order".to_owned()));
         }
         let fills = self.read_fills(answered)?;
         let detail = read_order_detail(answered).map_err(Failed::Wrong)?;
         let Some(order) = self.book.get(key) else { return Ok(()) };
         check(order, &detail, &fills)?;
-        let untold = order
-            .untold_of(&fills)
-            .ok_or_else(|| Failed::Yet("its details lack a fill that a notice told".to_owned()))?;
+        let untold = order.untold_of(&fills).ok_or_else(|| {
+            Failed::Yet("its details lack a fill that came in a notice".to_owned())
+        })?;
         let shares =
             untold.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
         // A list tells first how many shares it has.
@@ -182,7 +182,10 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return Ok(()) };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
         if order.cumulative < listed {
-            return Err(Failed::Yet(format!("its details have {} in all", order.cumulative)));
+            return Err(Failed::Yet(format!(
+                "its details have {} shares in all",
+                order.cumulative
+            )));
         }
         order.details_tried = 0;
         Ok(())
@@ -212,7 +215,7 @@ impl Desk {
             answered.lists.get(&name).ok_or_else(|| format!("the answer has no `{name}`"))?;
         if rows.len() > FILLS_PER_ORDER_MAX {
             let count = rows.len();
-            return Err(format!("{count} rows; {FILLS_PER_ORDER_MAX} are read at most"));
+            return Err(format!("{count} rows; the engine reads at most {FILLS_PER_ORDER_MAX}"));
         }
         let read = self.mapping.read_fills(rows).map_err(|fault| fault_of(&fault).text)?;
         read.into_iter().collect()
@@ -225,14 +228,16 @@ impl Desk {
             Failed::Yet(why) => (why, false),
             Failed::Wrong(why) => (why, true),
         };
-        tracing::warn!(why, "the details of an order do not tell the fills that its list has");
+        tracing::warn!(why, "the details of an order lack fills that the list has");
         let Some(order) = self.book.get_mut(key) else { return };
         order.details_tried = if is_wrong { DETAILS_TRIES_MAX } else { order.details_tried + 1 };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
         let told = order.cumulative;
         if order.details_tried >= DETAILS_TRIES_MAX && told < listed {
-            let text =
-                format!("the list has {listed} shares filled, {told} were told; details: {why}");
+            let text = format!(
+                "the list has {listed} shares filled, the engine has reported {told}; details: \
+                 {why}"
+            );
             self.tell_discrepancy(Some(key), None, Discrepancy::FillsMissing, text, now);
         }
     }

@@ -106,11 +106,12 @@ impl Desk {
         }
         let more = new.len().saturating_sub(UNREADABLE_ROWS_TOLD_MAX);
         for (why, number, key) in new.into_iter().take(UNREADABLE_ROWS_TOLD_MAX) {
-            let text = format!("{why}; the row is left out of the list");
+            let text = format!("{why}; the engine leaves the row out of the list");
             self.tell_discrepancy(key, number.as_deref(), Discrepancy::Unreadable, text, now);
         }
         if more > 0 {
-            let text = format!("{more} more rows of the list cannot be read, and are left out");
+            let text =
+                format!("the engine cannot read {more} more rows of the list and leaves them out");
             self.tell_discrepancy(None, None, Discrepancy::Unreadable, text, now);
         }
     }
@@ -122,8 +123,8 @@ impl Desk {
         }
         for (discrepancy, count) in std::mem::take(&mut self.pace).left_out {
             let text = format!(
-                "{count} more of this kind within a minute are not told one by one, past the first \
-                 {DISCREPANCIES_PER_MINUTE_MAX}"
+                "{count} more of this kind came within a minute; the engine reports only the first \
+                 {DISCREPANCIES_PER_MINUTE_MAX} one by one"
             );
             self.push_discrepancy(None, None, discrepancy, text, now);
         }
@@ -137,7 +138,7 @@ impl Desk {
         message: String,
         now: Now,
     ) {
-        tracing::warn!(?discrepancy, message, "what the broker says of an order does not fit");
+        tracing::warn!(?discrepancy, message, "the broker's data on an order do not fit");
         let event = Event::OrderDiscrepancy(OrderDiscrepancy {
             venue: VENUE.into(),
             client_order_id,

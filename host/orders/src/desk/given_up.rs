@@ -26,8 +26,8 @@ impl Desk {
         let Some(order) = self.given_up.remove(place) else { return };
         let (id, number) = (owned(order.client_order_id.as_deref()), &row.venue_order_id);
         let text = format!(
-            "it was told as rejected, NOT_AT_BROKER; a later list has an order that fits, number {number}, \
-             {}, which is shown as placed elsewhere",
+            "the engine reported it as rejected, NOT_AT_BROKER; a later list has an order that \
+             fits, number {number}, {}, shown as placed elsewhere",
             row.status
         );
         let number = owned(Some(number));

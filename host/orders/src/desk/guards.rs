@@ -32,7 +32,10 @@ fn funds(text: String) -> Rejection {
 }
 
 pub(crate) fn guard_failed(why: &str) -> Rejection {
-    Rejection::new(ReasonCode::InternalError, format!("GUARD: balances are not known: {why}"))
+    Rejection::new(
+        ReasonCode::InternalError,
+        format!("GUARD: the engine does not know the balances: {why}"),
+    )
 }
 
 impl Desk {
@@ -86,7 +89,7 @@ impl Desk {
                 let cash = account::read_cash(answered).flatten().map_err(failed)?;
                 if value > cash {
                     let text =
-                        format!("CASH: the order needs {value} yen, {cash} yen can be spent");
+                        format!("CASH: the order needs {value} yen, but only {cash} yen are free");
                     return Err(funds(text));
                 }
             }
@@ -95,7 +98,8 @@ impl Desk {
                 let room = account::read_margin(answered).flatten().map_err(failed)?;
                 if value > room {
                     let text = format!(
-                        "MARGIN: the order needs {value} yen, new positions may take {room} yen"
+                        "MARGIN: the order needs {value} yen, but new positions may take only \
+                         {room} yen"
                     );
                     return Err(funds(text));
                 }
@@ -110,7 +114,9 @@ impl Desk {
                 };
                 if asked > held {
                     let (asked, held) = (asked.shares(), held.shares());
-                    let text = format!("SELLABLE: {held} shares can be sold, not {asked}");
+                    let text = format!(
+                        "SELLABLE: the order sells {asked} shares, but only {held} can be sold"
+                    );
                     return Err(funds(text));
                 }
             }
@@ -139,7 +145,10 @@ impl Desk {
         let shares = i64::try_from(made.quantity.shares()).ok();
         let units = shares.and_then(|shares| price.units().checked_mul(shares));
         units.map(Money::from_units).ok_or_else(|| {
-            Rejection::new(ReasonCode::ValidationError, "QUANTITY: the order is worth too much")
+            Rejection::new(
+                ReasonCode::ValidationError,
+                "QUANTITY: price times quantity is too large; send a smaller order",
+            )
         })
     }
 }
@@ -147,7 +156,8 @@ impl Desk {
 fn upper_limit(masters: Option<&Masters>, symbol: &str) -> Result<domain::Price, Rejection> {
     let issue = masters.and_then(|masters| masters.issue(symbol));
     issue.and_then(|issue| issue.upper_limit).ok_or_else(|| {
-        let text = "MASTER_MISSING: the day's upper limit of the issue is not known";
+        let text = "MASTER_MISSING: the engine does not know the day's upper limit of the issue; \
+                    log in again";
         Rejection::new(ReasonCode::InternalError, text)
     })
 }
@@ -207,7 +217,7 @@ fn allocate(
     }
     if left > 0 {
         let text = format!(
-            "TATEGYOKU: {available} shares are open of what the order closes, not {}",
+            "TATEGYOKU: the order closes {} shares, but its positions have only {available} open",
             asked.shares()
         );
         return Err(funds(text));
@@ -242,7 +252,7 @@ mod tests {
         assert_eq!(told, [("A", 100), ("B", 150)]);
         let told = allocate(&wanted(&["A"]), shares(200), &mut open()).unwrap_err();
         assert_eq!(told.code, ReasonCode::InsufficientFunds);
-        assert!(told.text.starts_with("TATEGYOKU: 100 shares"), "{told}");
+        assert!(told.text.starts_with("TATEGYOKU: the order closes 200 shares"), "{told}");
         assert_eq!(allocate(&[], shares(800), &mut open()).unwrap(), []);
         assert!(allocate(&[], shares(801), &mut open()).is_err());
         assert!(allocate(&wanted(&["Z"]), shares(1), &mut open()).is_err());

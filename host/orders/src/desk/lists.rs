@@ -185,7 +185,7 @@ impl Desk {
             (Purpose::CancelAll(number), _) => self.cancel_all_unlisted(*number, rejection, now),
             (Purpose::Resync, _) => {
                 self.resync.is_asked = false;
-                tracing::warn!(why = %rejection, "the list of orders could not be had");
+                tracing::warn!(why = %rejection, "the broker gave no list of orders");
                 self.put_off_resync(now);
             }
             (Purpose::Client(_), None) => {}
@@ -235,7 +235,9 @@ impl Desk {
         };
         if raw.len() > LIST_ROWS_MAX {
             let count = raw.len();
-            return Err(format!("LIST_TOO_LONG: {count} rows; {LIST_ROWS_MAX} are read at most"));
+            return Err(format!(
+                "LIST_TOO_LONG: {count} rows; the engine reads at most {LIST_ROWS_MAX}"
+            ));
         }
         let (mut rows, mut unreadable) = (Vec::with_capacity(raw.len()), Vec::new());
         for part in raw.chunks(ROWS_PER_CALL) {
@@ -407,7 +409,7 @@ impl Desk {
                 Step::Differs => self.take_row(key, row, now),
                 Step::EndedButWorking => {
                     let status = order.status;
-                    let text = format!("the desk knows it as {status}, the broker has it working");
+                    let text = format!("the order is {status} here, but the broker has it working");
                     let kind = Discrepancy::EndedButWorking;
                     self.tell_discrepancy(Some(key), None, kind, text, now);
                 }
@@ -457,7 +459,7 @@ impl Desk {
                 order.is_gone = order.last_day() < today;
             }
             if is_missing {
-                let text = "it should be working, and the broker's list does not have it";
+                let text = "the order should be working, but the broker's list does not have it";
                 let kind = Discrepancy::OrderMissing;
                 self.tell_discrepancy(Some(key), None, kind, text.to_owned(), now);
             }
@@ -522,7 +524,8 @@ impl Desk {
                 if let Some((shares, price)) = order.told_otherwise() {
                     let (shares, kind) = (shares.shares(), Discrepancy::FillConflict);
                     let text = format!(
-                        "a notice has {shares} shares filled at {price}; the order's details had told them otherwise"
+                        "a notice has {shares} shares filled at {price}; the order's details have \
+                         other values"
                     );
                     self.tell_discrepancy(Some(key), None, kind, text, now);
                 }

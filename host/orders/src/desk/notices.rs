@@ -75,7 +75,9 @@ impl Desk {
         self.phase = phase;
         self.is_closed_by_answer = false;
         if phase == VenuePhase::NightClosing && self.password.forget() {
-            tracing::info!("the second password was forgotten: the broker closes for the night");
+            tracing::info!(
+                "the engine has forgotten the second password: the broker closes for the night"
+            );
         }
     }
 
@@ -163,8 +165,7 @@ impl Desk {
     /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
     fn hold(&mut self, notice: BrokerNotice, now: Now) {
         if self.held.len() >= NOTICES_HELD_MAX {
-            let text =
-                format!("more than {NOTICES_HELD_MAX} notices are of orders that no list has");
+            let text = format!("more than {NOTICES_HELD_MAX} notices name orders that no list has");
             let number = Some(notice.venue_order_id.to_string());
             let kind = Discrepancy::NoticeWithoutOrder;
             return self.tell_discrepancy(None, number.as_deref(), kind, text, now);
@@ -212,8 +213,7 @@ impl Desk {
             // It may be of an order whose number is unknown, but keeps that from being judged for so long only.
             let may_be_unknown = has_unknown && now.mono.saturating_sub(came) < ORDER_ANSWER_TIME;
             if is_unlisted && !is_submitting && !may_be_unknown {
-                let text =
-                    format!("a notice ({:?}) tells of an order that no list has", notice.kind);
+                let text = format!("a notice ({:?}) names an order that no list has", notice.kind);
                 let kind = Discrepancy::NoticeWithoutOrder;
                 self.tell_discrepancy(None, Some(number), kind, text, now);
                 continue;
@@ -234,7 +234,7 @@ impl Desk {
         match notice.kind {
             NoticeKind::Accepted | NoticeKind::UpdateAccepted | NoticeKind::CancelAccepted => {}
             NoticeKind::Rejected => {
-                let text = reason("NOTICE: the broker's notice says that it refuses the order");
+                let text = reason("NOTICE: the broker refuses the order");
                 let rejection = Rejection::new(ReasonCode::VenueRejected, text);
                 self.reject(key, None, &rejection, now);
             }
@@ -281,7 +281,7 @@ impl Desk {
     fn request_refused(&mut self, key: OrderKey, notice: &BrokerNotice, now: Now) {
         let text = notice.reason.clone();
         let text =
-            text.unwrap_or_else(|| "NOTICE: the broker's notice says that it is refused".into());
+            text.unwrap_or_else(|| "NOTICE: the broker refuses the change or the cancel".into());
         let rejection = Rejection::new(ReasonCode::VenueRejected, text);
         let Some(order) = self.book.get(key) else { return };
         let pending = order.pending.as_ref();
@@ -341,7 +341,7 @@ impl Desk {
         if let Some(known) = order.known_fill(&id) {
             if known != told {
                 let text =
-                    format!("fill {} was told with other shares or another price", fill.trade_id);
+                    format!("fill {} came again with other shares or another price", fill.trade_id);
                 self.tell_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
             }
             return;
@@ -367,7 +367,7 @@ impl Desk {
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
         if order.fills.len() >= FILLS_PER_ORDER_MAX {
-            let text = format!("more than {FILLS_PER_ORDER_MAX} fills");
+            let text = format!("the order has more than {FILLS_PER_ORDER_MAX} fills");
             return self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         let id = match from {
@@ -399,7 +399,8 @@ impl Desk {
         self.tell_filled(key, told);
         self.after_fill(key, now);
         if is_over {
-            let text = format!("more shares were told as filled than the {asked} of the order");
+            let text =
+                format!("the broker reports more filled shares than the {asked} of the order");
             self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {

@@ -74,7 +74,7 @@ pub(crate) enum JobKind {
 pub(super) fn not_sent() -> Rejection {
     let seconds = ORDER_ANSWER_TIME.as_secs();
     let text = format!(
-        "NOT_SENT: it waited for {seconds} s, because the broker was busy or the machine slept"
+        "NOT_SENT: the command waited for {seconds} s; the broker was busy, or the machine slept"
     );
     Rejection::new(ReasonCode::InternalError, text)
 }
@@ -99,7 +99,9 @@ impl Desk {
             _ if of_client >= JOBS_OF_CLIENT_MAX => (JOBS_OF_CLIENT_MAX, "commands of this client"),
             _ => return Ok(()),
         };
-        let text = format!("TOO_MANY_WAITING: {limit} {whose} wait for the broker");
+        let text = format!(
+            "TOO_MANY_WAITING: {limit} {whose} wait for the broker; wait for their answers"
+        );
         Err(Rejection::new(ReasonCode::InternalError, text))
     }
 

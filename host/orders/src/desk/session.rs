@@ -127,7 +127,9 @@ impl Desk {
         }
         self.ready.error = None;
         if !done.changed.is_empty() && self.password.forget() {
-            tracing::info!("the second password was forgotten: the session has other addresses");
+            tracing::info!(
+                "the engine has forgotten the second password: the session has other addresses"
+            );
         }
         let event = VenueCredentialsRefreshed {
             venue: VENUE.into(),
@@ -138,7 +140,7 @@ impl Desk {
         self.tell(Recipient::All, Event::VenueCredentialsRefreshed(event));
         if self.masters.is_none() {
             let why =
-                "the broker's masters could not be had, so orders cannot be checked; log in again";
+                "the engine got no masters from the broker and cannot check orders; log in again";
             self.ready.asked.clear();
             self.venue_error("masters_missing", why.to_owned());
         } else {
@@ -166,8 +168,9 @@ impl Desk {
             self.ready.asked.clear();
             let what = if self.ready.has_list { "stream of events" } else { "list of orders" };
             let seconds = READY_TIME.as_secs();
-            let why =
-                format!("the broker's {what} has not come within {seconds} s; it is waited for");
+            let why = format!(
+                "the broker's {what} has not come within {seconds} s; the engine keeps waiting"
+            );
             self.venue_error("not_ready", why);
             self.ready.is_waiting = true;
         }
@@ -256,7 +259,8 @@ impl Desk {
         if in_flight > 0 {
             tracing::info!(in_flight, "commands under way keep the second password they have read");
         }
-        let text = "NO_PASSWORD: the second password was not given";
+        let text = "NO_PASSWORD: the command needs the second password; send SetSecondPassword and \
+                    the command again";
         let rejection = Rejection::new(ReasonCode::SecondPasswordRequired, text);
         for (asked, id) in std::mem::take(&mut self.at_modal) {
             match id {

@@ -69,7 +69,7 @@ impl Desk {
         made.expire_time = checked.expire_time;
         made.request_id = Some(asked.request_id.clone());
         let Some(key) = self.book.add(made) else {
-            let text = "TOO_MANY_ORDERS: the desk holds no more orders today";
+            let text = "TOO_MANY_ORDERS: the order desk is full and takes no more orders today";
             let rejection = Rejection::new(ReasonCode::InternalError, text);
             return self.tell_order_refused(&asked, id, &rejection, now);
         };
@@ -94,7 +94,8 @@ impl Desk {
         let venue_order_id = order.venue_order_id.as_deref().map(|id| id.to_owned().into());
         let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
         if order.request_key != request_key {
-            let text = format!("CLIENT_ORDER_ID: `{id}` is another order already");
+            let text =
+                format!("CLIENT_ORDER_ID: another order has `{id}` already; choose a new id");
             let number = venue_order_id.map(std::borrow::Cow::into_owned);
             return self.tell_error(asked, ipc::error_code::CONFLICT, text, number);
         }
@@ -105,10 +106,12 @@ impl Desk {
         };
         let text = match order.is_ambiguous {
             true => {
-                "sent before, the broker's answer is not known, and orders of its list may be this one: \
-                 look at the broker's own pages, and give a new order a new id"
+                "the order was sent before, and orders of the broker's list may be this one; look \
+                 at the broker's own pages, and give a new order a new id"
             }
-            false => "sent before, and the broker's answer is not known; read the order list",
+            false => {
+                "the order was sent before, and the broker's answer is unknown; read the order list"
+            }
         };
         let result = SubmitOrderResult {
             request_id: asked.request_id.clone().into(),
@@ -147,7 +150,11 @@ impl Desk {
         };
         crate::kill::here("before_submit_line");
         if let Err(error) = self.log_submit(key, now) {
-            let text = format!("AUDIT_LOG: the order could not be written down ({})", error.kind());
+            let text = format!(
+                "AUDIT_LOG: the engine cannot write the order to the audit log ({}) and does not \
+                 send it; check the disk",
+                error.kind()
+            );
             let rejection = Rejection::new(ReasonCode::InternalError, text);
             return self.refuse_job(job, &rejection, now);
         }

@@ -228,7 +228,8 @@ fn fills_of_days_before_are_missing_after_a_restart_and_the_order_ends_as_listed
             world.cancel(None, Some("1000"));
             let told = world.json("OrderRejected");
             assert_eq!(
-                told["reason_text"], "ORDER_STATE: the order is FILLED",
+                told["reason_text"],
+                "ORDER_STATE: the order is FILLED and takes no change or cancel now",
                 "{carried:?} {restarts}"
             );
             world.events();

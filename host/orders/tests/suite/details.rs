@@ -228,7 +228,7 @@ fn what_the_details_do_not_have_is_missing() {
         let told = world.json("OrderDiscrepancy");
         let text = told["message"].as_str().unwrap();
         assert!(
-            text.starts_with("the list has 100 shares filled, 0 were told; "),
+            text.starts_with("the list has 100 shares filled, the engine has reported 0; "),
             "{fails}: {text}"
         );
         assert_eq!((missing(&mut world), fills(&world).len()), (1, 0), "{fails}");
@@ -276,14 +276,14 @@ fn details_that_do_not_fit_their_order_tell_nothing() {
         named.collect::<Vec<_>>()
     };
     let lies = [
-        ("of another order", None, of.to_vec(), fills("2501")),
-        ("of another order", Some("1001"), of.to_vec(), fills("2501")),
-        ("of another issue", own, with("sIssueCode", "9984"), fills("2501")),
-        ("of the other side", own, with("sOrderBaibaiKubun", "1"), fills("2501")),
+        ("about another order", None, of.to_vec(), fills("2501")),
+        ("about another order", Some("1001"), of.to_vec(), fills("2501")),
+        ("about another issue", own, with("sIssueCode", "9984"), fills("2501")),
+        ("about the other side", own, with("sOrderBaibaiKubun", "1"), fills("2501")),
         ("no shares or no price", own, of.to_vec(), vec![("100", "2501", at), ("0", "2501", at)]),
         ("no shares or no price", own, of.to_vec(), fills("0")),
         ("it says 200", own, with("sYakuzyouSuryou", "200"), fills("2501")),
-        ("is no number", own, with("sYakuzyouSuryou", "x"), fills("2501")),
+        ("is not a number", own, with("sYakuzyouSuryou", "x"), fills("2501")),
         ("worse than the limit", own, of.to_vec(), fills("2600.5")),
         ("the order has 300", own, vec![], vec![("400", "2501", at)]),
         ("more than the list has", own, vec![], vec![("200", "2501", at)]),

@@ -37,7 +37,7 @@ fn rows_that_cannot_be_read_are_counted_past_the_first_ones() {
     let told = discrepancies(&mut world);
     assert_eq!(told.len(), UNREADABLE_ROWS_TOLD_MAX + 1);
     let more = format!("{} more rows", 49_000 - UNREADABLE_ROWS_TOLD_MAX);
-    assert!(told.last().unwrap().starts_with(&more), "{told:?}");
+    assert!(told.last().unwrap().contains(&more), "{told:?}");
 }
 
 #[test]

@@ -931,7 +931,10 @@ fn a_change_down_to_what_is_filled_ends_the_order() {
     world.events();
     world.cancel(Some("a"), None);
     let told = world.json("OrderRejected");
-    assert_eq!(told["reason_text"], "ORDER_STATE: the order is FILLED");
+    assert_eq!(
+        told["reason_text"],
+        "ORDER_STATE: the order is FILLED and takes no change or cancel now"
+    );
 }
 
 #[test]

@@ -143,7 +143,7 @@ mod tests {
         let stop = r#"{"rows_done":3,"at":"row","ts_event_ms":1,"command":{"op":"StopEngine"}}"#;
         assert!(told(&format!("{stop}\nnothing\n")).contains("line 2"), "{}", told("x"));
         let other = r#"{"rows_done":3,"at":"row","ts_event_ms":1,"command":{"op":"CancelAllOrders","instrument_id":"9984.TSE","order_side":null}}"#;
-        assert!(told(other).contains("`9984.TSE` is not known here"), "{}", told(other));
+        assert!(told(other).contains("`9984.TSE` is unknown here"), "{}", told(other));
         let long = " ".repeat(LINE_BYTES_MAX as usize) + stop;
         assert!(told(&long).contains("at most 65536 bytes"));
         std::fs::write(&path, stop).unwrap();

@@ -86,7 +86,7 @@ impl Account {
                 ));
             }
             if let Some(place) = rows.iter().position(|row| !row.is_object()) {
-                return Err(format!("row {} of {name} is no JSON object", place + 1));
+                return Err(format!("row {} of {name} is not a JSON object", place + 1));
             }
         }
         Ok(Self { cash, margin, orders, positions })

@@ -89,7 +89,7 @@ impl FromStr for FeedStart {
             "at-push" => Ok(Self::AtPush),
             "at-once" => Ok(Self::AtOnce),
             "held" => Ok(Self::Held),
-            _ => Err(format!("`{text}` is none of at-push, at-once, held")),
+            _ => Err(format!("`{text}` is unknown; write at-push, at-once or held")),
         }
     }
 }
@@ -141,7 +141,7 @@ impl FromStr for FirstDay {
             "today" => Ok(Self::Today),
             "of-files" => Ok(Self::OfFiles),
             date => date.parse().map(Self::On).map_err(|_| {
-                format!("`{date}` is neither today, of-files nor a date like 2026-05-11")
+                format!("`{date}` is unknown; write today, of-files or a date like 2026-05-11")
             }),
         }
     }

@@ -120,11 +120,11 @@ pub(crate) fn run(gateway: &mut Gateway, name: &str, body: &[u8]) -> Result<Valu
     let mut body: Value = if is_empty && !name.is_empty() {
         json!({})
     } else {
-        serde_json::from_slice(body).map_err(|error| format!("no JSON: {error}"))?
+        serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}"))?
     };
     if !name.is_empty() {
         let fields = body.as_object_mut();
-        let fields = fields.ok_or("a command's fields are an object")?;
+        let fields = fields.ok_or("the fields of a command must be an object")?;
         fields.insert("do".to_owned(), json!(name));
     }
     let commands = match body {
@@ -132,7 +132,10 @@ pub(crate) fn run(gateway: &mut Gateway, name: &str, body: &[u8]) -> Result<Valu
         command => vec![command],
     };
     if commands.len() > COMMANDS_MAX {
-        return Err(format!("{} commands are more than {COMMANDS_MAX}", commands.len()));
+        return Err(format!(
+            "{} commands are too many; send at most {COMMANDS_MAX}",
+            commands.len()
+        ));
     }
     let counts = commands.iter().map(|command| command["count"].as_u64().unwrap_or(0));
     let count = counts.fold(0, u64::saturating_add);
@@ -166,7 +169,7 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
             let fits = (1..=TRADES_POSTED_MAX).contains(&count);
             if price <= Price::default() || !(1..=TRADE_SHARES_MAX).contains(&quantity) || !fits {
                 return Err(format!(
-                    "price is above 0, quantity is 1 to {TRADE_SHARES_MAX}, count is 1 to \
+                    "price must be above 0, quantity 1 to {TRADE_SHARES_MAX}, count 1 to \
                      {TRADES_POSTED_MAX}"
                 ));
             }
@@ -189,7 +192,7 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
             let place = issue(gateway, &symbol)?;
             let count = count.unwrap_or(1);
             if count > TRADES_POSTED_MAX {
-                return Err(format!("count is at most {TRADES_POSTED_MAX}"));
+                return Err(format!("count must be at most {TRADES_POSTED_MAX}"));
             }
             for _ in 0..count {
                 gateway.change_book(place, gateway.market_time);
@@ -244,11 +247,11 @@ fn one(gateway: &mut Gateway, command: Command) -> Result<Value, String> {
         Command::LoginOpen {} => gateway.faults.clear(Some(FaultKind::LoggedOut)),
         Command::Register { symbols } => {
             let told = gateway.register(&listed(&symbols)?, true);
-            told.map_err(|why| format!("it cannot be registered: {why:?}"))?;
+            told.map_err(|why| format!("cannot register it: {why:?}"))?;
         }
         Command::Unregister { symbols } => {
             let told = gateway.unregister(&listed(&symbols)?);
-            told.map_err(|why| format!("it cannot be taken off: {why:?}"))?;
+            told.map_err(|why| format!("cannot take it off: {why:?}"))?;
         }
         Command::Day { date } => {
             let is_files = matches!(gateway.config.source, Source::Files { .. });
@@ -305,7 +308,7 @@ fn checked_delay(ms: Option<u64>) -> Result<Option<u64>, String> {
 }
 
 fn issue(gateway: &mut Gateway, symbol: &str) -> Result<usize, String> {
-    gateway.issue(symbol).ok_or_else(|| format!("`{symbol}` is no issue that is traded here"))
+    gateway.issue(symbol).ok_or_else(|| format!("`{symbol}` is not traded here"))
 }
 
 fn listed(symbols: &[String]) -> Result<Vec<Listed>, String> {
@@ -314,7 +317,7 @@ fn listed(symbols: &[String]) -> Result<Vec<Listed>, String> {
 
 /// Reads `HH:MM:SS` of a day in Japan.
 fn time_of(day: JstDate, text: &str) -> Result<TsNanos, String> {
-    let wrong = || format!("`{text}` is no time like 09:00:05");
+    let wrong = || format!("`{text}` is not a time; write it like 09:00:05");
     let mut parts = text.split(':').map(str::parse::<u64>);
     let mut part = |below: u64| match parts.next() {
         Some(Ok(value)) if value < below => Ok(value),

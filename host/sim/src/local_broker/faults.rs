@@ -197,18 +197,18 @@ impl FaultSetting {
         }
         if let Some(call) = &call {
             if name.hits() != Hits::Calls {
-                return Err(format!("{shown}: it is no fault of calls, so @{call} means nothing"));
+                return Err(format!("{shown}: it is not a fault of calls; leave @{call} out"));
             }
             if !super::rest::Call::names().any(|known| known == call) {
                 let known: Vec<_> = super::rest::Call::names().collect();
-                return Err(format!("`{call}` is no call; there are {}", known.join(", ")));
+                return Err(format!("`{call}` is not a call; write one of {}", known.join(", ")));
             }
         }
         if name.hits() == Hits::Gateway && times.is_some() {
-            return Err(format!("{shown}: it stands until it is cleared"));
+            return Err(format!("{shown}: it stays until you clear it; leave * out"));
         }
         if times == Some(0) {
-            return Err(format!("{shown}*0: a fault happens once at least"));
+            return Err(format!("{shown}*0: a fault happens at least once"));
         }
         Ok(Self { name, value, call, times })
     }
@@ -224,17 +224,17 @@ impl FromStr for FaultSetting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = |what: &str| format!("`{text}`: {what} is no number");
+        let number = |what: &str| format!("`{text}`: {what} is not a number");
         let (rest, times) = match text.split_once('*') {
             None => (text, None),
             Some((rest, times)) => {
-                (rest, Some(times.parse().map_err(|_| number("what follows *"))?))
+                (rest, Some(times.parse().map_err(|_| number("the part after *"))?))
             }
         };
         let (rest, value) = match rest.split_once('=') {
             None => (rest, None),
             Some((rest, value)) => {
-                (rest, Some(value.parse().map_err(|_| number("what follows ="))?))
+                (rest, Some(value.parse().map_err(|_| number("the part after ="))?))
             }
         };
         let (name, call) = match rest.split_once('@') {
@@ -243,7 +243,8 @@ impl FromStr for FaultSetting {
         };
         let found = FaultKind::ALL.into_iter().find(|kind| kind.name() == name);
         let known = || FaultKind::ALL.map(FaultKind::name).join(", ");
-        let name = found.ok_or_else(|| format!("`{name}` is no fault; there are {}", known()))?;
+        let name =
+            found.ok_or_else(|| format!("`{name}` is not a fault; write one of {}", known()))?;
         Self::new(name, value, call, times)
     }
 }

@@ -206,8 +206,8 @@ impl Gateway {
         for listed in self.config.registered.clone() {
             self.register(std::slice::from_ref(&listed), true).map_err(|_| {
                 ServerError::Config(format!(
-                    "{}@{} cannot be registered: it is no issue at an exchange of the gateway, or \
-                     {REGISTERED_MAX} are",
+                    "cannot register {}@{}: it is not an issue at an exchange of the gateway, or \
+                     {REGISTERED_MAX} are registered",
                     listed.symbol, listed.exchange
                 ))
             })?;
@@ -393,7 +393,7 @@ impl Gateway {
 pub(crate) fn check_day(date: JstDate) -> Result<(), String> {
     match date.year() {
         YEAR_MIN..=YEAR_MAX => Ok(()),
-        _ => Err(format!("{date} is no day of the years {YEAR_MIN} to {YEAR_MAX}")),
+        _ => Err(format!("{date} is not a day of the years {YEAR_MIN} to {YEAR_MAX}")),
     }
 }
 

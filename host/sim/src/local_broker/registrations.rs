@@ -26,7 +26,7 @@ impl Gateway {
             return Err("a symbol is 4 to 9 of the characters 0-9 and A-Z".to_owned());
         }
         if self.index.contains_key(&issue.symbol) {
-            return Err("it is named twice".to_owned());
+            return Err("the list names it twice".to_owned());
         }
         if self.boards.len() == ISSUES_MAX {
             return Err(format!("more than ISSUES_MAX issues ({ISSUES_MAX})"));

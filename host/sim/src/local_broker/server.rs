@@ -109,7 +109,7 @@ impl Shared {
         if door.listener.take().is_some() {
             // Bound and not listening: connections are refused and the port is nobody else's.
             door.kept = bind(self.address)
-                .map_err(|error| tracing::warn!("the port cannot be kept: {error}"))
+                .map_err(|error| tracing::warn!("cannot keep the port: {error}"))
                 .ok();
         }
         door.turn += 1;
@@ -127,7 +127,7 @@ impl Shared {
         let kept = door.kept.take().map_or_else(|| bind(self.address), Ok);
         match kept.and_then(|socket| socket.listen(BACKLOG)) {
             Ok(listener) => door.listener = Some(listener),
-            Err(error) => tracing::error!("{} cannot be listened to again: {error}", self.address),
+            Err(error) => tracing::error!("cannot listen on {} again: {error}", self.address),
         }
         door.turn += 1;
         self.turned.notify_one();
@@ -346,7 +346,7 @@ async fn asked(connection: &mut TcpStream, head: &Head, body: &[u8], shared: &Sh
         return Next::Goes(false);
     }
     if fault(FaultKind::Garbage).is_some() {
-        return Next::Goes(page(connection, 200, "a fault that was asked for").await);
+        return Next::Goes(page(connection, 200, "a simulated fault").await);
     }
     if fault(FaultKind::EmptyAnswer).is_some() {
         return Next::Goes(write(connection, 200, JSON, "").await);
@@ -392,7 +392,7 @@ fn done(
             FaultKind::BadRequest => asked_for((400, fault.value, "")),
             _ => {
                 let status = u16::try_from(fault.value).unwrap_or(500);
-                (status, None, "<html><body>a fault that was asked for</body></html>".to_owned())
+                (status, None, "<html><body>a simulated fault</body></html>".to_owned())
             }
         };
     }

@@ -92,9 +92,9 @@ impl Broker {
     ) -> Result<(), Refusal> {
         let number: Option<u64> = request.text("p_no").parse().ok();
         let number = number.filter(|number| (1..=P_NO_MAX).contains(number));
-        let number = number.ok_or_else(|| Refusal::Parameter("p_no is no number".to_owned()))?;
+        let number = number.ok_or_else(|| Refusal::Parameter("p_no is not a number".to_owned()))?;
         let sent = times::parse_milli(request.text("p_sd_date"))
-            .ok_or_else(|| Refusal::Parameter("p_sd_date is no time".to_owned()))?;
+            .ok_or_else(|| Refusal::Parameter("p_sd_date is not a time".to_owned()))?;
         if let Some(session) = self.session.as_mut().filter(|_| !is_login && needs_rising) {
             if number <= session.last_p_no {
                 self.counts.p_no_refused += 1;

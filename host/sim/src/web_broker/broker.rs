@@ -174,7 +174,7 @@ impl Broker {
         for (symbol, shares) in &config.holdings {
             let found = issues.iter().position(|issue| issue.symbol == *symbol);
             let issue = found.ok_or_else(|| {
-                ServerError::Config(format!("{symbol} is held, and is none of the issues"))
+                ServerError::Config(format!("{symbol} is held, but is not one of the issues"))
             })?;
             let cost = value(issues[issue].base, *shares);
             ledger.move_shares((issue, config.tax_account), Some(cost), *shares);
@@ -399,7 +399,7 @@ fn check_issues(issues: &[Issue]) -> Result<(), ServerError> {
     for (index, issue) in issues.iter().enumerate() {
         let symbol = &issue.symbol;
         if issues[..index].iter().any(|other| other.symbol == *symbol) {
-            return wrong(format!("{symbol} is named twice"));
+            return wrong(format!("the list names {symbol} twice"));
         }
         if issue.lot.is_zero() {
             return wrong(format!("{symbol}: a lot has at least one share"));

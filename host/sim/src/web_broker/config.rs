@@ -63,7 +63,9 @@ impl FromStr for Form {
         let found =
             [Self::Spec, Self::V4r8, Self::V4r10].into_iter().find(|form| form.as_str() == text);
         found.ok_or_else(|| {
-            format!("`{text}` is none of web-broker-spec, web-broker-v4r8 and web-broker-v4r10")
+            format!(
+                "`{text}` is unknown; write web-broker-spec, web-broker-v4r8 or web-broker-v4r10"
+            )
         })
     }
 }
@@ -103,7 +105,7 @@ impl FromStr for MarketStart {
             "at-login" => Ok(Self::AtLogin),
             "at-once" => Ok(Self::AtOnce),
             "held" => Ok(Self::Held),
-            _ => Err(format!("`{text}` is none of at-login, at-once, held")),
+            _ => Err(format!("`{text}` is unknown; write at-login, at-once or held")),
         }
     }
 }

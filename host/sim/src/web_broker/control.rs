@@ -113,13 +113,16 @@ enum Body {
 /// # Errors
 /// What is wrong with the first wrong one.
 pub(crate) fn run(broker: &mut Broker, body: &[u8]) -> Result<Value, String> {
-    let body = serde_json::from_slice(body).map_err(|error| format!("no JSON: {error}"))?;
+    let body = serde_json::from_slice(body).map_err(|error| format!("not JSON: {error}"))?;
     let commands = match body {
         Body::Many(commands) => commands,
         Body::One(command) => vec![command],
     };
     if commands.len() > COMMANDS_MAX {
-        return Err(format!("{} commands are more than {COMMANDS_MAX}", commands.len()));
+        return Err(format!(
+            "{} commands are too many; send at most {COMMANDS_MAX}",
+            commands.len()
+        ));
     }
     let mut answer = json!({ "done": commands.len() });
     for (command, place) in commands.into_iter().zip(1..) {
@@ -144,7 +147,7 @@ fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
             let index = issue_of(broker, &issue)?;
             let count = count.unwrap_or(1);
             if quantity == 0 || count == 0 || count > TRADES_POSTED_MAX {
-                return Err(format!("quantity is at least 1, count 1 to {TRADES_POSTED_MAX}"));
+                return Err(format!("quantity must be at least 1, count 1 to {TRADES_POSTED_MAX}"));
             }
             let at = match time {
                 None => broker.market_time.plus_nanos(1_000_000),
@@ -167,7 +170,7 @@ fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
             let place = number.parse::<u64>().ok().and_then(|all| all.checked_sub(FIRST_NUMBER));
             let place = place.and_then(|place| usize::try_from(place).ok());
             let open = place.filter(|place| broker.open.contains(place));
-            let place = open.ok_or_else(|| format!("`{number}` is no open order"))?;
+            let place = open.ok_or_else(|| format!("`{number}` is not an open order"))?;
             broker.cancel(place);
         }
         Command::Fault { name, value, request, times } => {
@@ -237,18 +240,18 @@ fn one(broker: &mut Broker, command: Command) -> Result<Value, String> {
 
 fn price_of(text: &str) -> Result<Price, String> {
     let price = text.parse::<Price>().map_err(|error| error.to_string())?;
-    if price > Price::default() { Ok(price) } else { Err(format!("{price} is no price")) }
+    if price > Price::default() { Ok(price) } else { Err(format!("{price} is not a price")) }
 }
 
 fn issue_of(broker: &Broker, symbol: &str) -> Result<usize, String> {
     let known = || broker.issues.iter().map(|issue| issue.symbol.as_str()).collect::<Vec<_>>();
     let found = broker.issue_index(symbol);
-    found.ok_or_else(|| format!("`{symbol}` is not traded; there are {}", known().join(", ")))
+    found.ok_or_else(|| format!("`{symbol}` is not traded; write one of {}", known().join(", ")))
 }
 
 fn time_of(broker: &Broker, text: &str) -> Result<TsNanos, String> {
     let of_day = times::parse_of_day(text);
-    let of_day = of_day.ok_or_else(|| format!("`{text}` is no time like 15:30:00"))?;
+    let of_day = of_day.ok_or_else(|| format!("`{text}` is not a time; write it like 15:30:00"))?;
     let time = broker.hours.start.plus_nanos(of_day);
     if time <= broker.market_time {
         return Err(format!("{time} lies before the market's time, {}", broker.market_time));
@@ -260,14 +263,15 @@ fn terms_of(broker: &Broker, order: Elsewhere) -> Result<Terms, String> {
     let side = match order.side.as_str() {
         "buy" => '3',
         "sell" => '1',
-        other => return Err(format!("`{other}` is neither buy nor sell")),
+        other => return Err(format!("`{other}` is unknown; write buy or sell")),
     };
     let date = |text: &String| {
-        times::parse_day(text).ok_or_else(|| format!("`{text}` is no date like 20260511"))
+        times::parse_day(text)
+            .ok_or_else(|| format!("`{text}` is not a date; write it like 20260511"))
     };
     let (condition, credit) = (order.condition.unwrap_or('0'), order.credit.unwrap_or('0'));
     if !"0246".contains(condition) || !"026".contains(credit) {
-        return Err("condition is one of 0246, credit one of 026".to_owned());
+        return Err("condition must be 0, 2, 4 or 6, and credit 0, 2 or 6".to_owned());
     }
     Ok(Terms {
         issue: issue_of(broker, &order.issue)?,

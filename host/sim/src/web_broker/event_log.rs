@@ -49,7 +49,7 @@ impl EventLog {
     /// Puts down an event. Numbers rise with gaps, as the broker's.
     pub(crate) fn push(&mut self, kind: EventKind, items: Vec<(&'static str, String)>) {
         if self.events.len() >= EVENTS_KEPT_MAX {
-            tracing::warn!("EVENTS_KEPT_MAX events: what happens now is in lists only");
+            tracing::warn!("EVENTS_KEPT_MAX events: the next ones are in lists only");
             return;
         }
         self.last_number += 1 + self.events.len() as u64 % 3;

@@ -173,10 +173,10 @@ impl FaultSetting {
             return Err(format!("{shown}={value}: a phase has three digits"));
         }
         if (name.stands() || name.is_of_notices()) && request.is_some() {
-            return Err(format!("{shown}: it is no fault of requests of one kind"));
+            return Err(format!("{shown}: it is not a fault of one request; leave @ out"));
         }
         if name.stands() && times.is_some() {
-            return Err(format!("{shown}: it stands until it is cleared"));
+            return Err(format!("{shown}: it stays until you clear it; leave * out"));
         }
         Ok(Self { name, value, request, times })
     }
@@ -192,17 +192,17 @@ impl FromStr for FaultSetting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = |what: &str| format!("`{text}`: {what} is no number");
+        let number = |what: &str| format!("`{text}`: {what} is not a number");
         let (rest, times) = match text.split_once('*') {
             None => (text, None),
             Some((rest, times)) => {
-                (rest, Some(times.parse().map_err(|_| number("what follows *"))?))
+                (rest, Some(times.parse().map_err(|_| number("the part after *"))?))
             }
         };
         let (rest, value) = match rest.split_once('=') {
             None => (rest, None),
             Some((rest, value)) => {
-                (rest, Some(value.parse().map_err(|_| number("what follows ="))?))
+                (rest, Some(value.parse().map_err(|_| number("the part after ="))?))
             }
         };
         let (name, request) = match rest.split_once('@') {
@@ -211,7 +211,8 @@ impl FromStr for FaultSetting {
         };
         let found = FaultKind::ALL.into_iter().find(|kind| kind.name() == name);
         let known = || FaultKind::ALL.map(FaultKind::name).join(", ");
-        let name = found.ok_or_else(|| format!("`{name}` is no fault; there are {}", known()))?;
+        let name =
+            found.ok_or_else(|| format!("`{name}` is not a fault; write one of {}", known()))?;
         Self::new(name, value, request, times)
     }
 }

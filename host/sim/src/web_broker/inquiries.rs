@@ -134,7 +134,7 @@ impl Broker {
                 && (open || order.day == self.day)
         };
         if !matches!(status, "" | "0" | "1" | "2" | "3" | "4" | "5") {
-            return Err(Refusal::Parameter("sOrderSyoukaiStatus is none of 0 to 5".to_owned()));
+            return Err(Refusal::Parameter("sOrderSyoukaiStatus is not 0 to 5".to_owned()));
         }
         let all = self.orders.iter().filter(is_meant);
         Ok(rows(all.map(|order| self.order_row(order)).collect()))

@@ -17,7 +17,7 @@ const BITS: usize = 2_048;
 /// # Errors
 /// The system gives no random bytes.
 pub fn new_private_key() -> Result<SecretString, ServerError> {
-    let failed = || ServerError::Config("a private key cannot be made".to_owned());
+    let failed = || ServerError::Config("cannot make a private key".to_owned());
     let key = rsa::PrivateKey::new(&mut getrandom::SysRng, BITS).map_err(|_| failed())?;
     let pem = key.to_pkcs8_pem(LineEnding::LF).map_err(|_| failed())?;
     Ok(SecretString::from(pem.as_str()))
@@ -32,7 +32,7 @@ impl LoginKey {
     pub(crate) fn of(private_pem: &str) -> Result<Self, ServerError> {
         let key = rsa::PrivateKey::from_pkcs8_pem(private_pem);
         let key = key.map_err(|_| {
-            ServerError::Config("the private key is no RSA key in PKCS#8 (PEM)".to_owned())
+            ServerError::Config("the private key is not an RSA key in PKCS#8 (PEM)".to_owned())
         })?;
         Ok(Self(key.to_public_key()))
     }

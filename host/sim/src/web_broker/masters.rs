@@ -168,7 +168,7 @@ impl Broker {
         let columns: Vec<&str> = request.text("sTargetColumn").split(',').collect();
         let known = ["CLMIssueMstKabu", "CLMIssueSizyouMstKabu", "CLMDateZyouhou"];
         if kinds.iter().any(|kind| !kind.is_empty() && !known.contains(kind)) {
-            return Err(Refusal::Parameter("sTargetCLMID cannot be asked for".to_owned()));
+            return Err(Refusal::Parameter("sTargetCLMID is not served".to_owned()));
         }
         for kind in known {
             if !kinds.contains(&kind) && kinds != [""] {

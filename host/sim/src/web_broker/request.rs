@@ -17,7 +17,7 @@ impl Request {
     /// What is wrong, without any value.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let value: Value =
-            serde_json::from_str(text).map_err(|error| format!("no JSON: {}", at(&error)))?;
+            serde_json::from_str(text).map_err(|error| format!("not JSON: {}", at(&error)))?;
         let Value::Object(fields) = value else { return Err("not an object".to_owned()) };
         let mut count = 0;
         for (name, value) in &fields {
@@ -27,11 +27,11 @@ impl Request {
                 Value::Array(rows) => {
                     for row in rows {
                         let Value::Object(row) = row else {
-                            return Err(format!("{name} holds what is no object"));
+                            return Err(format!("{name} holds more than objects"));
                         };
                         count += row.len();
                         if !row.values().all(Value::is_string) {
-                            return Err(format!("{name} holds what is no text"));
+                            return Err(format!("{name} holds more than texts"));
                         }
                     }
                 }

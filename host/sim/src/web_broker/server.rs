@@ -233,7 +233,7 @@ async fn asked(
     if let Some(fault) = fault(FaultKind::HttpStatus) {
         shared.broker().outcome(flight.number, format!("status {}", fault.value));
         let status = u16::try_from(fault.value).unwrap_or(503);
-        plain(connection, status, "a fault that was asked for").await;
+        plain(connection, status, "a simulated fault").await;
         return true;
     }
     let has_stream = shared.form != Form::V4r10;
@@ -309,7 +309,7 @@ fn done(
     let mut answer = if let Some(why) = wrong {
         broker.refused(request, id, &Refusal::Parameter(why))
     } else if let Some(fault) = fault(FaultKind::Errno) {
-        broker.envelope(request, id, fault.value, "a fault that was asked for.")
+        broker.envelope(request, id, fault.value, "a simulated fault.")
     } else if let Some(fault) = fault(FaultKind::Result) {
         let code = u32::try_from(fault.value).unwrap_or_default();
         let id = if door == "auth" { "CLMAuthLoginAck" } else { id };
@@ -320,7 +320,7 @@ fn done(
         broker.answer(door, token, request)
     };
     if let Some(fault) = fault(FaultKind::ErrnoAfter) {
-        answer = broker.envelope(request, id, fault.value, "a fault that was asked for.");
+        answer = broker.envelope(request, id, fault.value, "a simulated fault.");
     }
     let text = |name: &str| answer.get(name).and_then(Value::as_str).unwrap_or_default();
     let (errno, result) = (text("p_errno"), text("sResultCode"));

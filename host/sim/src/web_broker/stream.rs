@@ -61,7 +61,7 @@ pub(crate) async fn upgrade(
     };
     if is_refused {
         shared.broker().outcome(number, "refused");
-        plain(&mut connection, 503, "a fault that was asked for").await;
+        plain(&mut connection, 503, "a simulated fault").await;
         return;
     }
     let answer = format!(
@@ -253,7 +253,7 @@ impl Sender {
         if let Some(errno) = errno {
             let date = times::milli(self.shared.broker().clock());
             self.count += 1;
-            let why = if errno == 2 { "session inactive." } else { "a fault that was asked for." };
+            let why = if errno == 2 { "session inactive." } else { "a simulated fault." };
             let items = [("p_errno", errno.to_string()), ("p_err", why.to_owned())];
             let text = frame(self.shared.form, self.count, &date, "ST", &items);
             if !self.send(text).await {

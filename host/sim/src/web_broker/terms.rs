@@ -18,12 +18,12 @@ pub(super) fn one_of(request: &Request, name: &str, allowed: &str) -> Result<cha
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (Some(character), None) if allowed.contains(character) => Ok(character),
-        _ => Err(Refusal::Parameter(format!("{name} is none of {allowed}"))),
+        _ => Err(Refusal::Parameter(format!("{name} is not one of {allowed}"))),
     }
 }
 
 pub(super) fn price_of(request: &Request, name: &str) -> Result<Price, Refusal> {
-    let wrong = || Refusal::Parameter(format!("{name} is no price"));
+    let wrong = || Refusal::Parameter(format!("{name} is not a price"));
     let price: Price = request.needed(name)?.parse().map_err(|_| wrong())?;
     if price > Price::default() { Ok(price) } else { Err(wrong()) }
 }
@@ -31,7 +31,7 @@ pub(super) fn price_of(request: &Request, name: &str) -> Result<Price, Refusal> 
 pub(super) fn shares_of(request: &Request, name: &str) -> Result<u64, Refusal> {
     let text = request.needed(name)?;
     let shares = text.parse().ok().filter(|shares| *shares > 0 && !text.starts_with(['0', '+']));
-    shares.ok_or_else(|| Refusal::Parameter(format!("{name} is no number of shares")))
+    shares.ok_or_else(|| Refusal::Parameter(format!("{name} is not a number of shares")))
 }
 
 impl Broker {
@@ -121,7 +121,7 @@ impl Broker {
             return Err(EXPIRY_CONDITION);
         }
         let date = times::parse_day(text)
-            .ok_or_else(|| Refusal::Parameter("sOrderExpireDay is no date".to_owned()))?;
+            .ok_or_else(|| Refusal::Parameter("sOrderExpireDay is not a date".to_owned()))?;
         let ahead = self.calendar.business_days_between(self.day, date, EXPIRY_DAYS_MAX);
         let is_open = self.calendar.is_business_day(date);
         if date < self.day || !is_open || ahead > EXPIRY_DAYS_MAX {
@@ -178,7 +178,7 @@ impl Broker {
                     }
                 }
             }
-            _ => return Err(parameter("sTatebiType is none of *1234")),
+            _ => return Err(parameter("sTatebiType is not one of *1234")),
         }
         if left > 0 { Err(NO_POSITION) } else { Ok(closes) }
     }

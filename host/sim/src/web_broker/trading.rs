@@ -229,7 +229,8 @@ impl Broker {
 
     /// The order that a request names.
     pub(super) fn named(&self, request: &Request) -> Result<usize, Refusal> {
-        let unknown = || Refusal::Parameter("sOrderNumber is no order of this account".to_owned());
+        let unknown =
+            || Refusal::Parameter("sOrderNumber is not an order of this account".to_owned());
         let number: u64 = request.needed("sOrderNumber")?.parse().map_err(|_| unknown())?;
         let index = number.checked_sub(FIRST_NUMBER).and_then(|index| usize::try_from(index).ok());
         let index = index.filter(|index| *index < self.orders.len()).ok_or_else(unknown)?;
@@ -237,7 +238,7 @@ impl Broker {
             let day = request.needed("sEigyouDay")?;
             let order = &self.orders[index];
             if times::day(order.day) != day && times::day(order.placed_on) != day {
-                return Err(Refusal::Parameter("sEigyouDay is no day of the order".to_owned()));
+                return Err(Refusal::Parameter("sEigyouDay is not a day of the order".to_owned()));
             }
         }
         Ok(index)

@@ -25,7 +25,7 @@ pub(crate) fn decode_query(query: &str) -> Result<String, &'static str> {
         }
     }
     let text = SHIFT_JIS.decode_without_bom_handling_and_without_replacement(&plain);
-    Ok(text.ok_or("the bytes are no Shift-JIS")?.into_owned())
+    Ok(text.ok_or("the bytes are not Shift-JIS")?.into_owned())
 }
 
 /// ASCII bytes that the broker's function leaves as they are.

@@ -173,8 +173,8 @@ fn the_account_can_be_set() {
     for (wrong, why) in [
         (json!({ "cash": "-0.0001" }), "must be 0 or above"),
         (json!({ "cash": "7", "margin": "-5" }), "must be 0 or above"),
-        (json!({ "cash": "7", "orders": [{}, 1] }), "row 2 of orders is no JSON object"),
-        (json!({ "cash": "7", "positions": [[]] }), "row 1 of positions is no JSON object"),
+        (json!({ "cash": "7", "orders": [{}, 1] }), "row 2 of orders is not a JSON object"),
+        (json!({ "cash": "7", "positions": [[]] }), "row 1 of positions is not a JSON object"),
     ] {
         let mut account = wrong;
         account["do"] = json!("account");
@@ -205,7 +205,7 @@ fn control_is_over_http_too() {
     assert_eq!(server.view()["logged_out"], false);
     assert_eq!(post("/control", "{").status, 400);
     let many = vec![json!({ "do": "accept" }); COMMANDS_MAX + 1];
-    assert!(server.control(&json!(many)).unwrap_err().contains("more than"));
+    assert!(server.control(&json!(many)).unwrap_err().contains("too many"));
     let long =
         format!("POST /control HTTP/1.1\r\nContent-Length: {}\r\n\r\n", CONTROL_BODY_BYTES_MAX + 1);
     let told = exchange(server.address, long.as_bytes()).unwrap();
@@ -251,7 +251,7 @@ fn what_makes_no_sense_does_not_start() {
     let wrong = |config: Config| Server::start(config).unwrap_err().to_string();
     let server = start(Dialect::Spec);
     let taken = Config { port: server.address.port(), ..Config::default() };
-    assert!(wrong(taken).contains("listened"));
+    assert!(wrong(taken).contains("cannot listen"));
     let mut issue = Config::default().issues[0].clone();
     issue.symbol = "72 03".to_owned();
     assert!(wrong(Config { issues: vec![issue], ..Config::default() }).contains("72 03"));

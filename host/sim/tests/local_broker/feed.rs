@@ -162,7 +162,7 @@ fn days_that_are_given_are_of_a_time_that_fits() {
         |date: &str| Config { first_day: FirstDay::On(date.parse().unwrap()), ..Config::default() };
     for wrong in ["0001-01-01", "1989-12-29", "2201-01-05", "2554-07-21", "9999-12-31"] {
         let why = Server::start(on(wrong)).unwrap_err().to_string();
-        assert!(why.contains("is no day of the years 1990 to 2200"), "{wrong}: {why}");
+        assert!(why.contains("is not a day of the years 1990 to 2200"), "{wrong}: {why}");
     }
     start_with(on("1990-01-04"));
     let last = start_with(on("2200-12-31"));

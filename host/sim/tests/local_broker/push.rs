@@ -113,7 +113,7 @@ fn commands_post_so_many_shares_only() {
         }))
     };
     for wrong in [0, TRADE_SHARES_MAX + 1, u64::MAX] {
-        assert!(trade(wrong, 1).unwrap_err().contains("quantity is 1 to"), "{wrong}");
+        assert!(trade(wrong, 1).unwrap_err().contains("quantity 1 to"), "{wrong}");
     }
     let most = VOLUME_MAX / TRADE_SHARES_MAX;
     assert!(trade(TRADE_SHARES_MAX, most + 1).unwrap_err().contains("VOLUME_MAX"));

@@ -117,5 +117,5 @@ fn what_cannot_be_played_is_told() {
     assert!(Server::start(many).unwrap_err().to_string().contains("issues"));
     let server = Server::start(Config::default()).unwrap();
     let taken = Config { port: server.address.port(), ..Config::default() };
-    assert!(Server::start(taken).unwrap_err().to_string().contains("listened"));
+    assert!(Server::start(taken).unwrap_err().to_string().contains("cannot listen"));
 }

@@ -301,14 +301,14 @@ fn wrong_answers_are_refused() {
         (of_other, "asked for 130A, found 7203"),
         (of_none, "asked for 130A, found "),
         (json!({ "p_errno": "0" }), "no list aCLMMfdsMarketPriceHistory"),
-        (json!([]), "no JSON record"),
+        (json!([]), "not a JSON record"),
     ] {
         let error = ask(&body).unwrap_err();
         assert!(matches!(error, SourceError::Malformed(_)), "{body}: {error}");
         assert!(error.to_string().contains(part), "{body}: {error}");
     }
     let world = World::new(ResponseTemplate::new(200).set_body_bytes(b"{\"p_err\":\"\x82\"}"));
-    assert!(world.ask().unwrap_err().to_string().contains("no Shift-JIS"));
+    assert!(world.ask().unwrap_err().to_string().contains("not Shift-JIS"));
 }
 
 #[test]

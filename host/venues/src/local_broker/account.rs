@@ -19,7 +19,9 @@ pub use orders::read_orders;
 
 /// An answer of the gateway's that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("the gateway's answer to GET {path} cannot be read, and nothing of it is shown: {what}")]
+#[error(
+    "the engine cannot read the gateway's answer to GET {path} and shows nothing of it: {what}"
+)]
 pub struct Unreadable {
     path: &'static str,
     what: String,
@@ -69,7 +71,7 @@ fn position(row: &Row<'_>) -> Result<PositionRow<'static>, String> {
         Some(1) => "margin_credit",
         Some(2 | 3) => "margin_general",
         Some(other) => {
-            let what = "is none of 1 (system), 2 and 3 (general margin)";
+            let what = "is not 1 (system), 2 or 3 (general margin)";
             return Err(wrong("MarginTradeType", &other.to_string(), what));
         }
     };
@@ -120,10 +122,10 @@ fn side(row: &Row<'_>) -> Result<OrderSide, String> {
 fn instrument(row: &Row<'_>, exchange: i64) -> Result<String, String> {
     let symbol = row.required_text("Symbol")?;
     if !is_symbol(&symbol) {
-        return Err(wrong("Symbol", &symbol, "is none of 4 to 9 digits and capital letters"));
+        return Err(wrong("Symbol", &symbol, "is not 4 to 9 digits and capital letters"));
     }
     instrument_of(&symbol, exchange)
-        .ok_or_else(|| wrong("Exchange", &exchange.to_string(), "is no market that is known"))
+        .ok_or_else(|| wrong("Exchange", &exchange.to_string(), "is not a known market"))
 }
 
 fn share_count(shares: u64) -> ShareCount {

@@ -141,7 +141,8 @@ impl Default for LocalBrokerConfig {
 pub enum ConfigError {
     /// The production environment is asked for, and not allowed.
     #[error(
-        "LOCALBROKER_ENV=prod asks for the real market; set LOCALBROKER_ALLOW_PROD=1 too, or take it away"
+        "LOCALBROKER_ENV=prod means the real market; set LOCALBROKER_ALLOW_PROD=1 too, or remove \
+         LOCALBROKER_ENV"
     )]
     ProductionNotAllowed,
     /// The address is that of the production environment.
@@ -152,7 +153,8 @@ pub enum ConfigError {
     ProductionPort,
     /// The address is none that may be used.
     #[error(
-        "base_url {0}; it is like http://127.0.0.1:{VERIFICATION_PORT}, on this machine, without a path"
+        "base_url {0}; write it like http://127.0.0.1:{VERIFICATION_PORT}, on this machine, \
+         without a path"
     )]
     Address(String),
 }
@@ -183,7 +185,7 @@ impl Endpoint {
             return Ok(Self { host: "localhost".to_owned(), port: usual, is_production });
         };
         let wrong = |what: &str| Err(ConfigError::Address(what.to_owned()));
-        let Ok(url) = Url::parse(text) else { return wrong("is no address") };
+        let Ok(url) = Url::parse(text) else { return wrong("is not an address") };
         if url.scheme() != "http" {
             return wrong("does not begin with http://");
         }
@@ -200,7 +202,7 @@ impl Endpoint {
         let has_port = text.trim_end_matches('/').ends_with(":80");
         let port = url.port().or_else(|| has_port.then_some(80)).unwrap_or(usual);
         if port == 0 {
-            return wrong("has port 0, where nobody listens");
+            return wrong("has port 0, on which no program can listen");
         }
         if port == PRODUCTION_PORT && !is_production {
             return Err(ConfigError::ProductionPort);
@@ -275,7 +277,7 @@ mod tests {
             ("http://127.0.0.1:1/?a", "has a path"),
             ("http://me:word@127.0.0.1:1", "holds a name"),
             ("http://127.0.0.1:0", "has port 0"),
-            ("127.0.0.1:1", "no address"),
+            ("127.0.0.1:1", "is not an address"),
         ] {
             let told = endpoint(Some(text), false, false).unwrap_err().to_string();
             assert!(told.contains(why) && !told.contains("word@"), "{text}: {told}");

@@ -80,14 +80,17 @@ impl Dropped {
         };
         *count = count.saturating_add(1);
         if let Some(count) = self.report.count(now) {
-            tracing::warn!(venue = crate::local_broker::VENUE, "{count} frames dropped; {self}");
+            tracing::warn!(
+                venue = crate::local_broker::VENUE,
+                "the engine dropped {count} frames; {self}"
+            );
         }
     }
 
     /// What the log is told at the end, whenever it was told last; nothing where none was dropped.
     #[must_use]
     pub fn at_the_end(&self) -> Option<String> {
-        (self.total() > 0).then(|| format!("{} frames were dropped; {self}", self.total()))
+        (self.total() > 0).then(|| format!("the engine dropped {} frames; {self}", self.total()))
     }
 
     /// All of them.
@@ -229,7 +232,10 @@ mod tests {
         assert_eq!(dropped.total(), 21);
         // Of them only the first was told until now.
         let end = dropped.at_the_end().unwrap();
-        assert!(end.starts_with("21 frames were dropped; since the start: 1 of other"), "{end}");
+        assert!(
+            end.starts_with("the engine dropped 21 frames; since the start: 1 of other"),
+            "{end}"
+        );
         assert_eq!(
             dropped.to_string(),
             "since the start: 1 of other exchanges, 2 without one, 3 not subscribed, 4 malformed, \

@@ -230,7 +230,11 @@ impl Feed {
     /// Specification 1, "Derived trade", rule 2.
     fn warn_of_midpoint(&mut self, now: TsNanos) {
         if let Some(count) = self.midpoints.count(now) {
-            tracing::warn!(venue = VENUE, count, "exactly between bid and ask, told as buys");
+            tracing::warn!(
+                venue = VENUE,
+                count,
+                "trades exactly between bid and ask count as buys"
+            );
         }
     }
 }

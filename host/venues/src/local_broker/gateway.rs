@@ -408,7 +408,7 @@ impl Gateway {
             GatewayRefusal {
                 kind: GatewayErrorKind::Other,
                 code: None,
-                message: "the dialect failed at it".to_owned(),
+                message: "the dialect failed on this answer".to_owned(),
             }
         });
         let words = self.secrets.words_about(shown, &refusal.message);
@@ -484,7 +484,7 @@ impl Gateway {
             }
             return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
         }
-        tracing::warn!(question = ?call.question, why, "the local broker is asked again");
+        tracing::warn!(question = ?call.question, why, "the engine asks the local broker again");
         call.not_before = now.mono + self.rules.retry_wait;
         self.put_back(call);
     }

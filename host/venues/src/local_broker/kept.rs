@@ -61,7 +61,7 @@ impl Kept {
             Ok(lock) => Some(Self { path: path.to_owned(), _lock: lock }),
             Err(error) => {
                 let path = path.display();
-                tracing::warn!(%error, %path, "registered symbols cannot be kept in a file");
+                tracing::warn!(%error, %path, "the engine cannot keep registered symbols in a file");
                 None
             }
         }
@@ -86,7 +86,7 @@ impl Kept {
             Ok(_) => nothing,
             Err(why) => {
                 let path = self.path.display();
-                tracing::warn!(why, %path, "the file of registered symbols cannot be read");
+                tracing::warn!(why, %path, "the engine cannot read the file of registered symbols");
                 nothing
             }
         }
@@ -95,7 +95,7 @@ impl Kept {
     fn read(&self) -> Result<Option<Content>, String> {
         match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Ok(found) if !found.is_file() => return Err("it is no file".to_owned()),
+            Ok(found) if !found.is_file() => return Err("it is not a file".to_owned()),
             found => drop(found),
         }
         let mut text = String::new();
@@ -108,13 +108,13 @@ impl Kept {
         let content: Content = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         let is_ours = |symbol: &String| symbol_of(symbol).is_ok_and(|read| read == symbol);
         if content.version != VERSION {
-            return Err("it is of another version".to_owned());
+            return Err("it has another version".to_owned());
         }
         if content.symbols.len() > KEPT_SYMBOLS_MAX {
             return Err(format!("it has more than {KEPT_SYMBOLS_MAX} symbols"));
         }
         if !content.symbols.iter().all(is_ours) {
-            return Err("it has texts that are no symbols".to_owned());
+            return Err("it has texts that are not symbols".to_owned());
         }
         Ok(Some(content))
     }
@@ -133,7 +133,7 @@ impl Kept {
         };
         if let Err(error) = written {
             let path = self.path.display();
-            tracing::warn!(%error, %path, "registered symbols cannot be written to their file");
+            tracing::warn!(%error, %path, "the engine cannot write registered symbols to their file");
         }
     }
 

@@ -19,8 +19,8 @@ const SHOWN_CHARS_MAX: usize = 16;
 /// A text that names no issue.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no ticker; it is like 7203 or 130A: {SYMBOL_CHARS_MIN} to {SYMBOL_CHARS_MAX} digits and \
-     capital letters"
+    "`{0}` is not a ticker; write {SYMBOL_CHARS_MIN} to {SYMBOL_CHARS_MAX} digits and capital \
+     letters, like 7203 or 130A"
 )]
 pub struct BadTicker(String);
 

@@ -13,7 +13,7 @@ const DIGITS_MAX: i64 = 19;
 /// Why a text is no exact number of 1/10,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum NumberError {
-    #[error("is no number")]
+    #[error("is not a number")]
     NotNumber,
     #[error("has more than 4 digits after the point")]
     TooFine,

@@ -72,7 +72,7 @@ async fn run(
                 let ping = stream.send(Message::Ping(Bytes::from_static(b"kumiki")));
                 match tokio::time::timeout(time, ping).await {
                     Ok(Ok(())) => continue,
-                    _ => return "the connection takes nothing".to_owned(),
+                    _ => return "the connection takes no data".to_owned(),
                 }
             }
             came = stream.next() => came,
@@ -86,7 +86,7 @@ async fn run(
                 // The answer was made by the library, and waits to be sent.
                 match tokio::time::timeout(time, stream.flush()).await {
                     Ok(Ok(())) => continue,
-                    _ => return "the connection takes nothing".to_owned(),
+                    _ => return "the connection takes no data".to_owned(),
                 }
             }
             Some(Ok(Message::Close(_))) | None => return "the gateway ended the stream".to_owned(),

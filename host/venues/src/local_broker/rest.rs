@@ -36,14 +36,16 @@ impl Rest {
         let Request { question, secret } = request;
         let unreadable = |why: &str| NoAnswer::Unreadable(why.to_owned());
         let url = Url::parse(&format!("{}{}", self.base, question.path()))
-            .map_err(|_| unreadable("the address of the request is none"))?;
+            .map_err(|_| unreadable("the address of the request is not valid"))?;
         let mut headers = HeaderMap::new();
         let body = if question == Question::Token {
             let body = password_body(&secret);
-            Some(body.ok_or_else(|| unreadable("the password cannot be sent"))?)
+            Some(body.ok_or_else(|| unreadable("cannot send the password"))?)
         } else {
             let token = secret_header(&secret);
-            let token = token.map_err(|_| unreadable("the token cannot be sent in a header"))?;
+            let token = token.map_err(|_| {
+                unreadable("the token has characters that an HTTP header cannot hold")
+            })?;
             headers.insert(TOKEN_HEADER, token);
             question.body().map(SecretString::from)
         };

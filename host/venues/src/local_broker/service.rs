@@ -85,7 +85,7 @@ pub enum ServiceError {
     #[error("[local_broker] {0}")]
     Config(#[from] ConfigError),
     /// The connection cannot be prepared.
-    #[error("the local broker's connection cannot be prepared: {0}")]
+    #[error("cannot prepare the connection to the local broker: {0}")]
     Http(String),
     /// The system gives no thread or no sockets.
     #[error("the local broker cannot start: {0}")]
@@ -474,7 +474,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         if let Err(error) = asked
             && let Some(passwords) = self.passwords.upgrade()
         {
-            let why = format!("nobody can be asked for the password: {error}");
+            let why = format!("the engine cannot ask for the password: {error}");
             let _ = passwords.send(Input::Password(Err(NoPassword { why, is_wanted: false })));
         }
     }

@@ -174,7 +174,7 @@ fn margin_position(row: &[Field]) -> Result<MarginPosition, String> {
     let is_general = match text(row, "sOrderBensaiKubun")?.as_str() {
         "26" | "29" => false,
         "36" | "39" => true,
-        _ => return Err("sOrderBensaiKubun is none of 26, 29, 36 and 39".to_owned()),
+        _ => return Err("sOrderBensaiKubun is not 26, 29, 36 or 39".to_owned()),
     };
     let all = quantity(row, "sOrderTategyokuSuryou")?;
     let last: Option<Price> = optional(row, "sOrderHyoukaTanka")?;
@@ -186,7 +186,7 @@ fn margin_position(row: &[Field]) -> Result<MarginPosition, String> {
         account: text(row, "sOrderZyoutoekiKazeiC").ok(),
         quantity: all,
         open_quantity: quantity(row, "sOrderHensaiKanouSuryou")?,
-        price: price.parse().map_err(|_| "sOrderTategyokuTanka is no price".to_owned())?,
+        price: price.parse().map_err(|_| "sOrderTategyokuTanka is not a price".to_owned())?,
         // The list tells the price only.
         market_value: last.and_then(|last| Money::checked_notional(last, all)),
         profit: optional(row, "sOrderGaisanHyoukaSoneki")?,
@@ -241,11 +241,12 @@ pub(super) fn text(fields: &[Field], name: &str) -> Result<String, String> {
 }
 
 fn money(fields: &[Field], name: &str) -> Result<Money, String> {
-    text(fields, name)?.parse().map_err(|_| format!("{name} is no amount"))
+    text(fields, name)?.parse().map_err(|_| format!("{name} is not an amount"))
 }
 
 fn quantity(fields: &[Field], name: &str) -> Result<Quantity, String> {
-    let shares = text(fields, name)?.parse().map_err(|_| format!("{name} is no number of shares"));
+    let shares =
+        text(fields, name)?.parse().map_err(|_| format!("{name} is not a number of shares"));
     shares.map(Quantity::new)
 }
 
@@ -256,6 +257,6 @@ pub(super) fn optional<T: std::str::FromStr>(
 ) -> Result<Option<T>, String> {
     match field(fields, name).map(str::trim) {
         None | Some("" | "-" | "*") => Ok(None),
-        Some(text) => text.parse().map(Some).map_err(|_| format!("{name} is no number")),
+        Some(text) => text.parse().map(Some).map_err(|_| format!("{name} is not a number")),
     }
 }

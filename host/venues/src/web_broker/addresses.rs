@@ -20,33 +20,28 @@ const PRODUCTION_SESSION_HOST: &str = "price-kabuka.e-shiten.jp";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// It cannot be read.
-    #[error("base_url or an address of the broker's is no address that can be read")]
+    #[error("base_url or an address of the broker is not a valid address")]
     NotAnAddress,
     /// It is too long.
-    #[error("an address of the broker's has more than {VIRTUAL_URL_BYTES_MAX} bytes")]
+    #[error("an address of the broker has more than {VIRTUAL_URL_BYTES_MAX} bytes")]
     TooLong,
     /// A name, a password, a port, a query or a fragment has no place in it.
-    #[error("an address of the broker's must hold no name, password, port, query or fragment")]
+    #[error("an address of the broker must hold no name, password, port, query or fragment")]
     NotPlain,
     /// Not encrypted, and not on this machine.
-    #[error(
-        "an address of the broker's must be encrypted (https, wss) unless it is of this machine"
-    )]
+    #[error("an address of the broker must begin with https or wss, unless it is on this machine")]
     NotEncrypted,
     /// A folder must end with `/`.
     #[error("base_url must end with /")]
     NotAFolder,
     /// Neither the broker nor this machine.
     #[error(
-        "base_url is neither the broker's address of this environment nor one of this machine \
+        "base_url is neither the broker's address of this environment nor on this machine \
          (127.0.0.0/8, ::1, localhost)"
     )]
     Elsewhere,
     /// The market, without permission.
-    #[error(
-        "the production address is refused: it needs environment = \"prod\" and \
-         WEBBROKER_ALLOW_PROD=1"
-    )]
+    #[error("the production address needs environment = \"prod\" and WEBBROKER_ALLOW_PROD=1")]
     Production,
     /// The path is of a release with another kind of login than the dialect's.
     #[error(
@@ -55,7 +50,7 @@ pub enum AddressError {
     )]
     OtherRelease,
     /// A login told of another host than its own.
-    #[error("the login names an address that is not of the server that was asked")]
+    #[error("the answer to the login names an address of another server")]
     OtherServer,
 }
 

@@ -171,7 +171,7 @@ async fn read(
             Err(error) => StreamEvent::Unreadable(error.to_string()),
         };
         if sender.send(event).await.is_err() {
-            return "nobody receives".to_owned();
+            return "the engine no longer reads the stream".to_owned();
         }
     }
 }

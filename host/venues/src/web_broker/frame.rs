@@ -30,7 +30,7 @@ pub enum FrameError {
     #[error("a frame has more than {FRAME_FIELDS_MAX} fields")]
     TooManyFields,
     /// A key or a value is no text.
-    #[error("a frame holds what is neither UTF-8 nor Shift-JIS")]
+    #[error("a frame holds bytes that are neither UTF-8 nor Shift-JIS")]
     NotText,
     /// An item is no key with a value.
     #[error("an item of a frame has no key or no value")]

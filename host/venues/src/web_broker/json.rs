@@ -21,16 +21,16 @@ pub enum Value {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
     /// No JSON, or it ends early.
-    #[error("it is no JSON (byte {0})")]
+    #[error("it is not JSON (byte {0})")]
     NotJson(usize),
     /// A name twice in one record.
-    #[error("a name stands twice in one record (byte {0})")]
+    #[error("a name is twice in one record (byte {0})")]
     Twice(usize),
     /// Nested too deeply.
     #[error("it is nested deeper than {JSON_DEPTH_MAX}")]
     TooDeep,
     /// A list holds what is no record, or a record one of those that only lists hold.
-    #[error("it is not made of texts and lists of records")]
+    #[error("it holds more than texts and lists of records")]
     OtherForm,
 }
 

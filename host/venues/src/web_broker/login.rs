@@ -90,8 +90,9 @@ pub enum LoginFailure {
     },
     /// The broker does not know the authentication id.
     #[error(
-        "the broker does not take the authentication id: it is unknown, or of the other environment \
-         ({code}: {text}); give that of this environment with `kumiki key set web-broker-auth-id`"
+        "the broker does not take the authentication id: it is unknown, or of the other \
+         environment ({code}: {text}); set the id of this environment with `kumiki key set \
+         web-broker-auth-id`"
     )]
     IdRefused {
         /// Its `p_errno`.
@@ -101,20 +102,21 @@ pub enum LoginFailure {
     },
     /// The addresses are encrypted for another key, or not at all.
     #[error(
-        "the private key does not fit: {0} cannot be decrypted; give the key whose public half the broker has \
-         with `kumiki key set web-broker-private-key --file KEY.pem`"
+        "the private key does not fit: it cannot decrypt {0}; set the key whose public half the \
+         broker has, with `kumiki key set web-broker-private-key --file KEY.pem`"
     )]
     KeyDoesNotFit(&'static str),
     /// The broker has no such release (any more).
     #[error(
-        "the broker has no login at this address (HTTP status 404): it has switched this version off; set \
-         [web_broker] dialect to that of its present version, and update kumiki where there is none"
+        "the broker has no login at this address (HTTP status 404): it has switched this version \
+         off; set [web_broker] dialect to its present version, or update kumiki if that dialect is \
+         missing"
     )]
     Retired,
     /// The same, and the path of another release than the dialect's is the configuration's own.
     #[error(
-        "the broker has no login at this address (HTTP status 404): base_url ends with the path of another version \
-         than that of [web_broker] dialect; leave the path out of base_url"
+        "the broker has no login at this address (HTTP status 404): base_url and [web_broker] \
+         dialect have different versions; leave the path out of base_url"
     )]
     RetiredPath,
     /// The credentials are of another kind than the login.

@@ -22,7 +22,7 @@ pub enum RecordError {
     #[error("a record of the masters has more than {MASTER_RECORD_BYTES_MAX} bytes")]
     TooLong,
     /// Something else stands between records.
-    #[error("the masters are no records")]
+    #[error("the masters are not records")]
     NoRecord,
 }
 

@@ -261,7 +261,10 @@ impl Collector {
     /// The masters of what was collected: an issue is one that is in both masters.
     pub(crate) fn masters(self, today: JstDate) -> Masters {
         if self.unread > 0 {
-            tracing::warn!(records = self.unread, "records of the masters could not be read");
+            tracing::warn!(
+                records = self.unread,
+                "the engine cannot read some records of the masters"
+            );
         }
         let mut issues = BTreeMap::new();
         for (symbol, (name, lot)) in self.names {
@@ -302,7 +305,7 @@ pub(crate) async fn ask(
         Ok(_) => "the stream of the masters holds no issues".to_owned(),
         Err(why) => why,
     };
-    tracing::warn!(why = stream, "the masters are asked for one by one");
+    tracing::warn!(why = stream, "the engine asks for the masters one by one");
     let direct = direct(transport, today).await;
     direct.map_err(|direct| MastersError::Unavailable { stream, direct })
 }

@@ -53,6 +53,6 @@ pub(crate) fn store(transport: &Transport, masters: &Masters) {
         atomic_file::write(&path(transport), &bytes)
     };
     if let Err(error) = kept() {
-        tracing::warn!(%error, "the masters cannot be kept on the disk");
+        tracing::warn!(%error, "the engine cannot keep the masters on the disk");
     }
 }

@@ -26,7 +26,7 @@ const DAMAGE_GAP: u64 = 100_000;
 #[derive(Debug, thiserror::Error)]
 pub enum NumbersError {
     /// The file cannot be opened, read or written.
-    #[error("the file of the request numbers, {}: {cause}", .path.display())]
+    #[error("cannot use the file of the request numbers, {}: {cause}", .path.display())]
     File {
         /// Where it is.
         path: PathBuf,
@@ -35,19 +35,19 @@ pub enum NumbersError {
     },
     /// Another process has it.
     #[error(
-        "the account is in use: another engine, or a run of `kumiki data update`, holds the file of the request \
-         numbers, {}",
+        "the account is in use: another engine, or a run of `kumiki data update`, holds the file \
+         of the request numbers, {}; wait for its end, or end it",
         .0.display()
     )]
     Taken(PathBuf),
     /// It is another user's.
-    #[error("the file of the request numbers, {}, is another user's", .0.display())]
+    #[error("the file of the request numbers, {}, belongs to another user; run kumiki as that user", .0.display())]
     NotOwn(PathBuf),
     /// It holds something else.
     #[error(
-        "the file of the request numbers, {}, is damaged, and the broker refuses numbers that do not \
-         rise: make sure that the clock is right, then remove the file; numbers begin at the clock's \
-         seconds again",
+        "the file of the request numbers, {}, is damaged, and the broker refuses numbers that do \
+         not rise; check that the clock is right, then remove the file; numbers begin at the \
+         clock's seconds again",
         .0.display()
     )]
     Damaged(PathBuf),

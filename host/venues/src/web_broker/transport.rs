@@ -250,8 +250,8 @@ impl Transport {
     pub async fn call_within(&mut self, request: &BrokerRequest, time: Duration) -> Called {
         let called = tokio::time::timeout(time, self.call(request, None)).await;
         called.unwrap_or_else(|_| {
-            let text = format!("it has not come within {} s", time.as_secs_f64());
-            tracing::debug!(request = request.id, text, "no answer of the web broker");
+            let text = format!("it did not come within {} s", time.as_secs_f64());
+            tracing::debug!(request = request.id, text, "no answer from the web broker");
             Called { p_no: None, result: Err(CallFailure::Unknown(text)) }
         })
     }
@@ -348,7 +348,7 @@ impl Transport {
             Some(address) => Addresses::request(address, &query),
         };
         let id = prepared.id();
-        tracing::debug!(request = id, "a request is sent to the web broker");
+        tracing::debug!(request = id, "the engine sends a request to the web broker");
         let body = self.http.get(&address, ANSWER_BYTES_MAX).await;
         let is_missing = matches!(body, Err(AttemptError::Status(404)));
         let result = match body {
@@ -378,7 +378,9 @@ impl Transport {
                 let errno = answered.answer.errno.as_str();
                 tracing::debug!(request = id, errno, "the web broker has answered");
             }
-            Err(failure) => tracing::debug!(request = id, %failure, "no answer of the web broker"),
+            Err(failure) => {
+                tracing::debug!(request = id, %failure, "no answer from the web broker")
+            }
         }
         Called { p_no: number, result }
     }
@@ -453,11 +455,11 @@ fn read_numbered(
         true => from_cp932(&percent_decode(body)),
         false => from_cp932(body),
     };
-    let text = text.ok_or("the answer is no Shift-JIS")?;
-    let value =
-        json::parse(&text).map_err(|error| format!("the answer cannot be read: {error}"))?;
+    let text = text.ok_or("the answer is not Shift-JIS")?;
+    let value = json::parse(&text)
+        .map_err(|error| format!("the engine cannot read the answer: {error}"))?;
     let Value::Record(entries) = value else {
-        return Err("the answer is no JSON record".to_owned());
+        return Err("the answer is not a JSON record".to_owned());
     };
     let decoded = |text: String| match decodes && !is_spelled {
         true => percent_decoded_text(&text),
@@ -495,7 +497,8 @@ fn read_numbered(
             }
             Value::Null | Value::Record(_) => {
                 return Err(
-                    "the answer cannot be read: a record stands where a text should".to_owned()
+                    "the engine cannot read the answer: it has a record in place of a text"
+                        .to_owned(),
                 );
             }
         }

@@ -149,7 +149,7 @@ async fn what_is_no_stream_ends_the_connection_and_it_is_tried_again() {
     let wrong: [Sent; 3] = [
         ("nothing came", Vec::new()),
         ("more than", large),
-        ("against the rules", vec![0xc1, 1, b'x']),
+        ("break the rules", vec![0xc1, 1, b'x']),
     ];
     for (words, bytes) in wrong {
         let mut socket = accepted(&listener).await;
@@ -165,8 +165,11 @@ async fn what_is_no_stream_ends_the_connection_and_it_is_tried_again() {
     for (answer, words) in [
         ("HTTP/1.1 503 Busy\r\n\r\n", "503"),
         ("HTTP/1.1 302 Found\r\nLocation: /other\r\n\r\n", "302"),
-        ("HTTP/1.1 101 x\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n", "no WebSocket"),
-        ("garbage\r\n\r\n", "no HTTP"),
+        (
+            "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n",
+            "does not open the WebSocket",
+        ),
+        ("garbage\r\n\r\n", "is not HTTP"),
         ("", "ended"),
     ] {
         let (mut socket, _) = listener.accept().await.unwrap();

@@ -86,7 +86,7 @@ fn time_in_force(row: &Row<'_>, exchange: i64, expires: bool) -> Result<TimeInFo
             None | Some(1) => Ok(day),
             Some(2) => Ok(TimeInForce::Ioc),
             Some(3) => Ok(TimeInForce::Fok),
-            Some(other) => Err(wrong("TimeInForce", &other.to_string(), "is none of 1 to 3")),
+            Some(other) => Err(wrong("TimeInForce", &other.to_string(), "is not 1 to 3")),
         };
     }
     match row.whole("OrdType")? {
@@ -95,7 +95,7 @@ fn time_in_force(row: &Row<'_>, exchange: i64, expires: bool) -> Result<TimeInFo
         Some(2) => Ok(TimeInForce::AtTheOpen),
         Some(3) => Ok(TimeInForce::AtTheClose),
         Some(6) => Ok(TimeInForce::Ioc),
-        Some(other) => Err(wrong("OrdType", &other.to_string(), "is none of 1 to 6")),
+        Some(other) => Err(wrong("OrdType", &other.to_string(), "is not 1 to 6")),
     }
 }
 
@@ -104,7 +104,7 @@ fn time_in_force(row: &Row<'_>, exchange: i64, expires: bool) -> Result<TimeInFo
 fn expires(row: &Row<'_>, received: TsNanos) -> Result<Option<TsNanos>, String> {
     let Some(day) = row.whole("ExpireDay")?.filter(|day| *day != 0) else { return Ok(None) };
     let date = plain_date(&day.to_string());
-    let date = date.ok_or_else(|| wrong("ExpireDay", &day.to_string(), "is no date"))?;
+    let date = date.ok_or_else(|| wrong("ExpireDay", &day.to_string(), "is not a date"))?;
     let placed = received.jst_date();
     let calendar = ExchangeCalendar::default();
     let is_of_its_day =
@@ -124,7 +124,7 @@ fn received(row: &Row<'_>) -> Result<TsNanos, String> {
     let nanos = time.and_then(|time| time.timestamp_nanos_opt());
     let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
     nanos.map(TsNanos::from_nanos).ok_or_else(|| {
-        wrong("RecvTime", &text, "is no time; it is like 2022-04-04T18:00:51.763683+09:00")
+        wrong("RecvTime", &text, "is not a time like 2022-04-04T18:00:51.763683+09:00")
     })
 }
 
@@ -152,7 +152,7 @@ fn status(row: &Row<'_>, quantity: u64, filled: u64) -> Result<OrderStatus, Stri
             }
         }
         ENDED => Ok(ended(&history(row)?, quantity, filled)),
-        other => Err(wrong("State", &other.to_string(), "is none of 1 to 5")),
+        other => Err(wrong("State", &other.to_string(), "is not 1 to 5")),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct List<'a>(pub(super) Vec<&'a RawValue>);
 
 impl<'a> Row<'a> {
     pub(super) fn read(text: &'a str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|error| format!("is no record: {error}"))
+        serde_json::from_str(text).map_err(|error| format!("is not a record: {error}"))
     }
 
     /// Names and values, in their order.
@@ -45,7 +45,7 @@ impl<'a> Row<'a> {
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, String> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let text: Result<String, _> = serde_json::from_str(value);
-        let text = text.map_err(|_| wrong(name, value, "is no text"))?;
+        let text = text.map_err(|_| wrong(name, value, "is not a text"))?;
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 
@@ -78,7 +78,7 @@ impl<'a> Row<'a> {
         let Some(decimal) = self.decimal(name)? else { return Ok(None) };
         let units = decimal.units();
         if units % domain::price::UNITS_PER_YEN != 0 {
-            return Err(wrong(name, &decimal.to_string(), "is no whole number"));
+            return Err(wrong(name, &decimal.to_string(), "is not a whole number"));
         }
         Ok(Some(units / domain::price::UNITS_PER_YEN))
     }
@@ -126,7 +126,8 @@ pub(super) fn told(
     if depth > ROW_DEPTH_MAX {
         return Err(format!("{name} is nested deeper than {ROW_DEPTH_MAX}"));
     }
-    let read = |text| serde_json::from_str(text).map_err(|_| wrong(name, text, "is no value"));
+    let read =
+        |text| serde_json::from_str(text).map_err(|_| wrong(name, text, "is not a JSON value"));
     Ok(match text.as_bytes().first() {
         Some(b'{') => {
             let row = Row::read(text).map_err(|error| format!("{name} {error}"))?;
@@ -154,7 +155,7 @@ pub(super) fn told(
 
 impl<'a> List<'a> {
     pub(super) fn read(text: &'a str) -> Result<Self, String> {
-        serde_json::from_str(text).map_err(|error| format!("is no list: {error}"))
+        serde_json::from_str(text).map_err(|error| format!("is not a list: {error}"))
     }
 }
 
@@ -173,7 +174,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Row<'a> {
                 while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
                     if row.has(&name) {
                         let shown = domain::text::on_one_line(&name);
-                        return Err(de::Error::custom(format_args!("{shown} stands twice")));
+                        return Err(de::Error::custom(format_args!("{shown} is there twice")));
                     }
                     if row.0.len() == ROW_FIELDS_MAX {
                         let what = format_args!("it has more than {ROW_FIELDS_MAX} fields");

@@ -92,22 +92,22 @@ fn p57_balances_are_exact_and_null_stays_null() {
         ("{}", "StockAccountWallet is missing"),
         (
             r#"{"StockAccountWallet": 1, "StockAccountWallet": 2}"#,
-            "StockAccountWallet stands twice",
+            "StockAccountWallet is there twice",
         ),
-        ("[]", "is no record"),
-        ("", "is no record"),
-        ("<html>", "is no record"),
-        (r#"{"StockAccountWallet": 1} x"#, "is no record"),
+        ("[]", "is not a record"),
+        ("", "is not a record"),
+        ("<html>", "is not a record"),
+        (r#"{"StockAccountWallet": 1} x"#, "is not a record"),
     ] {
         let told = read_cash(body).unwrap_err().to_string();
         assert!(
-            told.starts_with("the gateway's answer to GET /wallet/cash cannot be read"),
+            told.starts_with("the engine cannot read the gateway's answer to GET /wallet/cash "),
             "{told}"
         );
         assert!(told.contains(what), "{body}: {told}");
     }
     for (value, what) in [
-        ("\"1\"", "StockAccountWallet `1` is no number"),
+        ("\"1\"", "StockAccountWallet `1` is not a number"),
         ("1.00001", "has more than 4 digits after the point"),
         ("1e15", "StockAccountWallet `1e15` is too large"),
     ] {
@@ -212,8 +212,8 @@ fn p57_the_instruments_suffix_is_that_of_the_market() {
         assert_eq!(row.instrument_id, format!("130A.{suffix}"), "{exchange}");
     }
     for (exchange, what) in [
-        (json!(4), "Exchange `4` is no market that is known"),
-        (json!(1.5), "Exchange `1.5` is no whole number"),
+        (json!(4), "Exchange `4` is not a known market"),
+        (json!(1.5), "Exchange `1.5` is not a whole number"),
         (json!(null), "Exchange is missing"),
     ] {
         let told = orders(json!({ "Exchange": exchange })).unwrap_err();
@@ -310,25 +310,25 @@ fn p57_types_and_times_in_force() {
 fn p57_what_cannot_be_read_is_told_by_its_field() {
     for (change, what) in [
         (json!({"ID": ""}), "ID is missing"),
-        (json!({"ID": 5}), "ID `5` is no text"),
-        (json!({"State": 6}), "State `6` is none of 1 to 5"),
+        (json!({"ID": 5}), "ID `5` is not a text"),
+        (json!({"State": 6}), "State `6` is not 1 to 5"),
         (json!({"State": null, "OrderState": null}), "OrderState is missing"),
         (json!({"State": 4, "Details": [{"RecType": 5}]}), "Details: SeqNum is missing"),
-        (json!({"State": 4, "Details": [5]}), "Details: is no record"),
-        (json!({"State": 4, "Details": {}}), "Details is no list"),
-        (json!({"OrdType": 7}), "OrdType `7` is none of 1 to 6"),
-        (json!({"RecvTime": "yesterday"}), "RecvTime `yesterday` is no time; it is like 2022"),
+        (json!({"State": 4, "Details": [5]}), "Details: is not a record"),
+        (json!({"State": 4, "Details": {}}), "Details is not a list"),
+        (json!({"OrdType": 7}), "OrdType `7` is not 1 to 6"),
+        (json!({"RecvTime": "yesterday"}), "RecvTime `yesterday` is not a time like 2022"),
         (json!({"RecvTime": "1969-12-31T00:00:00Z"}), "RecvTime `1969"),
-        (json!({"Symbol": "130a"}), "Symbol `130a` is none of 4 to 9 digits"),
+        (json!({"Symbol": "130a"}), "Symbol `130a` is not 4 to 9 digits"),
         (json!({"Symbol": null}), "Symbol is missing"),
         (json!({"Price": -1}), "Price `-1` is below 0"),
-        (json!({"Price": "704.5"}), "Price `704.5` is no number"),
-        (json!({"OrderQty": 100.5}), "OrderQty `100.5` is no whole number"),
+        (json!({"Price": "704.5"}), "Price `704.5` is not a number"),
+        (json!({"OrderQty": 100.5}), "OrderQty `100.5` is not a whole number"),
         (json!({"OrderQty": null}), "OrderQty is missing"),
         (json!({"CumQty": -100}), "CumQty `-100` is below 0"),
         (json!({"CumQty": 301}), "CumQty `301` is more than OrderQty `300`"),
-        (json!({"ExpireDay": 20_261_131}), "ExpireDay `20261131` is no date"),
-        (json!({"Exchange": 24, "TimeInForce": 4}), "TimeInForce `4` is none of 1 to 3"),
+        (json!({"ExpireDay": 20_261_131}), "ExpireDay `20261131` is not a date"),
+        (json!({"Exchange": 24, "TimeInForce": 4}), "TimeInForce `4` is not 1 to 3"),
         (json!({"Symbol": "\u{1b}[2J"}), "Symbol `\\u001b[2J`"),
     ] {
         let told = orders(change.clone()).unwrap_err();
@@ -342,12 +342,12 @@ fn p57_what_cannot_be_read_is_told_by_its_field() {
     assert_eq!(ids, ["20261124A02N04738436", "last"]);
     let told: Vec<_> = read.left_out.iter().map(|odd| (odd.id.as_deref(), &*odd.why)).collect();
     assert_eq!(told[0].0, Some("odd"));
-    assert_eq!(told[0].1, "odd: GET /orders: Exchange `4` is no market that is known");
-    assert!(told[1].1.starts_with("row 3 of 4: GET /orders: is no record"), "{told:?}");
+    assert_eq!(told[0].1, "odd: GET /orders: Exchange `4` is not a known market");
+    assert!(told[1].1.starts_with("row 3 of 4: GET /orders: is not a record"), "{told:?}");
     assert_eq!(read_orders("[]").unwrap().whole(), Ok(Vec::new()));
     assert_eq!(read_positions(" [ ] ").unwrap().whole(), Ok(Vec::new()));
     for body in ["", "{}", "null", "[", "{\"Code\":4001009,\"Message\":\"\"}"] {
-        assert!(read_orders(body).unwrap_err().to_string().contains("is no list"), "{body}");
+        assert!(read_orders(body).unwrap_err().to_string().contains("is not a list"), "{body}");
     }
 }
 
@@ -397,14 +397,14 @@ fn p57_positions_have_a_side_and_a_kind() {
         assert_eq!(rows[0].tategyoku_id, None);
     }
     let told = positions(&position_row(json!({"MarginTradeType": 4}))).unwrap_err();
-    assert!(told.contains("8306: GET /positions: MarginTradeType `4` is none of 1"), "{told}");
+    assert!(told.contains("8306: GET /positions: MarginTradeType `4` is not 1"), "{told}");
     // What the gateway divided is rounded, half to even.
     let body = position_row(json!({"LeavesQty": 300.0})).replace("704", "704.333333333333333333");
     let rows = positions(&body).unwrap();
     assert_eq!(rows[0].avg_open_price, Some(Decimal::from_units(7_043_333)));
     assert_eq!(rows[0].qty, share_count(300));
     let told = positions(&position_row(json!({"LeavesQty": 0.5}))).unwrap_err();
-    assert!(told.contains("LeavesQty `0.5` is no whole number"), "{told}");
+    assert!(told.contains("LeavesQty `0.5` is not a whole number"), "{told}");
 }
 
 /// What is merely unusual is believed.

@@ -218,11 +218,11 @@ impl Gateway {
         }
         let read = self.mapping.read_board(body).unwrap_or_else(|fault| {
             fault_of(&fault, body, &self.secrets);
-            Err("the dialect failed at the board".to_owned())
+            Err("the dialect failed on the board".to_owned())
         });
         let board = read.map_err(|why| self.secrets.words_about(body, &why))?;
         if board.symbol != symbol || board.exchange.is_some_and(|found| found != keys::TOKYO) {
-            return Err(format!("the board that came is not that of {symbol}"));
+            return Err(format!("the answer is not the board of {symbol}"));
         }
         Ok(board)
     }

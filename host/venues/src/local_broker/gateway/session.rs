@@ -124,7 +124,7 @@ impl Gateway {
                 }
                 let Some(asked) = asked else { return };
                 let why = format!(
-                    "{LOGINS_WAITING_MAX} commands wait for the login that is under way already"
+                    "{LOGINS_WAITING_MAX} commands wait for the login already; wait for VenueReady"
                 );
                 return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
             }
@@ -164,7 +164,7 @@ impl Gateway {
                 if is_wanted {
                     tracing::info!(why, "no login at the local broker");
                 } else {
-                    tracing::warn!(why, "no login at the local broker: nobody gave its password");
+                    tracing::warn!(why, "no login at the local broker: no password came");
                 }
                 self.life.step(Trigger::LoginCancelled, now.wall);
                 for asked in self.login.take().map(|login| login.asked).unwrap_or_default() {
@@ -182,9 +182,9 @@ impl Gateway {
             return;
         }
         if self.password.is_none() {
-            return self.token_expired("there is no password in memory", now);
+            return self.token_expired("the engine holds no password", now);
         }
-        tracing::info!("the local broker is asked for a token, with the password in memory");
+        tracing::info!("the engine asks the local broker for a token, with the password in memory");
         self.renewal = Some(Renewal::at(now.mono));
         self.ask_token(now);
     }
@@ -226,7 +226,7 @@ impl Gateway {
                     let answers = matches!(came, Ok(_) | Err(NoAnswer::Unreadable(_)));
                     self.app_down(&why, answers, now);
                 } else {
-                    tracing::warn!(why, "the local broker gives no token; it is asked again");
+                    tracing::warn!(why, "the local broker gives no token; the engine asks again");
                 }
             }
         }
@@ -246,14 +246,16 @@ impl Gateway {
         match answer.status {
             200 => {
                 let Ok(read) = serde_json::from_str::<TokenAnswer>(&answer.body) else {
-                    return Came::Nothing("the answer to the request for a token is none".into());
+                    return Came::Nothing(
+                        "the engine cannot read the answer to the token request".into(),
+                    );
                 };
                 match read {
                     TokenAnswer { result_code: 0, token: Some(token) } if is_token(&token) => {
                         Came::Token(SecretString::from(token.as_str()))
                     }
                     TokenAnswer { result_code: 0, .. } => {
-                        Came::Nothing("the answer to the request for a token has none".into())
+                        Came::Nothing("the answer to the token request has no token".into())
                     }
                     TokenAnswer { result_code, .. } => {
                         let why = format!("ResultCode {}", self.secrets.code(result_code));
@@ -309,9 +311,7 @@ impl Gateway {
             return self.token_expired(why, now);
         }
         let advice = match refusal {
-            Refusal::Request => {
-                "it takes no such request: check `dialect` and `base_url` in [local_broker]"
-            }
+            Refusal::Request => "check `dialect` and `base_url` in [local_broker]",
             Refusal::Password | Refusal::LoggedOut => {
                 self.password = None;
                 "check the API password in its settings and log in again"
@@ -349,8 +349,8 @@ impl Gateway {
             format!("the gateway gives no token ({why}); log in there, and log in again here")
         } else {
             format!(
-                "the gateway takes our token no longer ({why}); see that it is logged in, and \
-                 log in again"
+                "the gateway no longer takes the engine's token ({why}); check that the gateway is \
+                 logged in, then log in again here"
             )
         };
         self.end_session(error_code::TOKEN_EXPIRED, &message);
@@ -381,9 +381,12 @@ impl Gateway {
     /// What is told of a gateway that is down.
     pub(super) fn is_down(&self, why: &str) -> String {
         if self.answers_badly {
-            format!("the gateway answers, but not as it should{why}; restart it")
+            format!("the gateway's answers cannot be used{why}; restart the gateway")
         } else {
-            format!("the gateway on this machine cannot be reached{why}; start it and log in there")
+            format!(
+                "the engine cannot reach the gateway on this machine{why}; start the gateway and \
+                 log in there"
+            )
         }
     }
 
@@ -465,7 +468,7 @@ impl Gateway {
     fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, failure: Failure, now: Now) {
         let next = now.mono + self.rules.retry_wait;
         let Some(outage) = &mut self.outage else {
-            tracing::warn!(why, "the local broker gives no answer; it is asked again");
+            tracing::warn!(why, "the local broker gives no answer; the engine asks again");
             self.outage = Some(Outage { retries: 0, since: now.mono, next });
             self.give_names_up(now);
             return self.put_back(call);

@@ -240,7 +240,8 @@ impl Gateway {
         let is_logged_out = self.rules.forced_logout.contains(now.wall);
         match (self.stream.is_logged_out, is_logged_out) {
             (false, true) => tracing::info!(
-                "the local broker's gateway logs out; boards are not shown until it is over"
+                "the local broker's gateway logs out; the engine shows no boards until the logout \
+                 ends"
             ),
             (true, false) => {
                 tracing::info!("the forced logout of the local broker's gateway is over")
@@ -257,7 +258,7 @@ impl Gateway {
 
     fn keep_alive_by_pings(&mut self, now: Now) {
         if self.stream.pong.is_some_and(|due| due <= now.mono) {
-            let why = format!("nothing came within {} s of a ping", PING_TIME.as_secs());
+            let why = format!("no answer to a ping came within {} s", PING_TIME.as_secs());
             return self.stream_lost(&why, now);
         }
         if self.stream.ping.is_some_and(|due| due <= now.mono) {
@@ -339,7 +340,7 @@ impl Gateway {
                 if self.malformed.count(now.wall).is_some() {
                     let given = String::from_utf8_lossy(message);
                     let why = self.secrets.words_about(&given, &why);
-                    tracing::warn!(why, "a frame of the local broker cannot be read");
+                    tracing::warn!(why, "the engine cannot read a frame of the local broker");
                 }
                 return Err(DropReason::Malformed);
             }
@@ -356,9 +357,12 @@ impl Gateway {
 
     fn read_frame(&mut self, message: &[u8]) -> Result<GatewayBoard, String> {
         if message.len() > FRAME_BYTES_MAX {
-            return Err(format!("it has {} bytes; {FRAME_BYTES_MAX} are read", message.len()));
+            return Err(format!(
+                "it has {} bytes; the engine reads at most {FRAME_BYTES_MAX}",
+                message.len()
+            ));
         }
-        let text = std::str::from_utf8(message).map_err(|_| "it is no UTF-8".to_owned())?;
+        let text = std::str::from_utf8(message).map_err(|_| "it is not UTF-8".to_owned())?;
         // A fault says more than a text that is no board, and is as little a reason to end.
         self.mapping.read_board(text).unwrap_or_else(|fault| Err(fault.to_string()))
     }

@@ -116,7 +116,10 @@ impl Gateway {
         }
         let waiting = self.subscribers.get(&symbol).map_or(0, Vec::len);
         if waiting >= SUBSCRIBERS_WAITING_MAX {
-            let why = format!("{waiting} commands wait for the registration of {symbol} already");
+            let why = format!(
+                "{waiting} commands wait for the registration of {symbol} already; wait for their \
+                 answers"
+            );
             return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
         }
         let was_subscribed = self.set.is_subscribed(&symbol);
@@ -234,12 +237,12 @@ impl Gateway {
     /// Takes out the symbol that was used longest ago (specification 1, "States and transitions").
     pub fn evict_lru(&mut self, asked: &Asked, now: Now) {
         let Some(symbol) = self.set.evict_lru() else {
-            let why = "nothing of ours is registered that could be taken out";
+            let why = "the engine has no registered symbol to remove";
             return self.tell_error(asked, error_code::VALIDATION_ERROR, why);
         };
         let waiting = self.subscribers.remove(&symbol).unwrap_or_default();
         for Waiting { asked, .. } in waiting {
-            let why = format!("{symbol} was taken out of the register set");
+            let why = format!("the engine took {symbol} out of the register set");
             self.tell_error(&asked, error_code::REGISTER_FULL, &why);
         }
         self.no_longer_wanted(&symbol);
@@ -332,7 +335,7 @@ impl Gateway {
                     self.learn_name(body.as_bytes(), symbol, name);
                 }
             }
-            Err(why) => tracing::debug!(symbol, why, "the name of an issue cannot be read"),
+            Err(why) => tracing::debug!(symbol, why, "the engine cannot read the name of an issue"),
         }
         self.name_is_known(symbol);
     }
@@ -575,8 +578,8 @@ impl Gateway {
         tracing::error!(symbol, code, why, "a symbol of the local broker is not registered");
         let pause = pause.as_secs();
         let message = format!(
-            "{symbol} is no longer registered at the gateway, so that no frames of it come ({why}); it \
-             is tried again every {pause} s"
+            "{symbol} is no longer registered at the gateway and gets no frames ({why}); the \
+             engine tries again every {pause} s"
         );
         let holders: Vec<u64> = self.set.subscribers(symbol).collect();
         for client in holders {

@@ -44,9 +44,9 @@ impl Gateway {
         let is_of_logout = [error_code::LOCAL_APP_DOWN, error_code::TOKEN_EXPIRED].contains(&code);
         let is_expected = is_of_logout && self.rules.forced_logout.contains(now.wall);
         if is_expected {
-            tracing::info!(code, message, "the local broker");
+            tracing::info!(code, message, "the local broker has an error");
         } else {
-            tracing::error!(code, message, "the local broker");
+            tracing::error!(code, message, "the local broker has an error");
         }
         let event = VenueError { venue: VENUE.into(), code: code.into(), message: message.into() };
         self.tell(Recipient::All, Event::VenueError(event));
@@ -63,7 +63,7 @@ impl Gateway {
             )),
             State::Disconnected | State::TokenExpired => Some((
                 error_code::TOKEN_EXPIRED,
-                "nobody is logged in at the gateway; send RequestVenueLogin".to_owned(),
+                "the engine is not logged in at the gateway; send RequestVenueLogin".to_owned(),
             )),
         }
     }

@@ -73,7 +73,7 @@ fn words_are_redacted_before_they_are_cut() {
 fn nothing_is_shown_of_what_a_dialect_says_about_a_secret() {
     let hidden = hidden();
     for given in [PASSWORD.to_owned(), r#"{"a":"C\u0061nary\u200b-%77ord"}"#.to_owned()] {
-        let said = hidden.words_about(&given, "`canary-wor` is no text");
+        let said = hidden.words_about(&given, "`canary-wor` is not a text");
         assert_eq!(said, "(not shown: the gateway repeats a secret)");
         assert_eq!(hidden.fault_about(&given, "`canary-wor`"), said);
         assert_eq!(hidden.words_about(&given, ""), "");

@@ -23,11 +23,11 @@ fn p51_a_ticker_may_have_the_suffix_of_tokyo() {
     }
     for ticker in ["7203.OSE", "7203.tse", "7203.TSE.TSE", ".TSE", "720", "\u{1b}[2J"] {
         let told = symbol_of(ticker).unwrap_err().to_string();
-        assert!(told.contains("it is like 7203 or 130A: 4 to 9 digits"), "{told}");
+        assert!(told.contains("write 4 to 9 digits"), "{told}");
         assert!(!told.contains('\u{1b}'), "{told}");
     }
     let told = symbol_of(&"1".repeat(10_000)).unwrap_err().to_string();
-    assert!(told.starts_with("`1111111111111111` is no ticker"), "{told}");
+    assert!(told.starts_with("`1111111111111111` is not a ticker"), "{told}");
 }
 
 /// P57: whatever instrument a row of a list can have can be asked for.

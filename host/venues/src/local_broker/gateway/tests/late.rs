@@ -194,11 +194,11 @@ fn what_went_down_is_told_in_the_same_words() {
     world.login("l");
     world.wait(secs(20));
     assert_eq!(world.state(), "AppDown (local_app_down)");
-    assert!(world.words().contains("restart it"), "{}", world.words());
+    assert!(world.words().contains("restart the gateway"), "{}", world.words());
     world.positions(1, "p");
-    assert!(world.words().contains("restart it"), "{}", world.words());
+    assert!(world.words().contains("restart the gateway"), "{}", world.words());
     let mut world = World::ready();
     world.goes_down();
     world.positions(1, "p");
-    assert!(world.words().contains("start it and log in there"), "{}", world.words());
+    assert!(world.words().contains("start the gateway and log in there"), "{}", world.words());
 }

@@ -71,7 +71,11 @@ fn p46_a_login_is_tried_four_times() {
         assert_eq!(world.state(), "LoggingIn");
         world.wait(secs(1));
         assert_eq!(world.fake.asked.len(), 4, "{fault:?}");
-        let advice = if fault.is_some() { "restart it" } else { "start it and log in there" };
+        let advice = if fault.is_some() {
+            "restart the gateway"
+        } else {
+            "start the gateway and log in there"
+        };
         assert!(world.words().ends_with(advice), "{}", world.words());
         assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueError local_app_down"]);
         assert_eq!(world.state(), "AppDown (local_app_down)");
@@ -375,7 +379,7 @@ fn p46_answers_that_are_none_are_an_outage_unless_the_gateway_shows_that_it_live
                 assert_eq!(world.heard(), ["1 BuyingPowerUpdated b"]);
             } else {
                 assert_eq!(heard, ["1 Error a local_app_down", "* VenueError local_app_down"]);
-                assert!(told.ends_with("restart it"), "{told}");
+                assert!(told.ends_with("restart the gateway"), "{told}");
             }
         }
     }

@@ -44,7 +44,7 @@ fn p52_a_registration_that_is_lost_is_told_once_and_tried_again() {
     world.drop_push();
     world.wait(secs(7));
     let why = "HTTP status 400: full; the gateway's list of symbols is full: end the programs that have them, or";
-    assert!(world.words().contains(&format!("no frames of it come ({why} restart the gateway)")));
+    assert!(world.words().contains(&format!("gets no frames ({why} restart the gateway)")));
     assert_eq!(world.heard(), ["1 Error register_full", "2 Error register_full"]);
     world.wait(secs(200));
     assert_eq!(world.heard(), Vec::<String>::new(), "once");

@@ -166,10 +166,10 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
         assert_eq!(part.orders.len(), rows, "{status} {instrument} {date}");
     }
     for (status, instrument, date, what) in [
-        ("accepted", "", "", "STATUS: `accepted` is no order status"),
+        ("accepted", "", "", "STATUS: `accepted` is not an order status"),
         ("", "72.TSE", "", "INSTRUMENT_ID: "),
-        ("", "", "2026-11-24", "DATE: `2026-11-24` is no date; write YYYYMMDD"),
-        ("", "", "20261131", "DATE: `20261131` is no date"),
+        ("", "", "2026-11-24", "DATE: `2026-11-24` is not a date; write YYYYMMDD"),
+        ("", "", "20261131", "DATE: `20261131` is not a date"),
     ] {
         let told = list(&mut world, filter(status, instrument, date));
         let [Event::Error(error)] = told.as_slice() else { panic!("{told:?}") };
