@@ -331,7 +331,7 @@ import kumiki
 try:
     kumiki.ray.sweep("sma-cross", data="data", instruments="7203.TSE", out="out", grid={"fast": "5:50:5"})
 except kumiki.MissingPackageError as error:
-    assert "pip install 'kumiki[ray]'" in str(error), error
+    assert 'pip install "$(ls dist/kumiki-*.whl)[ray]"' in str(error), error
 else:
     raise AssertionError("it swept")
 """

@@ -37,8 +37,8 @@ fn configuration_page() -> String {
 fn update_rules_page() -> String {
     format!(
         "# Rules of the update job\n\n\
-         The job that fetches daily prices follows these rules. Each rule has a test with its name. [Daily data](../daily-data.md) \
-         says how the job works.\n\n{}",
+         The job that fetches daily prices follows these rules. Each rule has a test with its name. [Publication of \
+         daily data](../concepts/daily-data-publication.md) says how the job works.\n\n{}",
         update::rules_as_markdown().replace("| rule | |", "| rule | what it says |")
     )
 }

@@ -302,11 +302,6 @@ fn the_front_page_runs() {
 }
 
 #[test]
-fn single_pages_run() {
-    run("docs", |path| path.starts_with("docs/") && path.matches('/').count() == 1);
-}
-
-#[test]
 fn the_pages_of_the_start_run() {
     run("docs/start", is_in("start"));
 }
@@ -366,6 +361,8 @@ fn every_block_is_known_and_counted() {
         let (folder, _) = path.strip_prefix("docs/")?.split_once('/')?;
         Some(folder.to_owned())
     };
+    let outside = pages.iter().find(|path| path.starts_with("docs/") && folder(path).is_none());
+    assert_eq!(outside, None, "a page lies in a folder of docs/");
     let folders: BTreeSet<String> = pages.iter().filter_map(folder).collect();
     assert!(folders.iter().eq(FOLDERS), "{folders:?}");
 }

@@ -8,8 +8,9 @@
     )
     print(result.best_parameters, result.table())
 
-It needs Ray (`pip install 'kumiki[ray]'`) on this machine, and Ray and this package on every node. The cluster is the
-one that `ray.init` joined before; else Ray starts or finds one as it always does.
+This machine and every node need the same wheel of this package, with Ray:
+`pip install "$(ls dist/kumiki-*.whl)[ray]"`. The cluster is the one that `ray.init` joined before. Else Ray starts or
+finds one as it always does.
 """
 
 from __future__ import annotations
@@ -215,7 +216,8 @@ def _ray() -> Any:
     try:
         return importlib.import_module("ray")
     except ImportError as error:
-        raise MissingPackageError(f"{error}; sweeps on a cluster need it: pip install 'kumiki[ray]'") from None
+        install = 'pip install "$(ls dist/kumiki-*.whl)[ray]"'
+        raise MissingPackageError(f"{error}; sweeps on a cluster need it: {install}") from None
 
 
 def _archive(folder: pathlib.Path) -> bytes:

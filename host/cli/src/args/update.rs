@@ -47,7 +47,7 @@ report says so. So give the job the engine's --config-dir, unless it is the usua
 The job publishes a day when it is complete: 99 % of its listed issues have rows. Without a list, 99 % of \
 the issues of the last complete day count. Other days wait in the folder work; the report names them, and \
 each run asks for them again. A strange day, like one with all prices at 1 yen, waits for a person: --accept \
-DATE takes it as the vendor has it. Today is due from 16:30 in Japan on. All rules: docs/daily-data.md. \
+DATE takes it as the vendor has it. Today is due from 16:30 in Japan on. All rules: docs/reference/update-rules.md. \
 Ctrl-C ends a run between two days; the next run goes on from there. The folder update of the prices folder \
 has a report of each run.
 

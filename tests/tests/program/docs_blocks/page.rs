@@ -3,11 +3,12 @@
 use serde_json::Value;
 
 /// Tags of blocks that cannot run here, and what they need.
-pub(super) const NEEDS: [(&str, &str); 5] = [
+pub(super) const NEEDS: [(&str, &str); 6] = [
     ("needs-source", "the project's folder with a compiler, or an installation"),
     ("needs-vendor", "the vendor's key"),
     ("needs-cluster", "a cluster"),
     ("needs-broker", "a broker's account"),
+    ("needs-root", "root with systemd, or a system of containers"),
     ("needs-windows", "Windows"),
 ];
 /// Languages of blocks that hold no commands and no code.
