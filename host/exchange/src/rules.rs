@@ -59,8 +59,8 @@ pub const RULES: [(&str, &str); 18] = [
          Sessions are 09:00-11:30 and 12:30-15:30 JST with the closing auction at 15:30 (before \
          2024-11-05 at 15:00; once a day's trades went on long after that, the days after it have the \
          longer hours). A DAY \
-         order ends with the day's last trade, or at the close where that is later, and a GTD \
-         order likewise on its date in Japan; both \
+         order ends with its instrument's last trade of the day after the close, or at the close where there \
+         is none, and a GTD order likewise on its date in Japan; both \
          at that time and not at the next trade. GTD reaches at most 10 business days ahead, by the \
          exchange's calendar of the data folder, else by the rules of Japan's public holidays and the \
          exchange's closures from 31 December to 3 January. An order sent at or after the close belongs to \
@@ -99,8 +99,8 @@ pub const RULES: [(&str, &str); 18] = [
     ),
     (
         "F8",
-        "When the data ends, with the last day, open orders expire with END_OF_DATA; an open position is valued at \
-         the last price, not closed.",
+        "When the data ends, with the last day, open orders expire with END_OF_DATA, when their \
+         instrument's day ends (F6); an open position is valued at the last price, not closed.",
     ),
     (
         "F9",
