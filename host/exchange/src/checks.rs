@@ -39,7 +39,9 @@ impl Exchange {
     /// Checks an order that was just put down: the engine's own rejections, before anything is sent.
     /// Notes what its tags say.
     pub(crate) fn rejection_of(&mut self, number: OrderIx, now: TsNanos, is_new: bool) -> Check {
-        if self.closed {
+        let instrument = self.orders[number].record.request.instrument;
+        let market = self.markets.get(usize::from(instrument.0));
+        if self.closed || market.is_some_and(|market| market.closed) {
             return reject(ReasonCode::MarketClosed, "END_OF_DATA: the replay's data has ended");
         }
         let request = std::sync::Arc::clone(&self.orders[number].record.request);

@@ -203,14 +203,16 @@ impl Exchange {
         self.changed_request(number, now, change).map(drop)
     }
 
-    /// Does what is due first, and all else that is due at the same instant.
-    pub fn run_due(&mut self) {
-        let Some(now) = self.next_due() else { return };
-        while self.next_due() == Some(now) {
-            if let Some((_, event)) = self.schedule.pop_first() {
-                self.execute_scheduled(now, event);
-            }
+    /// Does what is due first, and all else that is due with it. Tells the time at which it happens.
+    pub fn run_due(&mut self) -> Option<TsNanos> {
+        let (now, after_rows, _) = *self.schedule.first_key_value()?.0;
+        while let Some(entry) = self.schedule.first_entry()
+            && (entry.key().0, entry.key().1) == (now, after_rows)
+        {
+            let event = entry.remove();
+            self.execute_scheduled(now, event);
         }
+        Some(now)
     }
 
     /// Executes what arrives at the exchange: now, or later where there is latency.
@@ -232,6 +234,7 @@ impl Exchange {
                 self.expire(number, now, None);
             }
             Scheduled::CarryOver => self.carry_over(now),
+            Scheduled::DayEnd(instrument, why) => self.end_day_of(instrument, now, why),
         }
     }
 

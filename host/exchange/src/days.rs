@@ -10,9 +10,12 @@ use domain::{
     InstrumentIx, Money, OrderEventKind, Price, Quantity, TickTable, TimeInForce, TsNanos,
 };
 
-use crate::order::{OrderIx, Standing};
+use crate::order::{Order, OrderIx, Standing};
 use crate::price_range::PriceRange;
 use crate::{Exchange, Scheduled};
+
+/// Why orders expire when the data ends (F8).
+const END_OF_DATA: &str = "END_OF_DATA";
 
 impl Exchange {
     /// A trading day with the sessions `hours` begins for an instrument, whose last close before it
@@ -76,12 +79,9 @@ impl Exchange {
     /// change. Tells the money paid for the rest of a share.
     pub fn adjust(&mut self, now: TsNanos, ex_rights: &ExRights) -> Money {
         let instrument = ex_rights.instrument;
-        let is_of_it =
-            |number: &OrderIx| self.orders[*number].record.request.instrument == instrument;
-        let ending: Vec<OrderIx> = self.open.iter().copied().filter(is_of_it).collect();
-        for number in ending {
-            self.expire(number, now, Some("EX_RIGHTS"));
-        }
+        self.expire_where(now, Some("EX_RIGHTS"), |order| {
+            order.record.request.instrument == instrument
+        });
         let market = &mut self.markets[usize::from(instrument.0)];
         let last = market.last_price.map(|price| ex_rights.adjustment.price(price));
         market.last_price = last;
@@ -90,26 +90,49 @@ impl Exchange {
         self.account.adjust(instrument, ex_rights.adjustment, last.unwrap_or_default())
     }
 
-    /// The trading day ends at `now`: its DAY orders expire, and GTD orders whose date it is.
+    /// The present day of an instrument will end at `end`, after the rows of that time: then its DAY orders
+    /// expire, and GTD orders whose date it is. On its `last` day its data ends (F8): all its orders expire, and no
+    /// order is taken any more.
+    pub fn end_day_at(&mut self, end: TsNanos, instrument: InstrumentIx, last: bool) {
+        let why = last.then_some(END_OF_DATA);
+        self.schedule_at(end, Scheduled::DayEnd(instrument, why));
+    }
+
+    pub(crate) fn end_day_of(
+        &mut self,
+        instrument: InstrumentIx,
+        now: TsNanos,
+        why: Option<&'static str>,
+    ) {
+        self.expire_where(now, why, |order| {
+            order.record.request.instrument == instrument
+                && (why.is_some() || order.ends_with_day(now))
+        });
+        self.markets[usize::from(instrument.0)].closed |= why.is_some();
+    }
+
+    /// The trading day of all instruments ends at `now`.
     pub fn end_day(&mut self, now: TsNanos) {
-        let today = now.jst_day();
-        let ends = |number: &OrderIx| {
-            let order = &self.orders[*number];
-            !order.next_day && order.last_day().is_none_or(|last| last <= today)
-        };
-        let ending: Vec<OrderIx> = self.open.iter().copied().filter(ends).collect();
-        for number in ending {
-            self.expire(number, now, None);
-        }
+        self.expire_where(now, None, |order| order.ends_with_day(now));
     }
 
     /// The data ends: open orders expire, and no order is taken any more (F8).
     pub fn end_of_data(&mut self, now: TsNanos) {
-        let all: Vec<OrderIx> = self.open.iter().copied().collect();
-        for number in all {
-            self.expire(number, now, Some("END_OF_DATA"));
-        }
+        self.expire_where(now, Some(END_OF_DATA), |_| true);
         self.closed = true;
+    }
+
+    fn expire_where(
+        &mut self,
+        now: TsNanos,
+        why: Option<&'static str>,
+        ends: impl Fn(&Order) -> bool,
+    ) {
+        let open = self.open.iter().copied();
+        let ending: Vec<OrderIx> = open.filter(|number| ends(&self.orders[*number])).collect();
+        for number in ending {
+            self.expire(number, now, why);
+        }
     }
 
     /// Orders go on into a new day: they are checked against its limits, and those that were sent

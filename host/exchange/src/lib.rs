@@ -60,6 +60,8 @@ enum Scheduled {
     Expiry(OrderIx),
     /// Orders go on into a new trading day.
     CarryOver,
+    /// An instrument's day ends, and with a reason its data too.
+    DayEnd(InstrumentIx, Option<&'static str>),
 }
 
 /// One instrument at the exchange.
@@ -79,6 +81,8 @@ struct Market {
     smallest_print: u64,
     /// Until when trades are over, as far as is known.
     over: TsNanos,
+    /// The data of the instrument has ended.
+    closed: bool,
     /// The splits since the last close are known, so a gap over night is none.
     splits_known: bool,
     /// The last split, and when it was taken in.
@@ -134,6 +138,7 @@ impl Exchange {
             round_trips: RoundTrips::default(),
             smallest_print: model.smallest_print(instrument.lot),
             over: TsNanos::default(),
+            closed: false,
             splits_known: false,
             split: None,
             off_grid: OffGrid::default(),
@@ -300,10 +305,12 @@ impl Exchange {
         has_auction
     }
 
-    /// When the next scheduled thing is due, if anything is.
+    /// When the next scheduled thing is due, if anything is: before the first row that is not earlier. Days
+    /// of instruments end after the rows of their time, so one nanosecond later.
     #[must_use]
     pub fn next_due(&self) -> Option<TsNanos> {
-        self.schedule.first_key_value().map(|((due, _), _)| *due)
+        let (due, after_rows, _) = *self.schedule.first_key_value()?.0;
+        Some(due.plus_nanos(u64::from(after_rows)))
     }
 
     fn market_of(&self, number: OrderIx) -> &Market {
@@ -321,7 +328,7 @@ impl Exchange {
 
     /// Puts down what becomes due.
     fn schedule_at(&mut self, when: TsNanos, event: Scheduled) -> ScheduleKey {
-        let key = (when, self.next_sequence());
+        let key = (when, matches!(event, Scheduled::DayEnd(..)), self.next_sequence());
         self.schedule.insert(key, event);
         key
     }

@@ -11,8 +11,8 @@ use domain::{
 /// before it. Never used again.
 pub(crate) type OrderIx = u32;
 
-/// A key of what becomes due by itself.
-pub(crate) type ScheduleKey = (TsNanos, u64);
+/// A key of what becomes due by itself: when, whether only after the rows of that time, and its place among these.
+pub(crate) type ScheduleKey = (TsNanos, bool, u64);
 
 /// Where an order stands at the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +104,11 @@ impl Order {
     pub(crate) fn last_day(&self) -> Option<u64> {
         let is_gtd = self.record.request.time_in_force == TimeInForce::Gtd;
         self.record.request.expire_time.filter(|_| is_gtd).map(TsNanos::jst_day)
+    }
+
+    /// Whether it ends with the trading day that ends at `now` (F6).
+    pub(crate) fn ends_with_day(&self, now: TsNanos) -> bool {
+        !self.next_day && self.last_day().is_none_or(|last| last <= now.jst_day())
     }
 
     /// Moves it to its next state, at a time.

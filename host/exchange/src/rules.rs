@@ -63,9 +63,9 @@ pub const RULES: [(&str, &str); 18] = [
          and so is every date with rows. Sessions open and close, and orders end, although nothing \
          trades. Sessions are 09:00-11:30 and 12:30-15:30 JST, with the closing auction at 15:30 \
          (before 2024-11-05 at 15:00). Once a day's trades went on long after 15:00, the days after \
-         it have the longer hours. A DAY order ends with the day's last trade, or at the close \
-         where that is later. A GTD order ends likewise on its date in Japan. Both end at that time \
-         and not at the next trade. GTD reaches at most 10 business days ahead, by the exchange's \
+         it have the longer hours. A DAY order ends at the close, or with its instrument's last \
+         trade of the day if that is later. A GTD order ends likewise on its date in Japan. Both \
+         end at that time and not at the next trade. GTD reaches at most 10 business days ahead, by the exchange's \
          calendar of the data folder. Without one, Japan's public holidays and the exchange's \
          closures from 31 December to 3 January count. An order sent at or after the close belongs \
          to the next trading day. One that comes after 11:30 is too late for the morning's closing \
@@ -106,8 +106,8 @@ pub const RULES: [(&str, &str); 18] = [
     ),
     (
         "F8",
-        "When the data ends, with the last day, open orders expire with END_OF_DATA. An open \
-         position is valued at the last price, not closed.",
+        "The data ends with the last day. Open orders then expire with END_OF_DATA, at the end of \
+         their instrument's day (F6). An open position is valued at the last price, not closed.",
     ),
     (
         "F9",

@@ -227,27 +227,27 @@ impl Run<'_> {
         self.parameters = self.strategy.take_parameters();
         self.written.parameters(&self.parameters);
         made?;
-        // The end of the day before, which is due once it is known that another day follows.
-        let mut end_before = None;
+        // When the rows of the last day and its orders end.
+        let mut end = None;
         let mut control = Control::Continue;
         let with_rows = days.into_iter().map(Into::<MarketDay<'a>>::into);
         let with_rows = with_rows.filter_map(|day| Some((day.date()?, day)));
         let mut days = RunDays::new(with_rows, options.dates, &options.calendar);
         // Rows of a run are all of one kind.
         let is_daily = days.next_rows().is_some_and(MarketDay::is_of_daily_bars);
+        let mut days = days.peekable();
         while let Some((date, rows)) = days.next() {
             let has_rows = rows.is_some();
             let day = rows.unwrap_or_else(|| MarketDay::bars(Vec::new()));
             let hours = hours_of(date, self.had_longer_hours, is_daily);
-            let end = day.end(hours).unwrap_or(hours.close);
-            let to_end = (!is_daily).then_some(end);
-            if let Some(end_before) = std::mem::replace(&mut end_before, to_end) {
-                self.end_day(end_before)?;
-            }
-            self.begin_day(&day, hours, options)?;
+            end = (!is_daily).then(|| day.end(hours).unwrap_or(hours.close));
+            self.begin_day(&day, hours, days.peek().is_none(), options)?;
             if is_daily && !has_rows {
                 // Daily bars end their day, here there are none.
-                self.end_day(end)?;
+                self.run_due(hours.close)?;
+                self.now = hours.close;
+                self.exchange.end_day(hours.close);
+                self.deliver()?;
             }
             let (seen, ended) = self.day(&day);
             if self.worth.is_beyond() {
@@ -279,8 +279,10 @@ impl Run<'_> {
         if control == Control::Stop {
             self.exchange.cancel_open(self.now);
             self.deliver()?;
-        } else if let Some(end) = end_before {
-            self.go_to_end(end)?;
+        } else if let Some(end) = end {
+            // The instruments' days end after the rows of that time.
+            self.last_prices.tell(&mut self.exchange);
+            self.run_due(end.plus_nanos(1))?;
         }
         self.exchange.end_of_data(self.now);
         self.deliver()?;
@@ -295,13 +297,17 @@ impl Run<'_> {
         &mut self,
         day: &MarketDay<'_>,
         hours: TradingHours,
+        is_last: bool,
         options: &ReplayOptions,
     ) -> Result<(), Box<Fault>> {
+        // What was due before the day keeps its own time, and meets the day before.
+        self.last_prices.tell(&mut self.exchange);
+        self.run_due(TsNanos::from_nanos(hours.start.nanos().saturating_sub(1)))?;
         let account_events = self.take_ex_rights(hours)?;
         self.worth.begin_day(day);
         self.check_worth(hours.date)?;
         self.written.begin_day();
-        let units_changed = self.take_unit_changes(hours)?;
+        let units_changed = self.take_unit_changes(hours);
         for index in 0..self.instruments {
             // There are at most 4 instruments.
             let instrument = InstrumentIx(index as u16);
@@ -317,6 +323,10 @@ impl Run<'_> {
             self.exchange.begin_day(hours, instrument, base);
             let known = self.are_splits_known(instrument, hours.date, options);
             self.exchange.set_splits_known(instrument, known);
+            // Daily bars end their day themselves.
+            if !hours.is_one_session() {
+                self.exchange.end_day_at(day.end_of(instrument, hours), instrument, is_last);
+            }
         }
         if self.started {
             if units_changed || !account_events.is_empty() {
@@ -337,26 +347,11 @@ impl Run<'_> {
 
     /// Everything that is due up to `until`, instant by instant.
     fn run_due(&mut self, until: TsNanos) -> Result<(), Box<Fault>> {
-        while let Some(due) = self.exchange.next_due().filter(|due| *due <= until) {
-            self.now = due;
-            self.exchange.run_due();
+        while self.exchange.next_due().is_some_and(|due| due <= until) {
+            self.now = self.exchange.run_due().unwrap_or(self.now);
             self.deliver()?;
         }
         Ok(())
-    }
-
-    /// The time becomes that of a day's end; what was due before it keeps its own time.
-    fn go_to_end(&mut self, end: TsNanos) -> Result<(), Box<Fault>> {
-        self.last_prices.tell(&mut self.exchange);
-        self.run_due(end)?;
-        self.now = end;
-        Ok(())
-    }
-
-    fn end_day(&mut self, end: TsNanos) -> Result<(), Box<Fault>> {
-        self.go_to_end(end)?;
-        self.exchange.end_day(end);
-        self.deliver()
     }
 
     /// Asks the driver, and executes what it wants at the present instant.

@@ -39,7 +39,8 @@ impl Exchange {
         to: usize,
         calm: &mut usize,
     ) -> usize {
-        let stop = if self.open.is_empty() && self.schedule.is_empty() {
+        let to = self.before_due(rows, from, to);
+        let stop = if self.open.is_empty() {
             if *calm <= from {
                 let end = rows.price.len().min(from + CALM_ROWS_MAX);
                 *calm = self.find_left_range(rows, from, end);
@@ -53,11 +54,19 @@ impl Exchange {
         stop
     }
 
+    /// The first row that comes after what is due next.
+    fn before_due(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
+        let due = self.next_due().map_or(u64::MAX, TsNanos::nanos);
+        match rows.ts_event[from..to].last() {
+            Some(last) if *last >= due => {
+                from + rows.ts_event[from..to].partition_point(|ts| *ts < due)
+            }
+            _ => to,
+        }
+    }
+
     fn find_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
         let mut end = to;
-        if let Some(due) = self.next_due() {
-            end = from + rows.ts_event[from..to].partition_point(|ts| *ts < due.nanos());
-        }
         for index in 0..self.markets.len() {
             end = self.find_match(index, rows, from, end);
         }

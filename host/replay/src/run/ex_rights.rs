@@ -3,7 +3,7 @@
 use domain::fault::Fault;
 use domain::session::TradingHours;
 use domain::strategy::{LogLevel, LogLine};
-use domain::{AccountEvent, AccountEventKind, InstrumentIx, JstDate, Split, TsNanos};
+use domain::{AccountEvent, AccountEventKind, InstrumentIx, JstDate, Split};
 use results::sink::Record;
 
 use super::Run;
@@ -24,7 +24,7 @@ impl Run<'_> {
         if due.is_empty() || !self.started {
             return Ok(events);
         }
-        self.go_to_start(hours)?;
+        self.now = hours.start;
         for ex_rights in due {
             let (instrument, adjustment) = (ex_rights.instrument, ex_rights.adjustment);
             let index = usize::from(instrument.0);
@@ -55,15 +55,15 @@ impl Run<'_> {
 
     /// Takes in other lots and price steps from the day on that begins, before its open; tells whether
     /// there were any.
-    pub(super) fn take_unit_changes(&mut self, hours: TradingHours) -> Result<bool, Box<Fault>> {
+    pub(super) fn take_unit_changes(&mut self, hours: TradingHours) -> bool {
         let due = self.unit_changes.partition_point(|change| change.date <= hours.date);
         let (due, later) = self.unit_changes.split_at(due);
         self.unit_changes = later;
         if due.is_empty() {
-            return Ok(false);
+            return false;
         }
         if self.started {
-            self.go_to_start(hours)?;
+            self.now = hours.start;
         }
         for UnitChange { date, instrument, lot, ticks } in due.iter().copied() {
             self.exchange.set_units(self.now, instrument, lot, ticks);
@@ -73,16 +73,7 @@ impl Run<'_> {
                 self.note(LogLevel::Info, message);
             }
         }
-        Ok(true)
-    }
-
-    /// The time becomes that of a day's begin, before its open.
-    fn go_to_start(&mut self, hours: TradingHours) -> Result<(), Box<Fault>> {
-        self.last_prices.tell(&mut self.exchange);
-        // What was due before the day keeps its own time.
-        self.run_due(TsNanos::from_nanos(hours.start.nanos().saturating_sub(1)))?;
-        self.now = hours.start;
-        Ok(())
+        true
     }
 
     /// Whether a split of what is held would be known, of every business day after its last trade up

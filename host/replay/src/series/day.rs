@@ -106,8 +106,24 @@ impl MarketDay<'_> {
         Some(hours_of(self.date()?, longer, self.is_of_daily_bars()))
     }
 
-    /// When DAY orders of a day with these hours end (F6): at the last row, or at the close where that
-    /// is later.
+    /// When DAY orders of an instrument end on a day with these hours (F6): at its own last row, or at the
+    /// close where that is later.
+    #[must_use]
+    pub fn end_of(&self, instrument: InstrumentIx, hours: TradingHours) -> TsNanos {
+        let last = match self {
+            Self::Trades(parts) => {
+                let part = parts.get(usize::from(instrument.0));
+                part.and_then(|part| part.ts_event().last().copied()).map(TsNanos::from_nanos)
+            }
+            Self::Bars(bars) => {
+                let mut latest_first = bars.iter().rev();
+                latest_first.find(|bar| bar.instrument == instrument).map(|bar| bar.ts_event)
+            }
+        };
+        last.map_or(hours.close, |last| last.max(hours.close))
+    }
+
+    /// When a day with these hours ends: at the last row, or at the close where that is later.
     #[must_use]
     pub fn end(&self, hours: TradingHours) -> Option<TsNanos> {
         Some(self.last_timestamp()?.max(hours.close))

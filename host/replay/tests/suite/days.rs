@@ -14,11 +14,10 @@ use crate::driver_sessions::parts;
 use domain::account::PortfolioView;
 use domain::fault::{Fault, Identity};
 use domain::market::{Bar, BarGranularity, Window};
-use domain::session::TradingHours;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{
-    AccountEvent, ExchangeCalendar, Instrument, InstrumentIx, JstDate, Money, OrderEvent,
-    OrderSide, Price, Quantity, Random, TimeInForce, TsNanos,
+    AccountEvent, ExchangeCalendar, Instrument, InstrumentIx, JstDate, Money, OrderCommand,
+    OrderEvent, OrderModify, OrderSide, OrderStatus, Price, Quantity, Random, TimeInForce, TsNanos,
 };
 use exchange::ExecutionModel;
 use replay::data_set::{DataRequest, Granularity};
@@ -113,6 +112,26 @@ fn f6_another_instrument_s_rows_make_no_difference_to_a_day() {
     crate::common::in_memory(days, &mut beside, &two, &mut Unpaced);
     assert_eq!(alone.told.last().unwrap(), "O-1 EXPIRED DAY t=23400");
     assert_eq!(alone.told, beside.told);
+}
+
+#[test]
+fn f6_a_cancel_comes_too_late_after_the_instrument_s_own_end() {
+    let cancel = || Action::Order(OrderCommand::Cancel { client_order_id: "O-1".into() });
+    let script = || Script::default().after(1, limit("O-1", Buy, 100, "900")).after(2, cancel());
+    let (mut alone, mut beside) = (script(), script());
+    let own = [[day_of_trades(6)], [day_of_trades(7)]];
+    let own = own.iter().map(|day| MarketDay::Trades(parts(day)));
+    let slow = changed(|options| options.model.latency_ns = 1_000_000_000);
+    crate::common::in_memory(own, &mut alone, &slow, &mut Unpaced);
+    let late = Market::default().at_times(6, &[("15:30:02", "1000", 100)]);
+    let both = [[day_of_trades(6), late], [day_of_trades(7), Market::default()]];
+    let both = both.iter().map(|day| MarketDay::Trades(parts(day)));
+    let two =
+        ReplayOptions { instruments: vec![instrument("7203.TSE"), instrument("9984.TSE")], ..slow };
+    crate::common::in_memory(both, &mut beside, &two, &mut Unpaced);
+    let ends = ["O-1 PENDING_CANCEL t=23400", "O-1 EXPIRED DAY t=23400"];
+    assert_eq!(alone.told[2..], ends);
+    assert_eq!(beside.told[2..], ends);
 }
 
 #[test]
@@ -212,8 +231,8 @@ impl Case {
                     (second, 990 + random.below(21) as i64, 100 * (1 + random.below(8)))
                 });
                 let mut rows: Vec<_> = rows.collect();
-                // What is on its way at the close meets no later row of another.
-                if latency_ns == 0 && random.chance(0.5) {
+                // What is on its way then meets rows of another that are later than the own last one.
+                if random.chance(0.5) {
                     rows.push((23_400.0 + random.below(8) as f64 / 4.0, 1_000, 500));
                 }
                 rows.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -283,9 +302,14 @@ impl Case {
         }
     }
 
-    /// The run of the first code among these instruments.
-    fn run(&self, folder: &Path, ids: &[&str]) -> RunResult {
-        let data = self.request(folder, ids, (4, 26)).load(&mut Nobody).unwrap();
+    /// The last date asked for: one that may have rows, or one on a weekend after a day without any.
+    fn last(&self) -> u32 {
+        if self.seed.is_multiple_of(2) { 26 } else { 23 }
+    }
+
+    /// The run of the first code among these instruments, in windows of so many rows.
+    fn run(&self, folder: &Path, ids: &[&str], window: u32) -> RunResult {
+        let data = self.request(folder, ids, (4, self.last())).load(&mut Nobody).unwrap();
         let options = ReplayOptions {
             instruments: data.instruments.clone(),
             model: self.model,
@@ -296,6 +320,7 @@ impl Case {
             ex_rights: data.ex_rights.clone(),
             calendar: data.calendar.clone(),
             dates: Some(data.range),
+            window,
             ..options()
         };
         let place = ids.iter().position(|id| *id == IDS[0]).unwrap();
@@ -303,6 +328,8 @@ impl Case {
             instrument: InstrumentIx(place as u16),
             random: Random::new(&[self.seed, 48]),
             sent: 0,
+            rows: vec![],
+            done: 0,
         };
         crate::common::in_memory(data.series.days(), &mut strategy, &options, &mut Unpaced)
     }
@@ -315,14 +342,31 @@ fn clock(second: f64) -> String {
     format!("{hour:02}:{minute:02}:{rest:02}.{:06}", micros % 1_000_000)
 }
 
-/// Sends orders of all kinds when it sees a row of one instrument, and none else.
+/// Sends, changes and cancels orders of all kinds when it sees a row of one instrument or hears that an order
+/// of it ends, and never else.
 struct OnOne {
     instrument: InstrumentIx,
     random: Random,
     sent: u32,
+    /// The rows of the window, and how many of them it has seen.
+    rows: Vec<(InstrumentIx, TsNanos)>,
+    done: usize,
 }
 
 impl OnOne {
+    fn command(&mut self, now: TsNanos) -> Action {
+        let client_order_id = format!("O-{}", self.sent).as_str().into();
+        let price = Some(Price::from_yen(985 + self.random.below(31) as i64));
+        match self.random.below(8) {
+            0 => Action::Order(OrderCommand::Cancel { client_order_id }),
+            1 => {
+                let change = OrderModify { price, ..OrderModify::default() };
+                Action::Order(OrderCommand::Modify { client_order_id, change })
+            }
+            _ => self.order(now),
+        }
+    }
+
     fn order(&mut self, now: TsNanos) -> Action {
         self.sent += 1;
         let id = format!("O-{}", self.sent);
@@ -363,20 +407,43 @@ impl StrategyRuntime for OnOne {
         Ok(vec![])
     }
 
-    fn advance(&mut self, window: Window<'_>, _: u32) -> Result<Outcome, Box<Fault>> {
-        let (instrument, now) = match window {
-            Window::OneTrade(trade) => (trade.instrument, trade.ts_event),
-            Window::OneBar(bar) => (bar.instrument, bar.ts_event),
-            other => panic!("{other:?}"),
+    fn advance(&mut self, window: Window<'_>, limit: u32) -> Result<Outcome, Box<Fault>> {
+        let rows = match window {
+            Window::Resume => None,
+            Window::OneTrade(trade) => Some(vec![(trade.instrument, trade.ts_event)]),
+            Window::OneBar(bar) => Some(vec![(bar.instrument, bar.ts_event)]),
+            Window::Bars(bars) => {
+                Some(bars.iter().map(|bar| (bar.instrument, bar.ts_event)).collect())
+            }
+            Window::Trades(rows) => {
+                let times = rows.ts_event.iter().copied().map(TsNanos::from_nanos);
+                Some(rows.instrument.iter().copied().map(InstrumentIx).zip(times).collect())
+            }
         };
-        // Nothing is drawn for rows of another.
-        let sends = instrument == self.instrument && self.random.chance(0.7);
-        let actions = if sends { vec![self.order(now)] } else { vec![] };
-        Ok(Outcome { reached: 1, actions })
+        if let Some(rows) = rows {
+            (self.rows, self.done) = (rows, 0);
+        }
+        let mut actions = vec![];
+        while actions.is_empty() && self.done < limit as usize {
+            let (instrument, now) = self.rows[self.done];
+            self.done += 1;
+            // Nothing is drawn for rows of another.
+            if instrument == self.instrument && self.random.chance(0.7) {
+                actions.push(self.command(now));
+            }
+        }
+        Ok(Outcome { reached: self.done as u32, actions })
     }
 
-    fn on_order_events(&mut self, _: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
-        Ok(vec![])
+    fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        let ends = events.iter().filter(|event| event.status == OrderStatus::Expired);
+        let mut actions = vec![];
+        for event in ends {
+            if self.random.chance(0.3) {
+                actions.push(self.order(event.ts_event));
+            }
+        }
+        Ok(actions)
     }
 
     fn on_account_events(&mut self, _: &[AccountEvent]) -> Result<Vec<Action>, Box<Fault>> {
@@ -394,22 +461,15 @@ impl StrategyRuntime for OnOne {
     }
 }
 
-/// A time as it is compared: after the close a day ends with its last trade (F6), whoever's it was.
-fn time(ts_event: TsNanos) -> String {
-    ts_event.min(TradingHours::of(ts_event.jst_date()).close).to_string()
-}
-
 /// What is the same of a run alone and beside another instrument.
 fn told(result: &RunResult) -> Vec<String> {
     let mut lines = Vec::new();
     for event in &result.order_events {
-        let words = words(event);
-        let words = words.rsplit_once(" t=").map_or(words.as_str(), |(words, _)| words);
-        lines.push(format!("{} {words}", time(event.ts_event)));
+        lines.push(format!("{} {}", event.ts_event, words(event)));
     }
     for order in &result.orders {
         let (id, status) = (&order.request.client_order_id, order.status);
-        lines.push(format!("{id} {status} {} at {}", order.filled, time(order.ts_last)));
+        lines.push(format!("{id} {status} {} at {}", order.filled, order.ts_last));
     }
     for fill in &result.fills {
         let (id, quantity, price) = (&fill.client_order_id, fill.quantity, fill.price);
@@ -434,20 +494,29 @@ fn a_run_alone_and_beside_another_instrument_is_the_same() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("data")).unwrap();
         case.write(&folder.path().join("data"));
-        let alone = case.run(folder.path(), &IDS[..1]);
+        let alone = case.run(folder.path(), &IDS[..1], 1);
         let what = format!(
             "seed {seed}, {:?}, calendar {}, bars {}",
             case.granularity, case.has_calendar, case.has_bars
         );
         for ids in [[IDS[0], IDS[1]], [IDS[1], IDS[0]]] {
-            let beside = case.run(folder.path(), &ids);
+            let beside = case.run(folder.path(), &ids, 1);
             let (one, other) = (told(&alone), told(&beside));
             let differs = one.iter().zip(&other).find(|(one, other)| one != other);
             assert!(differs.is_none(), "{what}, {ids:?}: {differs:?}");
             assert_eq!(one.len(), other.len(), "{what}, {ids:?}");
+            for window in [64, 1_024] {
+                let windows = case.run(folder.path(), &ids, window);
+                assert_eq!(told(&beside), told(&windows), "{what}, {ids:?}, window {window}");
+                let (one, other) = (&beside.totals, &windows.totals);
+                assert_eq!(one.digest, other.digest, "{what}, {ids:?}, window {window}");
+            }
+            let times = beside.order_events.iter().map(|event| event.ts_event);
+            assert!(times.is_sorted(), "{what}, {ids:?}: time goes on");
         }
         // Every business day of the dates asked for is there: the 4th and the 26th are on weekends.
-        let business_days = DATES.len() + 1 - usize::from(case.has_calendar);
+        let business_days =
+            DATES.len() + usize::from(case.last() == 26) - usize::from(case.has_calendar);
         assert_eq!(alone.days.len(), business_days, "{what}");
         fills[seed as usize % 3] += alone.fills.len();
         let with_rows = |day: JstDate| {
@@ -455,8 +524,7 @@ fn a_run_alone_and_beside_another_instrument_is_the_same() {
         };
         for order in &alone.orders {
             ends += u64::from(
-                order.status == domain::OrderStatus::Expired
-                    && !with_rows(order.ts_last.jst_date()),
+                order.status == OrderStatus::Expired && !with_rows(order.ts_last.jst_date()),
             );
         }
         let days = alone.days.iter().map(|row| row.ts_event.jst_date());
