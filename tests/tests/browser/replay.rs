@@ -201,7 +201,7 @@ fn a_run_and_a_comparison_speak_japanese_and_stay_so() {
     assert_eq!(plain(&card(&mut browser, "損益")), digits(&summary["profit"]));
     assert!(card(&mut browser, "最終資産").ends_with('円'));
     assert_eq!(browser.text("#status"), "完了");
-    let sides = column(&mut browser, "#fills", "売買");
+    let sides = column(&mut browser, "#fills", "売買区分");
     assert!(sides.len() > 20 && sides.iter().all(|side| side == "買" || side == "売"), "{sides:?}");
     assert!(column(&mut browser, "#orders", "注文種別").iter().all(|kind| kind == "成行"));
     assert!(browser.text("#rules dd").starts_with("注文は、"));

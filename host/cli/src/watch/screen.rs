@@ -25,7 +25,7 @@ const COLUMN_WIDTH: usize = 12;
 /// The same of the prices and the quantities of trades, and of who bought or sold, and why that is known.
 const TRADE_PRICE_WIDTH: usize = 10;
 const TRADE_QTY_WIDTH: usize = 9;
-const WHO_WIDTH: usize = 4;
+const SIDE_WIDTH: usize = 4;
 const WHY_WIDTH: usize = 9;
 /// A time of day with the space after it.
 const TIME_WIDTH: usize = 10;
@@ -317,7 +317,7 @@ fn trade_lines(book: &Book, width: usize, height: usize) -> Vec<Line<'static>> {
     let price = price.max(TRADE_PRICE_WIDTH);
     let qty = rows().map(|trade| number(&trade.qty).len()).max().unwrap_or_default();
     let qty = qty.max(TRADE_QTY_WIDTH);
-    let least = price + GAP + qty + GAP + WHO_WIDTH;
+    let least = price + GAP + qty + GAP + SIDE_WIDTH;
     if least > width {
         return Vec::new();
     }
@@ -327,9 +327,9 @@ fn trade_lines(book: &Book, width: usize, height: usize) -> Vec<Line<'static>> {
         true => format!("{text:TIME_WIDTH$}"),
         false => String::new(),
     };
-    let heading = format!("{}{:>price$}  {:>qty$}  who", time_of("time"), "price", "shares");
+    let heading = format!("{}{:>price$}  {:>qty$}  side", time_of("time"), "price", "shares");
     let line = |trade: &TradeRow| {
-        let (who, style) = match trade.side {
+        let (side, style) = match trade.side {
             TradeSide::Buy => ("buy", Style::new().fg(BUY)),
             TradeSide::Sell => ("sell", Style::new().fg(SELL)),
             TradeSide::Unknown => ("?", Style::new()),
@@ -338,7 +338,7 @@ fn trade_lines(book: &Book, width: usize, height: usize) -> Vec<Line<'static>> {
             Span::raw(time_of(&time(trade.ts_ms))),
             Span::styled(format!("{:>price$}", number(&trade.price)), style),
             Span::raw(format!("  {:>qty$}  ", number(&trade.qty))),
-            Span::styled(who, style),
+            Span::styled(side, style),
             dim(if has_why { why(trade) } else { "" }),
         ])
     };
