@@ -282,15 +282,35 @@ def test_an_order_that_is_refused(played):
     answers.append(lambda command: [event("Error", command, code="conflict", message="other", venue_order_id=None)])
     with pytest.raises(kumiki.ConflictError):
         one.submit_order(**ORDER)
-    answers.append(lambda command: [event("Error", command, code="INTERNAL_ERROR", message="no answer came")])
-    with pytest.raises(kumiki.InternalError, match="no answer came") as unknown:
-        one.submit_order(**ORDER)
-    assert unknown.value.code == "INTERNAL_ERROR"
     answers.append(lambda command: [
         {"event": "EngineBusy", "request_id": command["request_id"], "current_state": "Running", "reason": "a replay",
          "attempted_command": "SubmitOrder"}])
     with pytest.raises(kumiki.BusyError):
         one.submit_order(**ORDER)
+
+
+def test_an_unknown_outcome_has_a_class_of_its_own(played):
+    """A script must not send the order anew: that is told of every command that may have reached the venue, and of no
+    other."""
+    one, engine = played(
+        lambda command: [event("Error", command, code="INTERNAL_ERROR", message="OUTCOME_UNKNOWN: no answer came")])
+    change = {"venue_order_id": "77", "new_price": 2500}
+    for ask, order_id in (
+        (lambda: one.submit_order(**ORDER), "mine"),
+        (lambda: one.modify_order(client_order_id="mine", **change), "mine"),
+        (lambda: one.modify_order(**change), None), (lambda: one.cancel_order(client_order_id="mine"), "mine"),
+        (lambda: one.cancel_order(venue_order_id="77"), None), (one.cancel_all, None),
+    ):
+        with pytest.raises(kumiki.OrderOutcomeUnknownError, match="no answer came") as unknown:
+            ask()
+        assert (unknown.value.code, unknown.value.client_order_id) == ("INTERNAL_ERROR", order_id)
+        assert isinstance(unknown.value, kumiki.InternalError), "what was caught before still is"
+        assert not isinstance(unknown.value, kumiki.OrderRejectedError)
+    for ask in (one.order_list, one.positions, one.buying_power):
+        with pytest.raises(kumiki.InternalError) as failed:
+            ask()
+        assert type(failed.value) is kumiki.InternalError
+    assert len(engine.heard) == 9, "nothing is sent again by itself"
 
 
 def test_the_second_password_is_asked_for_and_the_order_sent_again(played):

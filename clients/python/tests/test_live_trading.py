@@ -228,8 +228,9 @@ def test_a_lost_answer_is_found_again(session):
     """The answer is dropped after the broker took the order: unknown first, then the list says it (P18, P19)."""
     one, broker, _ = session()
     broker.control({"do": "fault", "name": "drop-answer", "request": "CLMKabuNewOrder", "times": 1})
-    with pytest.raises(kumiki.InternalError):
+    with pytest.raises(kumiki.OrderOutcomeUnknownError, match="^OUTCOME_UNKNOWN: ") as unknown:
         one.submit_order(client_order_id="lost", **numbers(ORDER, price="2800"))
+    assert unknown.value.client_order_id == "lost"
 
     def is_known():
         again = one.submit_order(client_order_id="lost", **numbers(ORDER, price="2800"))

@@ -121,8 +121,8 @@ def test_each_code_has_an_exception_of_its_own():
 
 
 def test_an_answer_that_never_came_is_no_rejection():
-    """What became of an order is unknown with this code; another reason is told in its own class, and a code that no
-    one knows is a plain error."""
+    """With this code the engine failed, and refused nothing; another reason is told in its own class, and a code that
+    no one knows is a plain error."""
     def told(code):
         return of_event({"event": "Error", "code": code, "message": "as told"})
 

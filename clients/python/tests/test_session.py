@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from decimal import Decimal
 import kumiki
 import kumiki.aio
 import pytest
-from conftest import SOURCE
+from conftest import SOURCE, program
 from engine_process import CASH, EXECUTION, component
 from kumiki import _arguments
 
@@ -139,14 +140,14 @@ def test_a_run_goes_on_by_itself(session, market):
     run = one.run(strategy_file=component("empty"), multiplier=1, on_event=events.append, wait=False)
     assert not run.done() and (one.status, run.execution["model"]) == ("running", "strict")
     info = one.session()
-    assert (info.state, info.run_id, info.multiplier, info.cash) == ("Running", run.run_id, 1, Decimal(1_000_000))
+    assert (info.state, info.run_id, info.multiplier, info.cash) == ("Running", run.run_id, 1, Decimal(CASH))
     assert [loaded.instrument_id for loaded in info.instruments] == market.instruments
     with pytest.raises(kumiki.EngineTimeoutError):
         run.result(timeout=0.2)
     one.set_speed("max")
     result = run.result(timeout=60)
     assert run.done() and run.result() == result
-    assert (result.status, result.final_equity) == ("completed", 1_000_000)
+    assert (result.status, result.final_equity) == ("completed", CASH)
     assert result.rows_done == sum(len(market.trades(issue, market.days[1:3])) for issue in market.instruments)
     names = [event.name for event in events]
     assert (names[0], names[-1], names.count("ReplaySpeedChanged")) == ("EngineStarted", "EngineStopped", 1)
@@ -161,6 +162,14 @@ def test_a_run_has_full_speed_unless_it_is_asked_for_less(session, market):
         events = []
         one.run(strategy_file=component("empty"), on_event=events.append, **asked)
         assert (events[0].name, events[0].multiplier) == ("EngineStarted", told)
+
+
+def test_a_run_starts_with_the_cash_of_the_command():
+    """Else the same strategy has another result here than with `kumiki replay run`, and nothing says why."""
+    told = subprocess.run([program(), "replay", "run", "--help"], check=True, capture_output=True, text=True).stdout
+    cash = int(re.search(r"--cash <YEN>.*\[default: (\d+)\]", told)[1])
+    for kind in (kumiki.ReplaySession, kumiki.aio.ReplaySession):
+        assert inspect.signature(kind.run).parameters["initial_cash"].default == cash == CASH
 
 
 def test_a_run_can_be_stopped(session, market):

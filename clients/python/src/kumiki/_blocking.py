@@ -152,7 +152,8 @@ class Session:
     def cancel_order(
         self, *, client_order_id: str | None = None, venue_order_id: str | None = None
     ) -> CancelOrderResult:
-        """Cancels an order. Raises OrderRejectedError, for example if it was filled meanwhile, or BusyError."""
+        """Cancels an order. Raises OrderRejectedError, for example if it was filled meanwhile, or BusyError. At a venue
+        it may raise OrderOutcomeUnknownError: read `order_list()` before you go on."""
         return self._opened().call(
             self._core.cancel_order(client_order_id=client_order_id, venue_order_id=venue_order_id)
         )

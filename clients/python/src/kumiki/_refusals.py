@@ -81,7 +81,7 @@ def of_event(event: Mapping[str, Any]) -> KumikiError:
     if code == "conflict":
         return ConflictError(message, venue_order_id=event.get("venue_order_id"))
     if code == "INTERNAL_ERROR":
-        # Of an order it is unknown what became of it: it is not rejected.
+        # It is no rejection; of a command about orders it means that the outcome is unknown.
         return errors.InternalError(message, code=code)
     if code in BY_REASON:
         return BY_REASON[code](reason_code=code, reason_text=message)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
 from kumiki._refusals import of_event
-from kumiki.errors import BusyError, KumikiError, SecondPasswordRequiredError, VenueRejectedError
+from kumiki.errors import (
+    BusyError, KumikiError, OrderOutcomeUnknownError, SecondPasswordRequiredError, VenueRejectedError,
+)
 from kumiki.events import Event
 from kumiki.records import Progress
 
@@ -70,7 +72,7 @@ class Request:
             names = (event.get("client_order_id"), event.get("instrument_id"))
             is_part = self.op == "CancelAllOrders" and any(name is not None for name in names)
             if not is_part:
-                self.end(of_event(event))
+                self.end(self._refusal(event))
         elif self.op == "SubmitOrder" and event.name in ("OrderExpired", "OrderCanceled"):
             how = "EXPIRED" if event.name == "OrderExpired" else "CANCELED"
             text = f"{how}: the order ended on its way to the venue"
@@ -83,10 +85,19 @@ class Request:
         elif event.name == "Progress" and self.on_progress is not None:
             self.on_progress(Progress.of(event))
 
+    def _refusal(self, event: Event) -> KumikiError:
+        if event.name == "Error" and event["code"] == "INTERNAL_ERROR" and self.op in _OF_ORDERS:
+            return OrderOutcomeUnknownError(event["message"], client_order_id=self._order_id())
+        return of_event(event)
+
     def _without_password(self) -> SecondPasswordRequiredError:
-        order = self.fields.get("order") or self.fields
         text = f"{self.op}: the second password is needed; call set_second_password(), then make the same call again"
-        return SecondPasswordRequiredError(text, client_order_id=order.get("client_order_id"))
+        return SecondPasswordRequiredError(text, client_order_id=self._order_id())
+
+    def _order_id(self) -> str | None:
+        order = self.fields.get("order") or self.fields
+        client_order_id: str | None = order.get("client_order_id")
+        return client_order_id
 
     def hear(self, event: Event) -> None:
         """Takes an event of another command, or of none, that may leave this one without an answer."""

@@ -20,6 +20,8 @@ Multiplier = Union[int, Literal["max"]]
 Granularity = Literal["Trade", "Minute", "Daily"]
 #: How orders are filled: the name of a model, or its values (`ExecutionConfig` of the schemas).
 Execution = Union[str, Mapping[str, Any], None]
+#: Yen at the start of a replay, as of `kumiki replay run`: the same strategy has the same result in both.
+CASH = 10_000_000
 
 
 def version() -> str:

@@ -73,7 +73,7 @@ class ReplaySession(Session):
 
     async def run(
         self, *, strategy_file: Place, on_event: Callable[[Event], object] | None = None,
-        strategy_id: str = "user-strategy", initial_cash: Amount = 1_000_000, multiplier: Multiplier = "max",
+        strategy_id: str = "user-strategy", initial_cash: Amount = _starts.CASH, multiplier: Multiplier = "max",
         strategy_init_kwargs: Mapping[str, Any] | None = None, execution: Execution = None, wait: bool = True,
     ) -> RunResult | Run:
         """Runs a strategy over the loaded data."""

@@ -231,8 +231,22 @@ class LiveEngineUnavailableError(KumikiError):
 
 
 class InternalError(KumikiError):
-    """The engine failed. The state of an order may be unknown. Make the same call with the same `client_order_id`: it
-    tells the state and sends nothing twice."""
+    """The engine failed, or the venue did not answer its question."""
+
+
+class OrderOutcomeUnknownError(InternalError):
+    """An order, a change or a cancel may have reached the venue, and the engine got no clear answer.
+
+    Do not use a new id: it may place a second order. For an order, make the same call with the same `client_order_id`:
+    it tells the state and sends nothing twice. For a change or a cancel, read `order_list()`. The outcome is also
+    unknown after EngineTimeoutError and ConnectionLostError."""
+
+    def __init__(
+        self, message: str = "", *, code: str = "INTERNAL_ERROR", client_order_id: str | None = None
+    ) -> None:
+        super().__init__(message, code=code)
+        #: That of the order; None of a cancel of many, or where the call named the order by the venue's number.
+        self.client_order_id = client_order_id
 
 
 class StrategyError(KumikiError):

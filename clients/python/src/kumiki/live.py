@@ -158,7 +158,8 @@ class LiveSession(Session):
         1970 UTC, or a datetime), AT_THE_OPEN or AT_THE_CLOSE; `tags` like ["cash_margin=cash"].
 
         Raises SecondPasswordRequiredError (nothing was sent), OrderRejectedError, ConflictError where another order
-        has that id, VenueNotAvailableError, InternalError or EngineTimeoutError (the state of the order is unknown).
+        has that id, or VenueNotAvailableError. After OrderOutcomeUnknownError, EngineTimeoutError and
+        ConnectionLostError the state of the order is unknown: make the same call with the same id.
         """
         return self._opened().call(self._core.submit_order(
             client_order_id=client_order_id, instrument_id=instrument_id, order_side=order_side,
@@ -175,7 +176,8 @@ class LiveSession(Session):
         """Changes an order, one placed elsewhere by its `venue_order_id`: shares in all, yen, and a time. With both ids
         `client_order_id` counts. The broker's business day (`eig_day`) is in no message, and not in the answer.
 
-        Raises SecondPasswordRequiredError, OrderRejectedError or VenueNotAvailableError.
+        Raises SecondPasswordRequiredError, OrderRejectedError, VenueNotAvailableError, or OrderOutcomeUnknownError:
+        read `order_list()` before you go on.
         """
         return self._opened().call(self._core.modify_order(
             client_order_id=client_order_id, venue_order_id=venue_order_id, new_quantity=new_quantity,
@@ -185,7 +187,8 @@ class LiveSession(Session):
     def cancel_all(self, *, instrument_id: str | None = None, order_side: str | None = None) -> CancelAllResult:
         """Cancels all open orders of the account, also those placed elsewhere, or those of an instrument or a side.
 
-        Raises SecondPasswordRequiredError or VenueNotAvailableError.
+        Raises SecondPasswordRequiredError, VenueNotAvailableError, or OrderOutcomeUnknownError: read `order_list()`
+        before you go on.
         """
         return self._opened().call(self._core.cancel_all(instrument_id=instrument_id, order_side=order_side))
 

@@ -116,8 +116,8 @@ def sweep(
     parameter, as `{"fast": "5:50:5"}` or `{"fast": [5, 10, 20]}`, of which the last changes fastest; or `points` are
     the sets of parameters themselves, as dictionaries or the path of a CSV or JSON lines file. `params` are the same
     in every run. `random` of the combinations are drawn with `seed`. Dates are those of Japan, both included; `cash`
-    is in yen; `granularity`, `walk_forward`, `rank_by` and `verify` are as of `kumiki replay sweep --help`, and
-    `arguments` are more of its flags, as `["--slippage-ticks", "1"]`.
+    is in yen, and 10,000,000 unless you give it; `granularity`, `walk_forward`, `rank_by` and `verify` are as of
+    `kumiki replay sweep --help`, and `arguments` are more of its flags, as `["--slippage-ticks", "1"]`.
 
     Where: `data` is the folder of the vendor's files. It is shipped once to each node through Ray's object store and
     unpacked in `node_dir` there (else a folder of the user's in the system's temporary one); with `shared=True` it is

@@ -103,13 +103,14 @@ class ReplaySession(Session):
 
     def run(
         self, *, strategy_file: Place, on_event: Callable[[Event], object] | None = None,
-        strategy_id: str = "user-strategy", initial_cash: Amount = 1_000_000, multiplier: Multiplier = "max",
+        strategy_id: str = "user-strategy", initial_cash: Amount = _starts.CASH, multiplier: Multiplier = "max",
         strategy_init_kwargs: Mapping[str, Any] | None = None, execution: Execution = None, wait: bool = True,
     ) -> RunResult | Run:
         """Runs a strategy over all loaded data, and waits for its end. A run uses up the loaded data.
 
         `strategy_file` is the path of a component, or the name of a built-in strategy; `strategy_init_kwargs` are its
-        parameters. `initial_cash` is in yen. `multiplier` is 1 to 1,000,000 times real time, or "max" for full speed.
+        parameters. `initial_cash` is in yen, and 10,000,000 unless you give it, as in `kumiki replay run`.
+        `multiplier` is 1 to 1,000,000 times real time, or "max" for full speed.
         `execution` is "strict", "realistic", "optimistic", or a dict with your own values, like {"model": "strict",
         "latency_ns": 5_000_000}. `on_event` gets every event of the run, from EngineStarted to EngineStopped, on this
         thread, and may use the session. If it raises, the run ends; Ctrl-C ends it too. Without `on_event` the call
