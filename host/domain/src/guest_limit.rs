@@ -8,6 +8,8 @@ use crate::limits::ORDERS_MAX;
 
 /// Suffixes of sizes with their powers of two.
 const SUFFIXES: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+/// The least memory of a guest: one page of WebAssembly.
+const MEMORY_LEAST: u64 = 64 << 10;
 
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,6 +241,11 @@ pub enum LimitError {
         /// What was given.
         text: String,
     },
+    /// Less memory than any guest has.
+    #[error(
+        "memory={0} is {0} bytes, and a guest needs at least 64KiB; did you mean memory={0}MiB?"
+    )]
+    MemoryTooSmall(u64),
     /// Two values for one limit.
     #[error("the limit {0} is given twice; give it once")]
     Twice(GuestLimit),
@@ -274,6 +281,9 @@ impl FromStr for LimitChange {
         let (digits, shift) = suffixes.next().unwrap_or((value, 0));
         let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
         match number.filter(|number| *number > 0) {
+            Some(value) if limit == GuestLimit::Memory && value < MEMORY_LEAST => {
+                Err(LimitError::MemoryTooSmall(value))
+            }
             Some(value) => Ok(Self { limit, value }),
             None => Err(LimitError::Value { limit, text: value.to_owned() }),
         }
@@ -338,6 +348,10 @@ mod tests {
         for text in ["memory=0", "memory=", "memory=1MB", "memory=99999999999GiB", "log=-1"] {
             assert!(changed(text).unwrap_err().contains("is no value for the limit"), "{text}");
         }
+        assert_eq!(
+            changed("memory=128").unwrap_err(),
+            "memory=128 is 128 bytes, and a guest needs at least 64KiB; did you mean memory=128MiB?"
+        );
         let fuel = changed("fuel=1KiB").unwrap_err();
         assert_eq!(fuel, "`1KiB` is no value for the limit fuel; write a whole number from 1");
     }
