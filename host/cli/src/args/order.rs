@@ -147,6 +147,9 @@ pub(crate) enum Lasting {
     /// In the next closing auction.
     #[value(name = "AT_THE_CLOSE")]
     AtTheClose,
+    /// Until a day, which `--expire` gives.
+    #[value(name = "GTD", hide = true)]
+    Gtd,
 }
 
 impl From<Lasting> for TimeInForce {
@@ -155,6 +158,7 @@ impl From<Lasting> for TimeInForce {
             Lasting::Day => Self::Day,
             Lasting::AtTheOpen => Self::AtTheOpen,
             Lasting::AtTheClose => Self::AtTheClose,
+            Lasting::Gtd => Self::Gtd,
         }
     }
 }
