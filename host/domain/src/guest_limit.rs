@@ -243,7 +243,7 @@ pub enum LimitError {
     },
     /// Less memory than any guest has.
     #[error(
-        "memory={0} is {0} bytes, and a guest needs at least 64KiB; did you mean memory={0}MiB?"
+        "memory={} is {} bytes, and a guest needs at least 64KiB; {}", .0, .0, mebibytes(*.0)
     )]
     MemoryTooSmall(u64),
     /// Two values for one limit.
@@ -260,6 +260,14 @@ pub enum LimitError {
         /// What was given.
         value: u64,
     },
+}
+
+/// What to write for so much memory, where MiB are meant.
+fn mebibytes(value: u64) -> String {
+    match value << 20 <= GuestLimit::Memory.most() {
+        true => format!("did you mean memory={value}MiB?"),
+        false => "write it like memory=64MiB".to_owned(),
+    }
 }
 
 /// The names of all limits, for messages.

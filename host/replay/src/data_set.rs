@@ -337,7 +337,9 @@ impl DataRequest {
             &Selection::All,
             &ReadOptions::default(),
             &mut watch,
-            &mut |row: &TradeRow| drop(codes.borrow_mut().insert(row.code)),
+            &mut |row: &TradeRow| {
+                codes.borrow_mut().insert(row.code);
+            },
         );
         let codes = codes.into_inner();
         let shown: Vec<String> = codes.iter().take(CODES_SHOWN).map(ToString::to_string).collect();

@@ -68,10 +68,10 @@ fn is_like_a_flag(word: &str) -> bool {
 /// Whether a word can only be a slip: a short one of small letters, and not where keys are named.
 fn is_like_a_command(word: &str, error: &clap::Error) -> bool {
     let is_of_names = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
-    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     word.len() <= COMMAND_BYTES_MAX
         && word.bytes().all(is_of_names)
-        && !usage.contains("kumiki key ")
+        && usage.is_some_and(|usage| !usage.contains("kumiki key "))
 }
 
 /// Whether a text is an address with a name or a password.
