@@ -52,8 +52,8 @@ pub(crate) use {
     self::key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs},
     self::live::LiveCommand,
     self::order::{
-        AttachArgs, ConfirmArgs, OrderCancelAllArgs, OrderCancelArgs, OrderCommand, OrderListArgs,
-        OrderModifyArgs, OrderSubmitArgs, WhichArgs,
+        AttachArgs, ConfirmArgs, Lasting, OrderCancelAllArgs, OrderCancelArgs, OrderCommand,
+        OrderListArgs, OrderModifyArgs, OrderSubmitArgs, WhichArgs,
     },
     self::replay::{
         CompareArgs, Granularity, MergeArgs, NarrativeArgs, ReplayCommand, ReportArgs, RunArgs,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use domain::market::BarGranularity;
 use domain::{ExchangeCalendar, JstDate, TsNanos};
 use marketdata::audit::DefectCounts;
@@ -140,7 +140,12 @@ fn files(args: &CheckArgs) -> Result<Vec<Checked>> {
             files.extend(files_of(path)?);
         } else {
             // The name of what is not there is not what is wrong with it.
-            path.metadata().with_context(|| format!("cannot read {}", path.display()))?;
+            if let Err(error) = path.metadata() {
+                bail!(
+                    "cannot read {}: {error}; give trades or bar files, or a folder with them",
+                    path.display()
+                );
+            }
             files.push(Checked::from_path(path)?);
         }
     }

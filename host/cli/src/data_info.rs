@@ -118,7 +118,9 @@ fn known_of(
         return scanned(&trades, file, interrupt);
     }
     let cached = store.cached_codes(&trades);
-    let cached: Vec<_> = cached.into_iter().map(|(code, rows)| (code.to_string(), rows)).collect();
+    // The cache also knows codes that the file does not have.
+    let cached = cached.into_iter().filter(|(_, rows)| *rows > 0);
+    let cached: Vec<_> = cached.map(|(code, rows)| (code.to_string(), rows)).collect();
     Some(if cached.is_empty() { Known::Nothing } else { Known::Cached(cached) })
 }
 
@@ -198,9 +200,11 @@ fn words(known: &Known) -> (String, String) {
         Known::Wrong(_) => ("wrong".to_owned(), "-".to_owned()),
         Known::Rows(rows) => (count(*rows), "-".to_owned()),
         Known::Cached(codes) => {
-            let rows: u64 = codes.iter().map(|(_, rows)| rows).sum();
-            let codes = codes.iter().map(|(code, _)| code.as_str()).collect();
-            (format!("{} cached", count(rows)), listed(codes))
+            // Of the file's other codes nothing is known.
+            let of_each =
+                |(code, rows): &(String, u64)| format!("{code}: {} (cached)", count(*rows));
+            let codes: Vec<String> = codes.iter().map(of_each).collect();
+            ("-".to_owned(), listed(codes.iter().map(String::as_str).collect()))
         }
         Known::Scanned { rows, codes } => {
             (count(*rows), listed(codes.iter().map(String::as_str).collect()))

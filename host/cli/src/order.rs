@@ -17,7 +17,7 @@ use ipc::{
 };
 
 use crate::args::{
-    AttachArgs, ConfirmArgs, Format, OrderCancelAllArgs, OrderCancelArgs, OrderCommand,
+    AttachArgs, ConfirmArgs, Format, Lasting, OrderCancelAllArgs, OrderCancelArgs, OrderCommand,
     OrderListArgs, OrderModifyArgs, OrderSubmitArgs, WhichArgs,
 };
 use crate::configuration::Configuration;
@@ -87,6 +87,11 @@ fn submit(args: &OrderSubmitArgs) -> Result<Ending> {
         (Some(_), Some(_)) => domain::OrderType::StopLimit,
     };
     let expire_time_ns = args.expire.map(end_of_day).transpose()?;
+    if args.time_in_force == Lasting::Gtd {
+        return Err(wrong_arguments(
+            "--time-in-force GTD: give --expire DATE, the order's last day, in its place",
+        ));
+    }
     let time_in_force = match expire_time_ns {
         Some(_) => domain::TimeInForce::Gtd,
         None => args.time_in_force.into(),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use domain::TsNanos;
 use domain::text::on_one_line;
 use results::output::json;
-use results::output::narrative::{Decision, decisions};
+use results::output::narrative::{Decision, OrderKnown, decisions, order_known};
 use results::output::{FolderError, REPORT_FILE};
 use results::report::{self, Comparison, RunOverview};
 use results::summary::{DEFINITIONS, Unit};
@@ -100,6 +100,18 @@ fn shown(value: &Value, unit: Unit) -> String {
 /// Shows decisions with the orders they explain.
 pub(crate) fn narrative(args: &NarrativeArgs) -> Result<Ending> {
     let found = decisions(&args.folder, args.order.as_deref()).map_err(FolderError::from)?;
+    if let Some(id) = args.order.as_ref().filter(|_| found.is_empty()) {
+        match order_known(&args.folder, id).map_err(FolderError::from)? {
+            OrderKnown::Yes => {}
+            OrderKnown::Not(first, last) if first == last => {
+                bail!("the run has no order `{id}`; it has one, {first}")
+            }
+            OrderKnown::Not(first, last) => {
+                bail!("the run has no order `{id}`; it has {first} to {last}")
+            }
+            OrderKnown::NoOrders => bail!("the run has no order `{id}`; it has no orders"),
+        }
+    }
     match args.format {
         Format::Json => print!("{}", json::text(&serde_json::to_value(&found)?)),
         Format::Table if found.is_empty() => match &args.order {

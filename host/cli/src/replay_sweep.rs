@@ -1,9 +1,11 @@
 //! `kumiki replay sweep`: load once, run many times, show the best, write the folder.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::num::NonZero;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use domain::Instrument;
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use replay::ReplayOptions;
@@ -29,6 +31,9 @@ use crate::sweep_report::{Report, parameters};
 /// one, with the same results.
 const SWEEP_WINDOW: u32 = 1_024;
 
+/// Configurations that are tried before a sweep; they take less than a second.
+const TRIED_MAX: usize = 1_000;
+
 /// Runs the command.
 pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let Some(out) = &args.run.out else {
@@ -53,14 +58,15 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     };
     let options = request.options(&loaded);
     options.check()?;
-    for note in &loaded.notes {
-        eprintln!("note: {note}");
-    }
     let plan = plan(args, grid, &loaded)?;
     let header = sweep_header(args, &request, &module, &loaded, &options, &plan)?;
     let rows = plan.rows_of(args.rows)?;
+    check_starts(&plan, &request, &module, &options.instruments_on(loaded.range.0))?;
     let folder = SweepFolder::prepare(out)?;
     let (mut journal, kept) = Journal::open(folder.path(), &header)?;
+    for note in &loaded.notes {
+        eprintln!("note: {note}");
+    }
     if let Some(warning) = &kept.warning {
         eprintln!("note: {warning}");
     }
@@ -123,6 +129,33 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
             "interrupted: {done} of {all} runs are done; the same command goes on from there"
         );
         Ok(Ending::Interrupted)
+    }
+}
+
+/// Refuses a sweep whose strategy refuses each configuration, as with a misspelt parameter: each run would
+/// only say the same. A sweep of more than [`TRIED_MAX`] configurations is not tried.
+fn check_starts(
+    plan: &Plan,
+    request: &RunRequest,
+    module: &StrategyModule,
+    instruments: &[Instrument],
+) -> Result<()> {
+    let chosen: BTreeSet<u64> =
+        (0..plan.rows()).map_while(|row| plan.run(row).combination).take(TRIED_MAX + 1).collect();
+    if chosen.len() > TRIED_MAX {
+        return Ok(());
+    }
+    let mut refusals = BTreeMap::<String, usize>::new();
+    for combination in chosen {
+        let mut instance = module.instantiate(request.limits)?;
+        match instance.init(&plan.grid().config_json(combination), instruments) {
+            Ok(()) => return Ok(()),
+            Err(fault) => *refusals.entry(fault.to_string()).or_default() += 1,
+        }
+    }
+    match refusals.into_iter().max_by_key(|(_, count)| *count) {
+        Some((refusal, _)) => bail!("{refusal} (in all runs of the sweep; nothing was run)"),
+        None => Ok(()),
     }
 }
 

@@ -63,7 +63,15 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
     let report = report?;
     match args.format {
         Format::Json => print!("{}", report.to_json()),
-        Format::Table => show::report(&report, &options.data),
+        Format::Table => {
+            // The cause stands before what came of it.
+            if let Some(error) =
+                report.error.as_ref().filter(|_| report.ending == JobEnding::Failed)
+            {
+                eprintln!("error: {error}");
+            }
+            show::report(&report, &options.data);
+        }
     }
     Ok(match report.ending {
         JobEnding::Done => Ending::Done,
@@ -74,7 +82,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
         JobEnding::Incomplete => Ending::Incomplete,
         JobEnding::Gap => Ending::Gap,
         JobEnding::Failed => {
-            if let Some(error) = &report.error {
+            if let Some(error) = report.error.as_ref().filter(|_| args.format == Format::Json) {
                 eprintln!("error: {error}");
             }
             Ending::Problems
@@ -163,7 +171,16 @@ fn web_broker(args: &UpdateArgs, cache_dir: &Path) -> Result<Result<WebBrokerAcc
 }
 
 fn secret(key: Key) -> Result<SecretString, String> {
-    key.find().map_err(|error| error.to_string())
+    key.find().map_err(|error| match error {
+        // It is told for many days: why a store gave none is told by `kumiki key list`.
+        KeyError::Missing { .. } => format!(
+            "no key: {} is not set, and no key store has {name}; keep one with `kumiki key set {name}`, or see \
+             `kumiki help key`",
+            key.variable(),
+            name = key.entry()
+        ),
+        error => error.to_string(),
+    })
 }
 
 fn absent(kind: SourceKind) -> impl FnOnce(String) -> SourceSlot {

@@ -8,6 +8,8 @@ use crate::limits::ORDERS_MAX;
 
 /// Suffixes of sizes with their powers of two.
 const SUFFIXES: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+/// The least memory of a guest: one page of WebAssembly.
+const MEMORY_LEAST: u64 = 64 << 10;
 
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,6 +241,11 @@ pub enum LimitError {
         /// What was given.
         text: String,
     },
+    /// Less memory than any guest has.
+    #[error(
+        "memory={} is {} bytes, and a guest needs at least 64KiB; {}", .0, .0, mebibytes(*.0)
+    )]
+    MemoryTooSmall(u64),
     /// Two values for one limit.
     #[error("the limit {0} is given twice; give it once")]
     Twice(GuestLimit),
@@ -253,6 +260,14 @@ pub enum LimitError {
         /// What was given.
         value: u64,
     },
+}
+
+/// What to write for so much memory, where MiB are meant.
+fn mebibytes(value: u64) -> String {
+    match value << 20 <= GuestLimit::Memory.most() {
+        true => format!("did you mean memory={value}MiB?"),
+        false => "write it like memory=64MiB".to_owned(),
+    }
 }
 
 /// The names of all limits, for messages.
@@ -274,6 +289,9 @@ impl FromStr for LimitChange {
         let (digits, shift) = suffixes.next().unwrap_or((value, 0));
         let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
         match number.filter(|number| *number > 0) {
+            Some(value) if limit == GuestLimit::Memory && value < MEMORY_LEAST => {
+                Err(LimitError::MemoryTooSmall(value))
+            }
             Some(value) => Ok(Self { limit, value }),
             None => Err(LimitError::Value { limit, text: value.to_owned() }),
         }
@@ -338,6 +356,10 @@ mod tests {
         for text in ["memory=0", "memory=", "memory=1MB", "memory=99999999999GiB", "log=-1"] {
             assert!(changed(text).unwrap_err().contains("is no value for the limit"), "{text}");
         }
+        assert_eq!(
+            changed("memory=128").unwrap_err(),
+            "memory=128 is 128 bytes, and a guest needs at least 64KiB; did you mean memory=128MiB?"
+        );
         let fuel = changed("fuel=1KiB").unwrap_err();
         assert_eq!(fuel, "`1KiB` is no value for the limit fuel; write a whole number from 1");
     }

@@ -37,8 +37,8 @@ pub enum ClientError {
     NoEngine(PathBuf),
     /// Nobody listens.
     #[error(
-        "the engine of {} does not answer on port {port} ({source}); see whether it still runs, \
-         else start it again",
+        "the engine of {} does not answer on port {port} ({source}); if it has ended, start it again \
+         with `kumiki serve`",
         folder.display()
     )]
     NoAnswer {

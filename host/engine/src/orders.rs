@@ -218,7 +218,10 @@ impl Core {
             };
             return self.hub.tell(to.client, &Event::SubmitOrderResult(result));
         }
-        let message = format!("CLIENT_ORDER_ID: another order has `{id}` already; choose a new id");
+        let message = format!(
+            "CLIENT_ORDER_ID: another order has `{id}` already; give a new order a new id, or send the \
+             first order again as it was to see what became of it"
+        );
         let event = Event::Error(Error {
             request_id: Some(request_id.into()),
             code: error_code::CONFLICT.into(),

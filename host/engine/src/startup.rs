@@ -50,7 +50,7 @@ pub enum StartError {
     BadLine(String),
     /// The port is somebody's.
     #[error(
-        "cannot listen on 127.0.0.1:{port}: {source}; choose another port, or 0 for any free one"
+        "cannot listen on 127.0.0.1:{port}: {source}; choose another --port, or --port 0 for any free one"
     )]
     Port {
         /// The port.

@@ -118,9 +118,7 @@ pub enum DataError {
         problem: HeaderProblem,
     },
     /// A whole line is damaged.
-    #[error(
-        "{path}, line {line}: {problem}; the file breaks the vendor's layout, download it again"
-    )]
+    #[error("{path}, line {line}: {problem}; correct the line, or download the file again")]
     Line {
         /// Path of the file, as it was asked for.
         path: PathBuf,
@@ -131,7 +129,7 @@ pub enum DataError {
     },
     /// One cell is damaged or contradicts the rows before.
     #[error(
-        "{path}, line {line}, column {column}: expected {problem}, found `{value}`; the file breaks the vendor's layout, download it again"
+        "{path}, line {line}, column {column}: expected {problem}, found `{value}`; correct the line, or download the file again"
     )]
     Cell {
         /// Path of the file, as it was asked for.

@@ -45,7 +45,7 @@ pub enum SampleError {
         max: usize,
     },
     /// There is a combined database or one of listed issues already; it may be a real one.
-    #[error("{} is there already; choose another data directory or remove it", .0.display())]
+    #[error("{} is there already; choose another folder with --prices, or remove it", .0.display())]
     Exists(PathBuf),
     /// The data directory is a copy of another server's.
     #[error(transparent)]

@@ -4,7 +4,8 @@
 mod before;
 pub(crate) mod settings;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,8 @@ use domain::{
 };
 use marketdata::calendar_file::{CALENDAR_FILE, read_calendar};
 use marketdata::{
-    BarFile, Catalog, DataError, FactorSegment, HeaderProblem, InstrumentTable, Period, ProgressFn,
-    TradeFile, TradeStore,
+    BarFile, Catalog, DataError, FactorSegment, HeaderProblem, InstrumentTable, LoadProgress,
+    Period, ProgressFn, ReadOptions, Selection, TradeFile, TradeRow, TradeStore, read_trades,
 };
 use results::output::{InputFile, SettingsFile};
 
@@ -30,6 +31,11 @@ use crate::series::{BarSeries, MarketSeries, TradeSeries};
 use before::{Before, Search};
 
 pub(crate) use before::SeenPrices;
+
+/// Codes that a message names.
+const CODES_SHOWN: usize = 5;
+/// Compressed bytes of a file in which they are looked for.
+const LOOKED_AT_BYTES: u64 = 4 << 20;
 
 /// What the strategy sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -308,8 +314,42 @@ impl DataRequest {
             code: instrument.vendor_code().map_or_else(|_| String::new(), |code| code.to_string()),
             first: self.start.map_or("the beginning".to_owned(), |date| date.to_string()),
             last: self.end.map_or("the end".to_owned(), |date| date.to_string()),
+            holds: self.holds().unwrap_or_default(),
             not_read: not_read.unwrap_or_default(),
         }))
+    }
+
+    /// The periods of the folder's trades files, and codes at the begin of the first, in words.
+    fn holds(&self) -> Option<String> {
+        let catalog = Catalog::open(&self.folder).ok()?;
+        let (first, last) = (catalog.files().first()?, catalog.files().last()?);
+        let codes = RefCell::new(BTreeSet::new());
+        let mut watch = |progress: LoadProgress| {
+            let is_enough = codes.borrow().len() > CODES_SHOWN;
+            match is_enough || progress.compressed_bytes > LOOKED_AT_BYTES {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        // What is wrong further on in the file is not asked here.
+        let _ = read_trades(
+            first,
+            &Selection::All,
+            &ReadOptions::default(),
+            &mut watch,
+            &mut |row: &TradeRow| {
+                codes.borrow_mut().insert(row.code);
+            },
+        );
+        let codes = codes.into_inner();
+        let shown: Vec<String> = codes.iter().take(CODES_SHOWN).map(ToString::to_string).collect();
+        let more = if codes.len() > shown.len() { " and more" } else { "" };
+        let (from, to) = (first.period, last.period);
+        Some(format!(
+            "; its trades files are of {from} to {to}, with the codes {}{more}",
+            shown.join(", ")
+        ))
+        .filter(|_| !shown.is_empty())
     }
 
     /// The files of the run in time order. Bars of a day come from the bar file that covers it, and only

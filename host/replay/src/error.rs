@@ -88,8 +88,8 @@ impl RequestError {
 /// A data folder has no rows of an instrument in the range asked for.
 #[derive(Debug, Error)]
 #[error(
-    "{folder} has no {what} of {instrument} (vendor code {code}) from {first} to {last}; look at the \
-     names of its files and at the dates{not_read}"
+    "{folder} has no {what} of {instrument} (vendor code {code}) from {first} to {last}{holds}; check the \
+     code and the dates{not_read}"
 )]
 pub struct NoData {
     /// The data folder.
@@ -104,6 +104,8 @@ pub struct NoData {
     pub first: String,
     /// Last date asked for, in words.
     pub last: String,
+    /// What trades files the folder has, and some of their codes, in words; empty where that is not known.
+    pub holds: String,
     /// What of the folder was set aside, in words; empty where nothing was.
     pub not_read: String,
 }

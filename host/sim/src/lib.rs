@@ -9,3 +9,17 @@
 mod http;
 pub mod local_broker;
 pub mod web_broker;
+
+use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::Value;
+
+/// The value of a fault in a command of `/control`.
+fn fault_value<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    let found = Option::<Value>::deserialize(from)?;
+    let Some(found) = found else { return Ok(None) };
+    found.as_i64().map(Some).ok_or_else(|| {
+        Error::custom(format!(
+            "value {found} is not a whole number; write a delay in milliseconds, as in 20000 for 20 s"
+        ))
+    })
+}

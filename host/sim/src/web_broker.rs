@@ -66,7 +66,10 @@ pub enum ServerError {
     #[error(transparent)]
     Data(Box<replay::RequestError>),
     /// The port cannot be had.
-    #[error("cannot listen on port {port} of this machine: {source}; choose another port")]
+    #[error(
+        "cannot listen on port {port} of this machine: {source}; choose another --port, or --port 0 for \
+         any free one"
+    )]
     Port {
         /// The port that was asked for.
         port: u16,

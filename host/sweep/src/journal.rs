@@ -76,7 +76,8 @@ pub enum JournalError {
     InUse(PathBuf),
     /// The folder belongs to another sweep.
     #[error(
-        "{path} belongs to another sweep: {difference}; choose another folder, or delete this one"
+        "{} holds another sweep: {difference}; choose another --out, or delete that folder",
+        .path.parent().unwrap_or(path).display()
     )]
     OtherSweep {
         /// The journal.
@@ -395,6 +396,8 @@ pub(crate) fn difference(path: &str, found: &Value, wanted: &Value) -> Option<St
         }
         text.chars().take(SHOWN).chain("...".chars()).collect()
     };
+    let is_parameter = path.starts_with("plan.grid[") && path.ends_with("].name");
+    let path = if is_parameter { "a parameter" } else { path };
     Some(format!("{path} is {} there and {} here", shown(found), shown(wanted)))
 }
 
@@ -515,9 +518,7 @@ mod tests {
         other["strategy"]["sha256"] = json!("cd");
         let error = Journal::open(folder.path(), &other).unwrap_err().to_string();
         assert!(
-            error.contains(
-                "belongs to another sweep: strategy.sha256 is \"ab\" there and \"cd\" here"
-            ),
+            error.contains("holds another sweep: strategy.sha256 is \"ab\" there and \"cd\" here"),
             "{error}"
         );
         let mut more = header();

@@ -125,6 +125,8 @@ fn a_run_without_decisions_says_so() {
     assert!(user.good("replay narrative a").contains("no decisions"));
     assert!(user.good("replay narrative a --order O-1").contains("no decision explains"));
     assert_eq!(user.good("replay narrative a --format json"), "[]\n");
+    let (code, errors) = user.bad("replay narrative a --order X-9");
+    assert!(code == 1 && errors.contains("the run has no order `X-9`; it has"), "{errors}");
 }
 
 #[test]

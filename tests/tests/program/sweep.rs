@@ -121,7 +121,7 @@ fn another_sweep_into_the_same_folder_is_refused() {
     ] {
         let (code, errors) = user.bad(&format!("{SWEEP} {arguments}"));
         assert_eq!(code, 1);
-        assert!(errors.contains("belongs to another sweep"), "{errors}");
+        assert!(errors.contains("holds another sweep"), "{errors}");
         assert!(errors.contains(wanted), "{wanted} is missing in {errors}");
     }
     let other = "replay sweep buy-and-hold --data data --instrument 7203.TSE --quiet";
@@ -199,11 +199,13 @@ fn what_single_runs_warn_of_a_sweep_tells_too() {
 }
 
 #[test]
-fn a_sweep_whose_runs_all_fail_fails() {
+fn a_sweep_whose_strategy_refuses_all_configurations_writes_nothing() {
     let user = UserFolder::with_sample(1, 500);
-    let (code, _) = user.bad(&format!("{SWEEP} --grid fats=5,6 --out out"));
-    assert_eq!(code, 3);
-    assert!(results(&user, "out").contains_key("sweep.html"));
+    let (code, errors) = user.bad(&format!("{SWEEP} --grid fats=5,6 --out out"));
+    assert_eq!(code, 1, "{errors}");
+    assert!(errors.contains("unknown parameter `fats`"), "{errors}");
+    assert!(!errors.contains("note: ") && !user.path("out").exists(), "{errors}");
+    good(&user, &format!("{SWEEP} --grid fast=5,6 --out out"));
 }
 
 #[test]

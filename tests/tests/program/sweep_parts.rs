@@ -156,7 +156,7 @@ fn points_are_run_in_their_order_and_in_parts() {
     assert!(errors.contains("the parts are of a grid; leave --points out"), "{errors}");
     // Other points are another sweep.
     let (_, errors) = user.bad(&format!("{SWEEP} --points other.csv --out csv"));
-    assert!(errors.contains("belongs to another sweep: plan.combinations.xxh3_128"), "{errors}");
+    assert!(errors.contains("holds another sweep: plan.combinations.xxh3_128"), "{errors}");
 }
 
 #[test]

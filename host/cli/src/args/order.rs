@@ -147,6 +147,9 @@ pub(crate) enum Lasting {
     /// In the next closing auction.
     #[value(name = "AT_THE_CLOSE")]
     AtTheClose,
+    /// Until a day, which `--expire` gives.
+    #[value(name = "GTD", hide = true)]
+    Gtd,
 }
 
 impl From<Lasting> for TimeInForce {
@@ -155,6 +158,7 @@ impl From<Lasting> for TimeInForce {
             Lasting::Day => Self::Day,
             Lasting::AtTheOpen => Self::AtTheOpen,
             Lasting::AtTheClose => Self::AtTheClose,
+            Lasting::Gtd => Self::Gtd,
         }
     }
 }
@@ -170,15 +174,15 @@ pub(crate) struct OrderSubmitArgs {
     pub(crate) side: Side,
 
     /// Shares.
-    #[arg(value_name = "QUANTITY")]
+    #[arg(value_name = "QUANTITY", allow_negative_numbers = true)]
     pub(crate) quantity: String,
 
     /// Limit in yen; without it a market order.
-    #[arg(long, value_name = "YEN")]
+    #[arg(long, value_name = "YEN", allow_negative_numbers = true)]
     pub(crate) price: Option<String>,
 
     /// Price in yen that makes the order active.
-    #[arg(long, value_name = "YEN")]
+    #[arg(long, value_name = "YEN", allow_negative_numbers = true)]
     pub(crate) trigger: Option<String>,
 
     /// When the order is active.
@@ -212,15 +216,15 @@ pub(crate) struct OrderModifyArgs {
     pub(crate) which: WhichArgs,
 
     /// New quantity, with shares that are filled already.
-    #[arg(long, value_name = "SHARES")]
+    #[arg(long, value_name = "SHARES", allow_negative_numbers = true)]
     pub(crate) quantity: Option<String>,
 
     /// New limit in yen.
-    #[arg(long, value_name = "YEN")]
+    #[arg(long, value_name = "YEN", allow_negative_numbers = true)]
     pub(crate) price: Option<String>,
 
     /// New trigger in yen.
-    #[arg(long, value_name = "YEN")]
+    #[arg(long, value_name = "YEN", allow_negative_numbers = true)]
     pub(crate) trigger: Option<String>,
 
     /// New last day in Japan, YYYY-MM-DD.

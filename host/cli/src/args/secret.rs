@@ -5,7 +5,7 @@
 //! |---|---|
 //! | a word where none is expected | nothing of it |
 //! | a flag that there is not | its name, where it looks like one of ours |
-//! | a subcommand that there is not | the word, where it is like one of ours |
+//! | a subcommand that there is not | the word, where it is like one of ours; below `key` only where one is near |
 //! | the value of a flag for addresses, tokens or keys, or of one without a value | nothing of it |
 //! | the value of any flag, where it is an address with a name or a password | nothing of it |
 //! | any other value | the value |
@@ -19,6 +19,8 @@ const FLAGS: [&str; 7] =
     ["--allow-", "--follow", "--listen", "--public-", "--store", "--token-", "--vendor-"];
 /// Bytes of a flag's name that a message repeats; the longest of ours is shorter.
 const FLAG_BYTES_MAX: usize = 24;
+/// Bytes of a subcommand's name that a message repeats. Keys and tokens are longer, or have digits.
+const COMMAND_BYTES_MAX: usize = 15;
 
 /// The error without what may be secret.
 pub(super) fn without(mut error: clap::Error) -> clap::Error {
@@ -49,7 +51,9 @@ fn hidden(error: &clap::Error) -> Option<(ContextKind, String)> {
     let flag = text(error, ContextKind::InvalidArg).unwrap_or_default();
     let is_hidden = match error.kind() {
         ErrorKind::UnknownArgument => !is_like_a_flag(word),
-        ErrorKind::InvalidSubcommand => error.get(ContextKind::SuggestedSubcommand).is_none(),
+        ErrorKind::InvalidSubcommand => {
+            error.get(ContextKind::SuggestedSubcommand).is_none() && !is_like_a_command(word, error)
+        }
         ErrorKind::TooManyValues => true,
         _ => FLAGS.iter().any(|name| flag.starts_with(name)) || has_password(word),
     };
@@ -59,6 +63,15 @@ fn hidden(error: &clap::Error) -> Option<(ContextKind, String)> {
 fn is_like_a_flag(word: &str) -> bool {
     let is_of_names = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
     word.starts_with('-') && word.len() <= FLAG_BYTES_MAX && word.bytes().all(is_of_names)
+}
+
+/// Whether a word can only be a slip: a short one of small letters, and not where keys are named.
+fn is_like_a_command(word: &str, error: &clap::Error) -> bool {
+    let is_of_names = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    word.len() <= COMMAND_BYTES_MAX
+        && word.bytes().all(is_of_names)
+        && usage.is_some_and(|usage| !usage.contains("kumiki key "))
 }
 
 /// Whether a text is an address with a name or a password.
@@ -119,8 +132,19 @@ mod tests {
     }
 
     #[test]
+    fn words_that_may_be_passwords_are_not_repeated() {
+        for line in ["kumiki key tulip", "kumiki rank s3cret", "kumiki abcdefghijklmnopq"] {
+            let message = told(line);
+            assert!(message.contains(NOT_SHOWN), "{line}: {message}");
+        }
+    }
+
+    #[test]
     fn slips_are_repeated() {
         for (line, word) in [
+            ("kumiki replay rn", "'rn'"),
+            ("kumiki key lst", "'list'"),
+            ("kumiki replay run --instruments x", "'--instrument'"),
             ("kumiki rank pubish", "'pubish'"),
             ("kumiki data update --form-files x", "'--form-files'"),
             ("kumiki update -x", "'-x'"),

@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use ranking::console::FILES_MAX;
 
 use super::left_out::LeftOut;
@@ -29,8 +29,16 @@ pub(super) struct Found {
 }
 
 /// The folders in `root` that hold `file`, `root` itself among them, in the order of their paths.
-pub(super) fn with_file(root: &Path, file: &str, left_out: &mut LeftOut) -> Result<Vec<Found>> {
-    let mut walk = Walk { root, file, found: Vec::new(), left_out };
+///
+/// # Errors
+/// Why `root`, which `flag` names, cannot be listed.
+pub(super) fn with_file(
+    flag: &str,
+    root: &Path,
+    file: &str,
+    left_out: &mut LeftOut,
+) -> Result<Vec<Found>> {
+    let mut walk = Walk { flag, root, file, found: Vec::new(), left_out };
     walk.look(root, DEPTH)?;
     let mut found = walk.found;
     found.sort_by(|one, other| one.path.cmp(&other.path));
@@ -38,6 +46,7 @@ pub(super) fn with_file(root: &Path, file: &str, left_out: &mut LeftOut) -> Resu
 }
 
 struct Walk<'a> {
+    flag: &'a str,
     root: &'a Path,
     file: &'a str,
     found: Vec<Found>,
@@ -52,7 +61,8 @@ impl Walk<'_> {
         let below = match below(folder) {
             Ok(below) => below,
             Err(error) if folder == self.root => {
-                return Err(error).with_context(|| format!("cannot list {}", folder.display()));
+                let (flag, folder) = (self.flag, folder.display());
+                bail!("{flag}: cannot list {folder}: {error}; give a folder that is there");
             }
             Err(error) => {
                 self.left_out.add(format!("it cannot be listed ({error})"), self.label(folder));

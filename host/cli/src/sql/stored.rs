@@ -68,7 +68,7 @@ fn runs(
     left_out: &mut LeftOut,
 ) -> Result<Vec<StoredView>> {
     let (mut runs, mut rows) = (Vec::new(), Vec::new());
-    for run in folders::with_file(root, MANIFEST_FILE, left_out)? {
+    for run in folders::with_file("--runs", root, MANIFEST_FILE, left_out)? {
         match overview_row(&run) {
             Ok(row) => {
                 rows.push(row);
@@ -210,7 +210,7 @@ fn check(file: &str, column: &str, kind: &str, value: Option<&str>) -> Result<()
 
 /// `sweeps`: the runs of all complete sweeps.
 fn swept(root: &Path, left_out: &mut LeftOut) -> Result<StoredView> {
-    let found = folders::with_file(root, SWEEP_FILE, left_out)?;
+    let found = folders::with_file("--sweeps", root, SWEEP_FILE, left_out)?;
     let (files, types) = sweeps::typed(files_of(&found, SWEEP_FILE), left_out);
     let view = of_files("sweeps", FileForm::Csv, files, "sweep", types);
     view.with_context(|| {

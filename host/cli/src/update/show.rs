@@ -3,8 +3,8 @@
 use domain::JstDate;
 use pricestore::DataDir;
 use update::{
-    DayOutcome, Ending, FailureReason, FindingReport, Report, Severity, SourceReport, SourceState,
-    WaitingDayReport,
+    DayOutcome, Ending, FailureReason, FindingReport, Report, Severity, SourceKind, SourceReport,
+    SourceState, WaitingDayReport,
 };
 
 use crate::terminal::{columns, grouped, pairs};
@@ -29,6 +29,15 @@ pub(super) fn report(report: &Report, data: &DataDir) {
         }
     }
     print!("\n{}", pairs(&summary(report, data)));
+    let has_no_key = report
+        .sources
+        .iter()
+        .any(|part| part.source == SourceKind::Vendor && part.state == SourceState::NotConfigured);
+    let has_rows = report.sources.iter().any(|part| part.fetched > 0);
+    if has_no_key && !has_rows && report.ending == Ending::Failed {
+        println!("\nthe stored report names each day and issue that is missing");
+        return;
+    }
     let failed = report.days.iter().filter(|day| day.outcome == DayOutcome::Failed);
     let days = failed.map(|day| (day.date.to_string(), day.reasons.as_slice()));
     failures("days that could not be fetched", "see the issues below", days.collect());

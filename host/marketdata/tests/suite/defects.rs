@@ -4,7 +4,7 @@ use marketdata::Selection;
 
 use crate::common::{HEADER, TEXT, code, gzip, read_bytes, text_rows};
 
-const LAYOUT: &str = "the file breaks the vendor's layout, download it again";
+const LAYOUT: &str = "correct the line, or download the file again";
 const AGAIN: &str = "download the file again";
 /// Cells are damaged here: the second row of a code and date, which the fast path would read.
 const DAMAGED_LINE: usize = 3;

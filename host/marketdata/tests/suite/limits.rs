@@ -31,8 +31,8 @@ fn lines_may_be_as_long_as_the_limit() {
         let message = read_bytes(&with_note(LINE_BYTES_MAX + 1), &Selection::All, chunk);
         assert_eq!(
             message.unwrap_err(),
-            "F, line 2: expected a line of at most 4096 bytes, found a longer one; the file breaks \
-             the vendor's layout, download it again"
+            "F, line 2: expected a line of at most 4096 bytes, found a longer one; correct the \
+             line, or download the file again"
         );
     }
 }

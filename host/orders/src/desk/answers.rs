@@ -20,7 +20,7 @@ use venues::web_broker::{Answered, CallFailure, Called};
 
 use super::guards::guard_failed;
 use super::submit::{SubmitJob, fault_of};
-use super::{Asked, Desk, Job, JobKind, Now, Recipient};
+use super::{Asked, Desk, Job, JobKind, Now, Recipient, VENUE};
 use crate::audit::plain;
 use crate::book::{OrderKey, Seen};
 use crate::limits::NUMBER_CHARS_MAX;
@@ -52,8 +52,12 @@ impl Desk {
                 let text = format!("NOT_SENT: {why}");
                 return Ended::Refused(Rejection::new(ReasonCode::InternalError, text));
             }
-            Err(CallFailure::Refused(why)) => {
-                let text = format!("CONNECTION_REFUSED: {why}");
+            Err(CallFailure::Refused(_)) => {
+                // The addresses of a login are secret: the server is named by what it is.
+                let text = format!(
+                    "CONNECTION_REFUSED: the server of {VENUE} refuses the connection, nothing was \
+                     sent; see whether it runs, then send again"
+                );
                 return Ended::Refused(Rejection::new(ReasonCode::ConnectionError, text));
             }
             Err(CallFailure::NotLoggedIn) => {
@@ -145,7 +149,10 @@ impl Desk {
             side: None,
         };
         match self.book.by_number(number, seen) {
-            Some(other) if other != key => Err("the answer has the number of another order"),
+            Some(other) if other != key => Err(
+                "the answer has the number of another order: the broker gave it twice (a simulator \
+                  that was restarted needs an engine with a new config folder)",
+            ),
             _ => Ok(()),
         }
     }

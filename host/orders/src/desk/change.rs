@@ -119,7 +119,7 @@ impl Desk {
                         venue_order_id";
             return Err(invalid(text));
         }
-        let key = self.order_key_of(ids.0, ids.1).ok_or_else(|| status_unknown(ids))?;
+        let key = self.order_key_of(ids.0, ids.1).ok_or_else(|| no_order(ids))?;
         let is_numbered = self.book.get(key).is_some_and(|order| order.venue_order_id.is_some());
         if is_numbered && !self.book.has_twin_number(key) {
             Ok(key)
@@ -420,6 +420,18 @@ impl Desk {
         let request_id = asked.map(|asked| asked.request_id.clone());
         self.tell_rejected(change.key, request_id, rejection, now);
     }
+}
+
+/// No order that the desk knows is named so.
+fn no_order((client, venue): (Option<&str>, Option<&str>)) -> Rejection {
+    let named = match (client, venue) {
+        (None, Some(number)) => format!("VENUE_ORDER_ID: no order has the number `{number}`"),
+        (client, _) => {
+            format!("CLIENT_ORDER_ID: no order has the id `{}`", client.unwrap_or_default())
+        }
+    };
+    let text = format!("{named}; `kumiki order list` shows the orders");
+    Rejection::new(ReasonCode::OrderStatusUnknown, text)
 }
 
 fn status_unknown((client, venue): (Option<&str>, Option<&str>)) -> Rejection {

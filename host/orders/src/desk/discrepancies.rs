@@ -138,7 +138,13 @@ impl Desk {
         message: String,
         now: Now,
     ) {
-        tracing::warn!(?discrepancy, message, "the broker's data on an order do not fit");
+        tracing::warn!(
+            ?discrepancy,
+            client_order_id = client_order_id.as_deref(),
+            venue_order_id = venue_order_id.as_deref(),
+            message,
+            "the broker's data on an order do not fit"
+        );
         let event = Event::OrderDiscrepancy(OrderDiscrepancy {
             venue: VENUE.into(),
             client_order_id,

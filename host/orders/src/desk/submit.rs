@@ -94,8 +94,10 @@ impl Desk {
         let venue_order_id = order.venue_order_id.as_deref().map(|id| id.to_owned().into());
         let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
         if order.request_key != request_key {
-            let text =
-                format!("CLIENT_ORDER_ID: another order has `{id}` already; choose a new id");
+            let text = format!(
+                "CLIENT_ORDER_ID: another order has `{id}` already; give a new order a new id, or send \
+                 the first order again as it was to see what became of it"
+            );
             let number = venue_order_id.map(std::borrow::Cow::into_owned);
             return self.tell_error(asked, ipc::error_code::CONFLICT, text, number);
         }

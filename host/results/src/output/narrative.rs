@@ -92,6 +92,35 @@ pub fn decisions(folder: &Path, order: Option<&str>) -> Result<Vec<Decision>, Re
     Ok(decisions)
 }
 
+/// Whether a run has an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OrderKnown {
+    /// It has.
+    Yes,
+    /// It has others: the first and the last of them.
+    Not(String, String),
+    /// It has no orders.
+    NoOrders,
+}
+
+/// Whether the run in a folder has an order with this id.
+///
+/// # Errors
+/// [`ReadError`] when the folder is not a run's.
+pub fn order_known(folder: &Path, id: &str) -> Result<OrderKnown, ReadError> {
+    let mut rows = TableReader::open(folder, &Orders::TABLE)?;
+    let (mut first, mut last) = (None, String::new());
+    while let Some(row) = rows.next_row()? {
+        let found = row.text("client_order_id");
+        if found == id {
+            return Ok(OrderKnown::Yes);
+        }
+        found.clone_into(&mut last);
+        first.get_or_insert_with(|| found.to_owned());
+    }
+    Ok(first.map_or(OrderKnown::NoOrders, |first| OrderKnown::Not(first, last)))
+}
+
 fn add_orders(
     folder: &Path,
     wanted: &mut BTreeMap<String, Option<OrderOutcome>>,

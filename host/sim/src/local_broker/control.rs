@@ -68,6 +68,7 @@ enum Command {
     },
     Fault {
         name: FaultKind,
+        #[serde(default, deserialize_with = "crate::fault_value")]
         value: Option<i64>,
         call: Option<String>,
         times: Option<u32>,

@@ -233,9 +233,10 @@ impl FromStr for FaultSetting {
         };
         let (rest, value) = match rest.split_once('=') {
             None => (rest, None),
-            Some((rest, value)) => {
-                (rest, Some(value.parse().map_err(|_| number("the part after ="))?))
-            }
+            Some((rest, value)) => (
+                rest,
+                Some(value.parse().map_err(|_| number("the part after = (ms for a delay)"))?),
+            ),
         };
         let (name, call) = match rest.split_once('@') {
             None => (rest, None),

@@ -54,6 +54,7 @@ enum Command {
     },
     Fault {
         name: FaultKind,
+        #[serde(default, deserialize_with = "crate::fault_value")]
         value: Option<i64>,
         request: Option<String>,
         times: Option<u32>,

@@ -8,6 +8,30 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{DELAY_MAX, FAULTS_MAX};
 
+/// The `sCLMID`s of the requests that are served, in all releases.
+const REQUESTS: [&str; 20] = [
+    "CLMAuthLoginRequest",
+    "CLMAuthLogoutRequest",
+    "CLMEventDownload",
+    "CLMGenbutuKabuList",
+    "CLMKabuCancelOrder",
+    "CLMKabuCancelOrderAll",
+    "CLMKabuCorrectOrder",
+    "CLMKabuNewOrder",
+    "CLMMfdsGetMarketPriceHistory",
+    "CLMMfdsGetMasterData",
+    "CLMOrderList",
+    "CLMOrderListDetail",
+    "CLMShinyouTategyokuList",
+    "CLMStkGetDateZyouhou",
+    "CLMStkGetIssueMstKabu",
+    "CLMStkGetIssueSizyouMstKabu",
+    "CLMStkGetYobine",
+    "CLMZanKaiKanougaku",
+    "CLMZanShinkiKanoIjiritu",
+    "CLMZanUriKanousuu",
+];
+
 /// What may go wrong. Those in the first part happen to requests and are used up; the others stand until
 /// they are cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +199,10 @@ impl FaultSetting {
         if (name.stands() || name.is_of_notices()) && request.is_some() {
             return Err(format!("{shown}: it is not a fault of one request; leave @ out"));
         }
+        if let Some(request) = request.as_deref().filter(|name| !REQUESTS.contains(name)) {
+            let known = REQUESTS.join(", ");
+            return Err(format!("`{request}` is not a request; write one of {known}"));
+        }
         if name.stands() && times.is_some() {
             return Err(format!("{shown}: it stays until you clear it; leave * out"));
         }
@@ -201,9 +229,10 @@ impl FromStr for FaultSetting {
         };
         let (rest, value) = match rest.split_once('=') {
             None => (rest, None),
-            Some((rest, value)) => {
-                (rest, Some(value.parse().map_err(|_| number("the part after ="))?))
-            }
+            Some((rest, value)) => (
+                rest,
+                Some(value.parse().map_err(|_| number("the part after = (ms for a delay)"))?),
+            ),
         };
         let (name, request) = match rest.split_once('@') {
             None => (rest, None),
@@ -301,9 +330,15 @@ mod tests {
         assert_eq!(faults.standing(FaultKind::VenueClosed), Some(900));
         faults.clear(Some(FaultKind::VenueClosed));
         assert_eq!(faults.all().count(), 0);
-        for wrong in
-            ["nothing", "errno", "delay-answer=-1", "gzip*2", "offline@CLMOrderList", "a=b"]
-        {
+        for wrong in [
+            "nothing",
+            "errno",
+            "delay-answer=-1",
+            "gzip*2",
+            "offline@CLMOrderList",
+            "a=b",
+            "drop-answer@CLMOrderLst",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -41,8 +41,8 @@ pub enum AddressError {
     )]
     Elsewhere,
     /// The market, without permission.
-    #[error("the production address needs environment = \"prod\" and WEBBROKER_ALLOW_PROD=1")]
-    Production,
+    #[error("the production address needs environment = \"prod\" and WEBBROKER_ALLOW_PROD=1; {0}")]
+    Production(&'static str),
     /// The path is of a release with another kind of login than the dialect's.
     #[error(
         "base_url ends with the path of a release that the dialect does not speak; leave the path out, or \
@@ -121,7 +121,16 @@ impl Addresses {
         let place = place_of(&base).ok_or(AddressError::Elsewhere)?;
         match (place, config.environment) {
             (Place::Production, Environment::Prod) if config.production_allowed => {}
-            (Place::Production, _) => return Err(AddressError::Production),
+            (Place::Production, environment) => {
+                let missing = match (environment, config.production_allowed) {
+                    (Environment::Prod, _) => {
+                        "the variable WEBBROKER_ALLOW_PROD is missing or not 1; set it for this command"
+                    }
+                    (Environment::Demo, true) => "the environment is demo; set it to prod",
+                    (Environment::Demo, false) => "both are missing",
+                };
+                return Err(AddressError::Production(missing));
+            }
             (Place::Demo, Environment::Prod) => return Err(AddressError::Elsewhere),
             (Place::Demo, Environment::Demo) | (Place::ThisMachine, _) => {}
         }
