@@ -99,12 +99,12 @@ fn shown(value: &Value, unit: Unit) -> String {
 
 /// Shows decisions with the orders they explain.
 pub(crate) fn narrative(args: &NarrativeArgs) -> Result<Ending> {
-    let found = decisions(&args.folder, args.order.as_deref()).map_err(FolderError::from)?;
+    let found = decisions(&args.folder, args.id.as_deref()).map_err(FolderError::from)?;
     match args.format {
         Format::Json => print!("{}", json::text(&serde_json::to_value(&found)?)),
-        Format::Table if found.is_empty() => match &args.order {
+        Format::Table if found.is_empty() => match &args.id {
             Some(id) => println!(
-                "no decision explains an order `{id}`; without --order all decisions are shown, \
+                "no decision explains an order `{id}`; without --id all decisions are shown, \
                  and orders.csv in the folder holds all orders"
             ),
             None => println!(

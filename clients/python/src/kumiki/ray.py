@@ -115,7 +115,7 @@ def sweep(
     parameter, as `{"fast": "5:50:5"}` or `{"fast": [5, 10, 20]}`, of which the last changes fastest; or `points` are
     the sets of parameters themselves, as dictionaries or the path of a CSV or JSON lines file. `params` are the same
     in every run. `random` of the combinations are drawn with `seed`. Dates are those of Japan, both included; `cash`
-    is in yen; `granularity`, `walk_forward`, `rank_by` and `verify` are as of `kumiki replay sweep --help`, and
+    is in yen; `granularity`, `walk_forward`, `rank_by` and `verify` are as of `kumiki help replay sweep`, and
     `arguments` are more of its flags, as `["--slippage-ticks", "1"]`.
 
     Where: `data` is the folder of the vendor's files. It is shipped once to each node through Ray's object store and
@@ -157,7 +157,7 @@ def sweep(
     )
     if verify is not None:
         # Nobody reads what a node prints, and as many as are printed would be made again.
-        flags += ["--top", "1"]
+        flags += ["--limit", "1"]
     flags += [part for flag, value in given if value is not None for part in (flag, str(value))] + others(arguments)
     folder, here = pathlib.Path(data), _program.find(program)
     component_name, component = strategy_of(strategy)
