@@ -62,8 +62,8 @@ fn of_a_run(option: Arg) -> Arg {
 fn of_a_sweep(option: Arg) -> Arg {
     match option.get_id().as_str() {
         "speed" | "commands" => option.hide(true),
-        "execution" | "format" | "points" | "rows" | "random" | "seed" | "verify"
-        | "unverified" => option.hide_short_help(true),
+        "execution" | "format" | "points" | "rows" | "random" | "seed" | "walk_forward"
+        | "verify" | "unverified" => option.hide_short_help(true),
         _ => of_a_run(option),
     }
 }
@@ -311,7 +311,7 @@ pub(crate) struct MergeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// A parameter and its values: start:end:step, or a list.
+    /// A parameter and its values: start:end:step or a list.
     ///
     /// A range includes its end. May be given many times; the last one changes fastest.
     #[arg(

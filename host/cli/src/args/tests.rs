@@ -109,7 +109,7 @@ fn helps_of_runs_and_sweeps_show_what_is_needed_first() {
         long.map(|(_, mut command)| command.render_long_help().to_string()).unwrap_or_default();
     assert!(long.contains("--window <") && long.contains("--guest-limit <"), "{long}");
     assert!(
-        long.rsplit("\n\n").next().is_some_and(|last| last.starts_with("Examples:\n")),
+        long.trim_end().rsplit("\n\n").next().is_some_and(|last| last.starts_with("Examples:\n")),
         "{long}"
     );
 }
