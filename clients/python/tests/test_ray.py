@@ -196,7 +196,7 @@ def test_points_from_shared_storage_go_on_after_the_driver_ended(nodes, desk):
     (nodes.folder / "points.csv").write_text(
         "fast,slow,quantity\n" + "".join(f"{one['fast']},{one['slow']},200\n" for one in points))
     _, call = desk
-    call("replay", "sweep", *COMMON, "--points", "points.csv", "--verify", "2", "--top", "2", "--cash", "3000000",
+    call("replay", "sweep", *COMMON, "--points", "points.csv", "--verify", "2", "--limit", "2", "--cash", "3000000",
          "--out", "points-whole")
     how = {"points": points, "shared": True, "verify": 2, "cash": 3_000_000, "node_dir": nodes.folder / "empty"}
     nodes.forget()

@@ -25,7 +25,7 @@ def broker(tmp_path):
 
 def update(folder, broker, config, *arguments, **environment):
     """A run for one issue, of whose sources only the web broker can answer: its exit code, and what it reports."""
-    command = [program(), "data", "update", "--prices", folder / "data", "--format", "json", "--codes", "7203", "--as-of", DAY,
+    command = [program(), "data", "update", "--prices", folder / "data", "--format", "json", "--codes", "7203", "--to", DAY,
                "--days", "1", "--public-url", "http://127.0.0.1:1/q/", "--config-dir", config,
                "--web-broker", f"base_url={broker.url}", *arguments]
     keys = {"KUMIKI_WEB_BROKER_USER": USER, "KUMIKI_WEB_BROKER_PASSWORD": PASSWORD, **environment}

@@ -482,7 +482,7 @@ fn no_key(name: &str) -> String {
     let likeness = |key: &&Key| (strsim::jaro_winkler(name, key.name) * 1e9) as u64;
     let nearest = KEYS.iter().max_by_key(likeness).map_or("", |key| key.name);
     format!(
-        "there is no setting `{name}`; did you mean `{nearest}`? schemas/configuration.md lists them"
+        "there is no setting `{name}`; did you mean `{nearest}`? docs/reference/configuration.md lists them"
     )
 }
 

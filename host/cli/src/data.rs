@@ -55,7 +55,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> Result<Ending> {
     let bytes = args.from.metadata().map_or(0, |metadata| metadata.len());
     let mut line = ProgressLine::start("converting", bytes, true);
     let converted =
-        marketdata::convert(&args.from, &args.to, args.code, args.force, &mut |progress| {
+        marketdata::convert(&args.from, &args.to, args.instrument, args.force, &mut |progress| {
             line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
             if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

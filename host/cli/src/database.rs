@@ -68,7 +68,7 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
     let watch = Stopwatch::start();
     let usual = DailySample::default();
     let sample = DailySample {
-        codes: args.codes.unwrap_or(usual.codes),
+        codes: args.issues.unwrap_or(usual.codes),
         days: args.days.map_or(Ok(usual.days), usize::try_from)?,
         seed: args.seed,
         first: args.from.unwrap_or(usual.first),

@@ -58,7 +58,7 @@ pub(crate) struct LogArgs {
     #[arg(long, short, global = true, action = ArgAction::Count)]
     verbose: u8,
 
-    /// Show no progress and no notes.
+    /// Show no progress.
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     quiet: bool,
 
@@ -74,7 +74,7 @@ pub(crate) struct LogArgs {
     /// Default: warn; info for `serve`, `rank serve`, `data update` and `data boards`.
     #[arg(
         long, value_name = "LEVEL", env = LEVEL_VARIABLE, global = true, hide_possible_values = true,
-        hide_env_values = true
+        hide_env_values = true, hide_short_help = true
     )]
     log: Option<LogLevel>,
 
@@ -83,7 +83,8 @@ pub(crate) struct LogArgs {
     /// With json each line of standard error is one JSON object.
     #[arg(
         long, value_name = "FORM", env = FORMAT_VARIABLE, global = true, default_value = "human",
-        hide_possible_values = true, hide_default_value = true, hide_env_values = true
+        hide_possible_values = true, hide_default_value = true, hide_env_values = true,
+        hide_short_help = true
     )]
     log_format: LogFormat,
 

@@ -19,7 +19,9 @@ pub(crate) fn all() -> Vec<(String, String)> {
         ("messages.md", messages::page(&ipc::schema::messages())),
         ("update-rules.md", update_rules_page()),
     ]
-    .map(|(name, text)| (name.to_owned(), format!("{MARK}{}\n", text.trim_end())))
+    .map(|(name, text)| {
+        (name.to_owned(), format!("{MARK}{}\n", without_references(text.trim_end())))
+    })
     .into()
 }
 
@@ -79,6 +81,35 @@ fn cell(text: &str) -> String {
     prose(&without_links(&words.join(" "))).replace('|', "\\|")
 }
 
+/// Text without what points from the code into its specification, like `(specification 4, P9)` or `(P62)`. A
+/// remark that follows in the same parentheses stays.
+fn without_references(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('(') {
+        let end = after.find([';', ')']).unwrap_or(after.len());
+        let (inside, left) = after.split_at(end);
+        let number = inside.strip_prefix('P').and_then(|number| number.chars().next());
+        let is_reference = inside.starts_with("specification ")
+            || number.is_some_and(|first| first.is_ascii_digit());
+        rest = match left.strip_prefix("; ") {
+            _ if !is_reference => {
+                shown.push_str(&format!("{before}("));
+                after
+            }
+            Some(remark) => {
+                shown.push_str(&format!("{before}("));
+                remark
+            }
+            None => {
+                shown.push_str(before.trim_end());
+                left.strip_prefix(')').unwrap_or(left)
+            }
+        };
+    }
+    shown + rest
+}
+
 /// Text of a comment in the code, whose links lead to code: their names stay.
 fn without_links(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -115,6 +146,25 @@ mod tests {
             without_links("see [`crate::Ping`] and [`X`](y::X), [`"),
             "see `Ping` and `X`, [`"
         );
+    }
+
+    #[test]
+    fn references_into_the_specification_are_left_out() {
+        for (text, wanted) in [
+            ("Bytes (specification 4, P62). More (see below).", "Bytes. More (see below)."),
+            ("What waits (P62), from which on", "What waits, from which on"),
+            ("The side (specification 2, \"Side mapping\").", "The side."),
+            (
+                "It is so (specification 4, P19; as the broker says).",
+                "It is so (as the broker says).",
+            ),
+            ("Parts (Parquet) and (P", "Parts (Parquet) and (P"),
+        ] {
+            assert_eq!(without_references(text), wanted);
+        }
+        for (name, text) in all() {
+            assert!(!text.contains("(specification"), "{name}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) fn set_quiet(is_quiet: bool) {
     QUIET.store(is_quiet, Ordering::Relaxed);
 }
 
-/// Whether the user wants no progress and no notes on it.
+/// Whether the user wants no progress.
 pub(crate) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }

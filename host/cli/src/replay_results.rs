@@ -99,8 +99,8 @@ fn shown(value: &Value, unit: Unit) -> String {
 
 /// Shows decisions with the orders they explain.
 pub(crate) fn narrative(args: &NarrativeArgs) -> Result<Ending> {
-    let found = decisions(&args.folder, args.order.as_deref()).map_err(FolderError::from)?;
-    if let Some(id) = args.order.as_ref().filter(|_| found.is_empty()) {
+    let found = decisions(&args.folder, args.id.as_deref()).map_err(FolderError::from)?;
+    if let Some(id) = args.id.as_ref().filter(|_| found.is_empty()) {
         match order_known(&args.folder, id).map_err(FolderError::from)? {
             OrderKnown::Yes => {}
             OrderKnown::Not(first, last) if first == last => {
@@ -114,9 +114,9 @@ pub(crate) fn narrative(args: &NarrativeArgs) -> Result<Ending> {
     }
     match args.format {
         Format::Json => print!("{}", json::text(&serde_json::to_value(&found)?)),
-        Format::Table if found.is_empty() => match &args.order {
+        Format::Table if found.is_empty() => match &args.id {
             Some(id) => println!(
-                "no decision explains an order `{id}`; without --order all decisions are shown, \
+                "no decision explains an order `{id}`; without --id all decisions are shown, \
                  and orders.csv in the folder holds all orders"
             ),
             None => println!(

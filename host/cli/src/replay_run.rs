@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use exchange::NOT_MODELLED;
 use replay::data_set::DataRequest;
 use replay::driver::{Paced, RunDriver, Scripted, SystemClock, Unpaced};
@@ -41,7 +41,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let request = request(args, RUN_WINDOW)?;
     let mut clock = SystemClock::default();
     let mut script = match &args.commands {
-        Some(file) => Some(Scripted::from(commands::read(file, &args.instruments)?)),
+        Some(file) => {
+            let read = commands::read(file, &args.instruments);
+            Some(Scripted::from(read.context("--commands")?))
+        }
         None => None,
     };
     let mut driver: Box<dyn RunDriver + '_> = match (args.speed, &mut script) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::num::NonZero;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use domain::Instrument;
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     }
     let fixed = strategy::parameters(&args.run.params);
     let grid = match &args.points {
-        Some(file) => Grid::of_points(Points::read(file)?, fixed)?,
+        Some(file) => Grid::of_points(Points::read(file).context("--points")?, fixed)?,
         None => Grid::new(args.grid.clone(), fixed)?,
     };
     let interrupt = Interrupt::listen()?;
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
         plan: &plan,
         results: &results,
         rank_by: args.rank_by,
-        top: args.top,
+        top: args.limit,
         manifest,
         files,
         running_s,
@@ -172,7 +172,7 @@ pub(crate) fn complete(manifest: &SweepManifest) -> Ending {
 
 /// How many of the best runs are made again: every run that is printed as one of them was.
 fn verify(args: &SweepArgs) -> usize {
-    if args.verify == 0 { 0 } else { args.verify.max(args.top) }
+    if args.verify == 0 { 0 } else { args.verify.max(args.limit) }
 }
 
 fn plan(args: &SweepArgs, grid: Grid, loaded: &DataSet) -> Result<Plan> {

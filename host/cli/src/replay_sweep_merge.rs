@@ -1,6 +1,6 @@
 //! `kumiki replay merge`: parts of a sweep, made on several machines, put together.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use domain::clock::Stopwatch;
 use sweep::{Merged, PartFolder, Points, RowRange, SweepFolder};
 
@@ -15,7 +15,7 @@ const TOP: usize = 10;
 /// Runs the command.
 pub(crate) fn run(args: &MergeArgs) -> Result<Ending> {
     let watch = Stopwatch::start();
-    let points = args.points.as_deref().map(Points::read).transpose()?;
+    let points = args.points.as_deref().map(Points::read).transpose().context("--points")?;
     let mut parts: Vec<PartFolder> = args.parts.iter().cloned().map(PartFolder).collect();
     // What is there of the same sweep stays.
     parts.extend(SweepFolder::has_manifest(&args.out).then(|| PartFolder(args.out.clone())));

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
 }
 
 fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
-    let to = args.as_of.unwrap_or_else(|| now.jst_date());
+    let to = args.to.unwrap_or_else(|| now.jst_date());
     let from = args.days.and_then(|days| last_weekdays(to, days).first().copied());
     let from = from.map(|from| from.max(first_day()));
     let mut codes = args.codes.clone();

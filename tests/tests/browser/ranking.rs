@@ -37,7 +37,7 @@ impl Drop for Serving {
 /// for by itself.
 fn opened(browser: &mut Browser, codes: u32, days: u32) -> (UserFolder, Serving) {
     let user = UserFolder::empty();
-    let sample = format!("--codes {codes} --days {days} --seed 7 --prices data");
+    let sample = format!("--issues {codes} --days {days} --seed 7 --prices data");
     user.good(&format!("data sample --daily {sample}"));
     let serving = Serving::start(&user);
     browser.open(&serving.address);
@@ -297,7 +297,7 @@ fn a_service_without_data_says_what_to_do_and_ranks_when_there_is_some() {
     browser.open(&serving.address);
     browser
         .wait_for("document.querySelector('#status').textContent.includes('kumiki data update')");
-    user.good("data sample --daily --codes 4 --days 10 --seed 7 --prices data");
+    user.good("data sample --daily --issues 4 --days 10 --seed 7 --prices data");
     browser.wait_for("document.querySelectorAll('#rows tr').length === 4");
 }
 

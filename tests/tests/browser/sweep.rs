@@ -91,7 +91,7 @@ fn a_sweep_opens_with_the_runs_that_were_made_again() {
     let user = UserFolder::with_sample(2, 1_500);
     let grid = "sma-cross --grid fast=5:15:5 --grid slow=20:40:10 --same-day-round-trips allow";
     for (verified, at_first) in [(0, [NOT_AGAIN; 9].as_slice()), (4, &["yes"; 4])] {
-        user.good(&format!("{SWEEP} {grid} --verify {verified} --top 4 --out best-{verified}"));
+        user.good(&format!("{SWEEP} {grid} --verify {verified} --limit 4 --out best-{verified}"));
         browser.open_file(&user.path(&format!("best-{verified}/sweep.html")));
         assert_eq!(column(&mut browser, "Verified").0, at_first);
     }

@@ -29,9 +29,12 @@ fn whoever_follows_the_advice_of_an_error_gets_on() {
             vec![format!("data convert {FILE} third.parquet")],
         ),
         (
-            format!("data convert {FILE} fourth.parquet --code 7203"),
+            format!("data convert {FILE} fourth.parquet --instrument 7203"),
             "five places, like 13060",
-            vec![format!("data convert {FILE} fourth.parquet --code 72030")],
+            vec![
+                format!("data convert {FILE} fourth.parquet --instrument 72030"),
+                format!("data convert {FILE} fifth.parquet --instrument 7203.TSE"),
+            ],
         ),
         (
             "data check empty".to_owned(),
@@ -64,7 +67,7 @@ fn whoever_follows_the_advice_of_an_error_gets_on() {
         (
             "data update --prices prices --from-files nowhere".to_owned(),
             "there is no folder nowhere; give the one with the vendor's files",
-            vec!["data update --prices prices --from-files files --as-of 2025-01-07".to_owned()],
+            vec!["data update --prices prices --from-files files --to 2025-01-07".to_owned()],
         ),
     ];
     user.good("data sample --out files --bars --days 2 --trades-per-day 50 --instrument 7203.TSE");

@@ -123,7 +123,7 @@ fn a_run_without_decisions_says_so() {
     let user = user();
     user.good(&format!("{RUN} --out a"));
     assert!(user.good("replay narrative a").contains("no decisions"));
-    assert!(user.good("replay narrative a --order O-1").contains("no decision explains"));
+    assert!(user.good("replay narrative a --id O-1").contains("no decision explains"));
     assert_eq!(user.good("replay narrative a --format json"), "[]\n");
     let (code, errors) = user.bad("replay narrative a --order X-9");
     assert!(code == 1 && errors.contains("the run has no order `X-9`; it has"), "{errors}");
@@ -397,11 +397,13 @@ fn data_is_made_and_checked() {
 fn help_teaches() {
     let user = user();
     let help = user.good("replay run --help");
-    for word in ["Examples:", "--slippage-ticks", "default: 1", "--color <WHEN>"] {
+    for word in ["Examples:", "--execution <MODEL>", "default: 1", "--color <WHEN>"] {
         assert!(help.contains(word), "{word} is missing in\n{help}");
     }
     let help = user.good("help replay run");
-    for word in ["equities_trades_YYYYMM.csv.gz", "same-day-round-trips  refuse"] {
+    for word in
+        ["equities_trades_YYYYMM.csv.gz", "--slippage-ticks <N>", "same-day-round-trips  refuse"]
+    {
         assert!(help.contains(word), "{word} is missing in\n{help}");
     }
 }
@@ -420,6 +422,7 @@ fn completions_and_manual_pages_are_made() {
     assert!(pages.len() >= 45, "{}", pages.len());
     let page = fs::read_to_string(user.path("pages/kumiki-replay-run.1")).unwrap();
     assert!(page.contains("granularity") && page.contains("1,070 yen"), "{page}");
+    assert!(page.contains("\n.SH EXAMPLES\n") && !page.contains(".SH EXTRA"), "{page}");
     assert!(!user.path("pages/kumiki-schemas.1").exists());
 }
 
@@ -554,7 +557,7 @@ fn a_wrong_level_of_the_log_is_a_wrong_argument() {
     let (code, errors) = user.bad("strategy list --log-format xml");
     assert_eq!(code, 2);
     assert!(errors.contains("human, json"), "{errors}");
-    assert!(user.good("rank serve --help").contains("KUMIKI_LOG"));
+    assert!(user.good("help rank serve").contains("KUMIKI_LOG"));
 }
 
 /// Begins a run of minutes into the folder `out` and ends it with Ctrl-C, as a terminal sends it; gives what it

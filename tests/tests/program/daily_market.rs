@@ -84,7 +84,7 @@ impl GrowingVendor {
         let last = day(self.state.load(Ordering::Acquire) - 1).to_string();
         let (address, days) = (self.server.address, days.to_string());
         let (vendor, public) = (format!("http://{address}/v2"), format!("http://{address}/q/"));
-        let mut arguments = vec!["data", "update", "--as-of", &last, "--days", &days, "--refetch"];
+        let mut arguments = vec!["data", "update", "--to", &last, "--days", &days, "--refetch"];
         arguments.extend(["--vendor-url", &vendor, "--vendor-rate", "60000"]);
         arguments.extend(["--public-url", &public, "--public-rate", "60000", "--quiet"]);
         command(folder, &arguments)

@@ -75,10 +75,12 @@ fn a_conversion_comes_back_byte_for_byte() {
     let (code, _, errors) = bad(&user, &format!("data convert {FILE} table.parquet"));
     assert_eq!(code, 1);
     assert!(errors.contains("replace it with --force"), "{errors}");
-    user.good(&format!("data convert {FILE} table.parquet --force --code 72030"));
-    let (_, _, errors) = bad(&user, &format!("data convert {FILE} other.parquet --code 13010"));
+    user.good(&format!("data convert {FILE} table.parquet --force --instrument 7203.TSE"));
+    let (_, _, errors) =
+        bad(&user, &format!("data convert {FILE} other.parquet --instrument 1301.TSE"));
     assert!(errors.contains("has no rows of code 13010"), "{errors}");
-    let (code, _, errors) = bad(&user, &format!("data convert {FILE} other.parquet --code 1301"));
+    let (code, _, errors) =
+        bad(&user, &format!("data convert {FILE} other.parquet --instrument 1301"));
     assert_eq!(code, 2);
     assert!(errors.contains("five places, like 13060"), "{errors}");
 }

@@ -39,7 +39,7 @@ fn column(user: &UserFolder, name: &str) -> BTreeMap<(String, String), Value> {
 #[test]
 fn prices_are_those_of_the_rankings() {
     let user = UserFolder::empty();
-    user.good("data sample --daily --codes 4 --days 50 --seed 5 --prices data");
+    user.good("data sample --daily --issues 4 --days 50 --seed 5 --prices data");
     let columns = ["Open", "High", "Low", "Close", "Volume"].map(|name| column(&user, name));
     let code = columns[3].keys().next().unwrap().0.clone();
     let serving = Serving::start(&user.path("data"), &[]);
@@ -73,7 +73,7 @@ fn prices_are_those_of_the_rankings() {
 #[test]
 fn wrong_questions_are_told_what_is_wrong() {
     let user = UserFolder::empty();
-    user.good("data sample --daily --codes 2 --days 2700 --seed 5 --prices data");
+    user.good("data sample --daily --issues 2 --days 2700 --seed 5 --prices data");
     let serving = Serving::start(&user.path("data"), &[]);
     let known = column(&user, "Close").keys().next().unwrap().0.clone();
     let (code, message) = error(&serving, &prices("9999X", "2024-01-01", "2024-01-05"));
@@ -109,7 +109,7 @@ fn wrong_questions_are_told_what_is_wrong() {
 #[test]
 fn the_page_and_its_parts_come_from_the_service_with_a_strict_policy() {
     let user = UserFolder::empty();
-    user.good("data sample --daily --codes 2 --days 5 --seed 5 --prices data");
+    user.good("data sample --daily --issues 2 --days 5 --seed 5 --prices data");
     let serving = Serving::start(&user.path("data"), &[]);
     let get = |path: &str| http::request(serving.address, &format!("GET {path}"), &[], &[]);
     let page = get("/");

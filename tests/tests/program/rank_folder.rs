@@ -59,7 +59,7 @@ fn a_damaged_snapshot_does_not_keep_the_next_ones_from_being_published() {
 #[test]
 fn a_job_waits_for_a_publication_that_runs() {
     let fixture = Fixture::of([("20251215", ISSUES), ("20251216", ISSUES)]);
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").code, 0);
     let data = fixture.data();
     let lock = File::create(data.rank_folder().join("LOCK")).unwrap();
     lock.lock().unwrap();
@@ -67,7 +67,7 @@ fn a_job_waits_for_a_publication_that_runs() {
     let output = command(fixture.path(), &["rank", "publish"]).output().unwrap();
     let words = "is running (process 4242 since 2025-12-16 18:00:00.000000 JST); wait for it";
     assert!(texts(&output).1.contains(words), "{:?}", texts(&output));
-    let mut job = fixture.command("--as-of 2025-12-16");
+    let mut job = fixture.command("--to 2025-12-16");
     let mut job = job.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(job.stderr.take().unwrap());
     let mut told = String::new();

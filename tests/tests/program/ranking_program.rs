@@ -14,7 +14,7 @@ use tests::{built, http, schema, signals};
 /// One sample for all tests: 40 issues on 300 days. It is only read.
 static DATA: LazyLock<PathBuf> = LazyLock::new(|| {
     built::made_once("ranking-sample", |folder| {
-        let sizes = ["--codes", "40", "--days", "300", "--seed", "7"];
+        let sizes = ["--issues", "40", "--days", "300", "--seed", "7"];
         let mut command = Command::new(built::kumiki());
         command.args(["data", "sample", "--daily"]).args(sizes).arg("--prices").arg(folder);
         let output = command.output().unwrap();
@@ -174,7 +174,7 @@ fn a_large_file_is_sent_in_little_memory() {
     const BYTES: u64 = 1 << 28;
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
-    good(&["data", "sample", "--daily", "--codes", "3", "--days", "5", "--prices", &data]);
+    good(&["data", "sample", "--daily", "--issues", "3", "--days", "5", "--prices", &data]);
     fs::create_dir_all(folder.path().join("jp/stocks_board")).unwrap();
     let file = fs::File::create(folder.path().join("jp/stocks_board/7203.db")).unwrap();
     file.set_len(BYTES).unwrap();
@@ -286,7 +286,7 @@ fn wrong_arguments_are_explained() {
         (&["rank", "serve", "--follow-stale", "1s"], 2, "--follow <URL>"),
         (&["rank", "serve", "--follow-patience", "1s"], 2, "--follow <URL>"),
         (&["rank", "serve", "--memory", "0"], 2, "--memory <MB>"),
-        (&["data", "sample", "--daily", "--codes", "2", "--days", "2"], 1, "is there already"),
+        (&["data", "sample", "--daily", "--issues", "2", "--days", "2"], 1, "is there already"),
     ] {
         let (found, errors) = bad(arguments);
         assert_eq!(found, code, "{arguments:?}: {errors}");

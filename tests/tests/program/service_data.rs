@@ -19,7 +19,7 @@ use crate::daily_market::{GrowingVendor, served};
 /// Makes daily prices in a folder.
 fn sample(folder: &Path, days: u32, seed: u32) {
     let mut command = Command::new(built::kumiki());
-    command.args(["data", "sample", "--daily", "--codes", "6"]);
+    command.args(["data", "sample", "--daily", "--issues", "6"]);
     command.args(["--days", &days.to_string(), "--seed", &seed.to_string()]);
     let output = command.arg("--prices").arg(folder).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -47,7 +47,7 @@ fn body(client: usize) -> String {
 fn clients_that_take_nothing_cost_no_more_than_their_share() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().display().to_string();
-    let sizes = ["--codes", "500", "--days", "2450", "--seed", "3", "--prices", data.as_str()];
+    let sizes = ["--issues", "500", "--days", "2450", "--seed", "3", "--prices", data.as_str()];
     let mut command = Command::new(built::kumiki());
     assert!(command.args(["data", "sample", "--daily"]).args(sizes).status().unwrap().success());
     let serving = Serving::start(folder.path(), &["--timeout", "12s"]);

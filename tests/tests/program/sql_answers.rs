@@ -13,7 +13,7 @@ use tests::{built, signals};
 /// A user with some daily prices.
 fn user() -> UserFolder {
     let user = UserFolder::empty();
-    user.good("data sample --daily --codes 3 --days 2 --prices data");
+    user.good("data sample --daily --issues 3 --days 2 --prices data");
     user
 }
 

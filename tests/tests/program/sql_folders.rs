@@ -123,7 +123,7 @@ fn names_of_folders_with_data_change_nothing_in_them() {
     // The same of the combined database.
     for name in ["sample", "~", "x:y", "date=2020-01-01"] {
         let made =
-            user.command("data sample --daily --codes 5 --days 3 --prices").arg(name).output();
+            user.command("data sample --daily --issues 5 --days 3 --prices").arg(name).output();
         assert!(made.unwrap().status.success(), "{name}");
         let count = rows(&user, &["--prices", name], "SELECT count(*) FROM daily");
         assert_eq!(count, ["10"], "{name}");

@@ -129,7 +129,7 @@ fn another_sweep_into_the_same_folder_is_refused() {
     assert!(errors.contains("strategy.name is \"sma-cross\" there"), "{errors}");
     assert!(results(&user, "out") == before);
     // How many jobs, how large a window and what is shown are no part of a sweep.
-    let again = format!("{SWEEP} --grid fast=5,6 --jobs 1 --window 64 --top 1 --out out");
+    let again = format!("{SWEEP} --grid fast=5,6 --jobs 1 --window 64 --limit 1 --out out");
     let (_, notes) = good(&user, &again);
     assert!(notes.contains("2 of 2 runs are kept"), "{notes}");
     assert!(results(&user, "out") == before);
@@ -411,7 +411,7 @@ fn runs_that_saw_the_future_are_caught_wherever_they_are_shown() {
     let (code, value) = json("--grid a=1:12:1 --verify 0 --out out");
     assert_eq!((code, value["top"][0]["verified"].as_str()), (0, None), "nobody has looked");
     // The runs are kept from before, and each that would be named is made again: all of them.
-    let (code, value) = json("--grid a=1:12:1 --verify 3 --top 2 --out out");
+    let (code, value) = json("--grid a=1:12:1 --verify 3 --limit 2 --out out");
     assert_eq!((code, value["kept"].as_u64()), (4, Some(12)), "{value:#}");
     assert_eq!(value["top"], serde_json::json!([]));
     assert_eq!(value["sweep"]["runs_saw_the_future"], 12);
@@ -435,7 +435,7 @@ fn runs_that_saw_the_future_are_caught_wherever_they_are_shown() {
 fn every_run_that_is_printed_was_verified() {
     let user = UserFolder::with_sample(2, 1_000);
     let (text, _) =
-        good(&user, &format!("{SWEEP} {SMALL} --verify 1 --top 7 --format json --out out"));
+        good(&user, &format!("{SWEEP} {SMALL} --verify 1 --limit 7 --format json --out out"));
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let top = value["top"].as_array().unwrap();
     assert_eq!(top.len(), 7);

@@ -21,9 +21,9 @@ fn results(user: &UserFolder, folder: &str) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn parts_give_the_bytes_of_one_machine() {
     let user = UserFolder::with_sample(3, 2_000);
-    user.good(&format!("{SWEEP} {SMALL} --verify 3 --top 3 --out whole"));
+    user.good(&format!("{SWEEP} {SMALL} --verify 3 --limit 3 --out whole"));
     for (name, rows) in [("a", "0..5"), ("b", "5..6"), ("c", "6..12")] {
-        let part = format!("{SWEEP} {SMALL} --verify 3 --top 3 --rows {rows} --out {name}");
+        let part = format!("{SWEEP} {SMALL} --verify 3 --limit 3 --rows {rows} --out {name}");
         let said = user.said(&part);
         assert_eq!(said.code, 0, "{said:?}");
         assert!(said.errors.contains("of 12 runs are done; put the parts together"), "{said:?}");
@@ -52,7 +52,7 @@ fn parts_give_the_bytes_of_one_machine() {
     assert!(results(&user, "merged") == whole);
     assert!(fs::read(user.path("merged/journal.jsonl")).unwrap() == journal);
     // It is a sweep like another: the same command has nothing to do.
-    let said = user.said(&format!("{SWEEP} {SMALL} --verify 3 --top 3 --out merged"));
+    let said = user.said(&format!("{SWEEP} {SMALL} --verify 3 --limit 3 --out merged"));
     assert!(said.out.contains("12 kept from before; 0 in"), "{said:?}");
     assert!(results(&user, "merged") == whole);
 }

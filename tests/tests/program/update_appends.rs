@@ -28,7 +28,7 @@ fn fixture(days: usize) -> Fixture {
 fn update(fixture: &Fixture, number: usize) {
     // Weekdays, of which one is a holiday.
     let days = number + usize::from(DAYS[number - 1] > "20251124");
-    let run = fixture.update(&format!("--as-of {} --days {days}", dashed(DAYS[number - 1])));
+    let run = fixture.update(&format!("--to {} --days {days}", dashed(DAYS[number - 1])));
     assert_eq!(run.code, 0, "{run:?}");
 }
 

@@ -157,7 +157,7 @@ fn many_damaged_files_are_made_again_at_once() {
         name: "Name",
         ..update_fixture::Market::default()
     });
-    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-16 --days 2").code, 0);
     let data = fixture.data();
     let expected = everything(&data);
     for file in generation(&data).all_files() {
@@ -165,14 +165,14 @@ fn many_damaged_files_are_made_again_at_once() {
     }
     // The job has noted what it wrote.
     fs::write(data.generation_file(), "damaged").unwrap();
-    let run = fixture.update("--as-of 2025-12-16");
+    let run = fixture.update("--to 2025-12-16");
     let more = ISSUES + 3 - update::limits::REPORT_FILES_MAX;
     let words = format!(" and {more} more; check the disk");
     assert!(run.code == 0 && run.told.contains(&words), "{}", run.told);
     assert_eq!(everything(&data), expected);
     fs::remove_dir_all(data.rank_folder()).unwrap();
     fs::remove_file(data.mother().with_file_name("1305.db")).unwrap();
-    let run = fixture.update("--as-of 2025-12-16");
+    let run = fixture.update("--to 2025-12-16");
     let words = "published files are gone; the job makes them again: rank/rank-2.grid, jp/stocks_daily/1305.db";
     assert!(run.code == 0 && run.told.contains(words), "{}", run.told);
     assert_eq!(everything(&data), expected);

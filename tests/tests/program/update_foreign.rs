@@ -24,7 +24,7 @@ fn fixture(issues: usize) -> Fixture {
 
 fn published(issues: usize) -> Fixture {
     let fixture = fixture(issues);
-    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-16 --days 2").code, 0);
     fixture
 }
 
@@ -55,7 +55,7 @@ fn a_combined_database_of_others_is_not_overwritten() {
     fs::write(&mother, &foreign).unwrap();
     fixture.change(|market| _ = market.days.insert("20251217", 20));
     for _ in 0..2 {
-        let errors = fixture.failing("--as-of 2025-12-17");
+        let errors = fixture.failing("--to 2025-12-17");
         assert!(errors.contains("mother.db was not written by this job"), "{errors}");
         assert!(fs::read(&mother).unwrap() == foreign);
     }
@@ -63,7 +63,7 @@ fn a_combined_database_of_others_is_not_overwritten() {
     for content in [bytes.as_slice(), b"damaged"] {
         fs::remove_file(&mother).unwrap();
         fs::write(&mother, content).unwrap();
-        assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+        assert_eq!(fixture.update("--to 2025-12-17").code, 0);
         assert_eq!(fixture.published(), ["15:20", "16:20", "17:20"]);
     }
     // Without its own database the job begins with the rows that it finds.
@@ -71,7 +71,7 @@ fn a_combined_database_of_others_is_not_overwritten() {
     fs::remove_dir_all(fixture.path().join("work")).unwrap();
     fixture.change(|market| _ = market.days.insert("20251217", 25));
     // The vendor has fewer rows of the days before, which stay as they are.
-    assert_eq!(fixture.update("--as-of 2025-12-17").code, 3);
+    assert_eq!(fixture.update("--to 2025-12-17").code, 3);
     assert_eq!(fixture.published(), ["15:25", "16:25", "17:25"]);
 }
 
@@ -93,7 +93,7 @@ fn a_file_of_an_issue_with_other_values_is_left() {
     };
     let theirs = write("1301", 116.5);
     write("1302", 116.0);
-    let errors = fixture.failing("--as-of 2025-12-16 --days 2");
+    let errors = fixture.failing("--to 2025-12-16 --days 2");
     assert!(errors.contains("not written by this job: 1301;"), "{errors}");
     assert!(fs::read(folder.join("1301.db")).unwrap() == theirs);
     let columns = "SELECT count(*) FROM duckdb_columns() WHERE table_name = 'daily'";
@@ -172,7 +172,7 @@ fn names_of_unfinished_files_and_reports_of_others_are_left_alone() {
     }
     let ours = folder.join("1303.db.kumiki-new");
     fs::write(&ours, "left by a job that was killed").unwrap();
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").code, 0);
     for path in &theirs {
         assert_eq!(fs::read_to_string(path).unwrap(), "somebody else's", "{}", path.display());
     }
@@ -187,7 +187,7 @@ fn names_of_unfinished_files_and_reports_of_others_are_left_alone() {
     }
     let theirs = report.replace("\"number\": 1,", "\"number\": 77,");
     fs::write(update.join("report-1.json"), &theirs).unwrap();
-    assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-16").code, 0);
     assert_eq!(fs::read_to_string(update.join("report-1.json")).unwrap(), theirs);
     let is_there = |number: u32| update.join(format!("report-{number}.json")).exists();
     assert_eq!([3, 4, 32].map(is_there), [false, true, true]);
@@ -283,10 +283,10 @@ fn many_issues_are_removed_only_with_a_flag() {
             }
         });
     });
-    let errors = fixture.failing("--as-of 2025-12-17");
+    let errors = fixture.failing("--to 2025-12-17");
     assert!(errors.contains("3 of 200 files in") && errors.contains("--remove-issues"), "{errors}");
     assert_eq!(count(), 200);
-    let run = fixture.update("--as-of 2025-12-17 --remove-issues");
+    let run = fixture.update("--to 2025-12-17 --remove-issues");
     assert_eq!((run.code, run.report["split"]["removed"].clone()), (0, json!(3)), "{run:?}");
     assert_eq!(count(), 197);
 }

@@ -130,7 +130,7 @@ fn width(text: &str) -> usize {
 #[test]
 fn a_day_has_the_names_of_its_list() {
     let fixture = Fixture::new(three_days());
-    let (code, report) = fixture.update("--as-of 2025-12-17 --days 3");
+    let (code, report) = fixture.update("--to 2025-12-17 --days 3");
     assert_eq!(
         (code, &report["listed"]),
         (0, &json!({ "lists": 3, "published": true })),
@@ -146,7 +146,7 @@ fn a_day_has_the_names_of_its_list() {
         ["7203 新トヨタ スタンダード", "9984 null null", "130A ベリタス・イン・シリコ グロース"]
     );
     // A day without a list of its own has the one before; nothing new is published then.
-    let (code, report) = fixture.update("--as-of 2025-12-18");
+    let (code, report) = fixture.update("--to 2025-12-18");
     assert_eq!((code, &report["listed"]), (0, &json!({ "lists": 0, "published": false })));
     assert_eq!(fixture.names("2025-12-18"), fixture.names("2025-12-17"));
 
@@ -177,7 +177,7 @@ fn a_day_has_the_names_of_its_list() {
     assert_eq!(before.spans().count(), 4);
     fs::remove_dir_all(fixture.path().join("work")).unwrap();
     fixture.set("20251219", three_days()["20251217"].clone());
-    assert_eq!(fixture.update("--as-of 2025-12-19").0, 0);
+    assert_eq!(fixture.update("--to 2025-12-19").0, 0);
     let after = fixture.published().unwrap();
     assert_eq!(after.lists().len(), 4);
     assert!(after.contains(&before) && !before.contains(&after));
@@ -186,7 +186,7 @@ fn a_day_has_the_names_of_its_list() {
 #[test]
 fn a_running_service_shows_new_lists() {
     let fixture = Fixture::new(three_days());
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").0, 0);
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").0, 0);
     let serving = Serving::start(fixture.path(), &[]);
     let ask = |day: &str| -> Vec<Value> {
         let answer = serving.ask(&format!(
@@ -200,7 +200,7 @@ fn a_running_service_shows_new_lists() {
                 "sector33": "輸送用機器" })
     };
     assert_eq!(ask("2025-12-15")[0], toyota("トヨタ自動車", "プライム"));
-    assert_eq!(fixture.update("--as-of 2025-12-16").0, 0);
+    assert_eq!(fixture.update("--to 2025-12-16").0, 0);
     let new = toyota("新トヨタ", "スタンダード");
     let wait_for = |what: &Value| {
         let look = || {
@@ -238,7 +238,7 @@ fn a_hostile_name_costs_itself_only() {
         )]
         .into(),
     );
-    let (code, report) = fixture.update("--as-of 2025-12-15 --days 1");
+    let (code, report) = fixture.update("--to 2025-12-15 --days 1");
     assert_eq!((code, &report["listed"]["published"]), (0, &json!(true)), "{report}");
     let notes = report["notes"].to_string();
     let told = "2 issues have a text that is left out; the first is the name of 72030: it has control \
@@ -257,7 +257,7 @@ fn a_hostile_name_costs_itself_only() {
 #[test]
 fn a_sample_has_names_splits_and_issues_that_come_and_go() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = ["data", "sample", "--daily", "--codes", "60", "--days", "120"];
+    let arguments = ["data", "sample", "--daily", "--issues", "60", "--days", "120"];
     let output = command(folder.path(), &arguments).arg("--prices").arg(folder.path()).output();
     assert!(output.unwrap().status.success());
     let lists = read_file(&DataDir::new(folder.path()).listed_info()).unwrap().unwrap();

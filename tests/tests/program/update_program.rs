@@ -50,7 +50,7 @@ fn market(path: &str) -> Option<(u16, String)> {
 fn update(folder: &std::path::Path, server: &Server, more: &[&str]) -> Command {
     let (vendor, public) =
         (format!("http://{}/v2", server.address), format!("http://{}/q/", server.address));
-    let mut arguments = vec!["data", "update", "--as-of", "2025-12-26", "--days", "5"];
+    let mut arguments = vec!["data", "update", "--to", "2025-12-26", "--days", "5"];
     arguments.extend(["--vendor-url", &vendor, "--vendor-rate", "60000"]);
     arguments.extend(["--public-url", &public, "--public-rate", "60000"]);
     arguments.extend(more);
@@ -180,7 +180,7 @@ fn the_key_appears_nowhere() {
         refused: refused.into(),
         ..Market::default()
     });
-    let mut run = fixture.command("--as-of 2025-12-18 --days 4 --log debug");
+    let mut run = fixture.command("--to 2025-12-18 --days 4 --log debug");
     let output = run.output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{:?}", texts(&output));
     no_key_in(fixture.path(), &output);
@@ -205,8 +205,8 @@ fn wrong_arguments_are_refused_and_the_help_teaches() {
     };
     assert!(refused(&["--dry-run"]).contains("--dry-run no longer exists"));
     assert!(refused(&["--codes", "x"]).contains("no issue code"));
-    assert!(refused(&["--as-of", "2999-01-01"]).contains("in the future"));
-    assert!(refused(&["--as-of", "0001-01-04"]).contains("before 1949-05-16, the first day"));
+    assert!(refused(&["--to", "2999-01-01"]).contains("in the future"));
+    assert!(refused(&["--to", "0001-01-04"]).contains("before 1949-05-16, the first day"));
     assert!(refused(&["--vendor-url", "http://example.com"]).contains("https://"));
     assert!(refused(&["--days", "0"]).contains("--days"));
     assert!(refused(&["--publish-incomplete"]).contains("--publish-incomplete"));
@@ -273,14 +273,14 @@ fn one_job_runs_at_a_time_and_ctrl_c_ends_it_cleanly() {
 #[test]
 fn a_full_disk_takes_nothing_away() {
     let fixture = Fixture::of([("20251215", 20), ("20251216", 20)]);
-    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-16 --days 2").code, 0);
     let published = |name: &str| fs::read(fixture.path().join("jp").join(name)).unwrap();
     let names = ["stocks_daily/mother.db", "stocks_daily/1300.db", "generation.json"];
     let before = names.map(published);
     fixture.change(|market| _ = market.days.insert("20251217", 20));
     // Its log of changes cannot grow; then the job's own database itself cannot.
     for blocks in [4, 64] {
-        let run = fixture.command("--as-of 2025-12-17");
+        let run = fixture.command("--to 2025-12-17");
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut limited = Command::new("sh");
         limited.args(["-c", &script]).arg(run.get_program()).args(run.get_args());
@@ -291,7 +291,7 @@ fn a_full_disk_takes_nothing_away() {
         assert!(errors.contains("error: "), "{blocks}: {errors}");
         assert!(names.map(published) == before, "{blocks}");
     }
-    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-17").code, 0);
     assert_eq!(fixture.published(), ["15:20", "16:20", "17:20"]);
 }
 
@@ -329,8 +329,7 @@ fn history_comes_from_files_without_network() {
     // Days that are named and in no file are missing, by the calendar beside the files.
     let calendar = "Date,HolDiv\n2025-12-01,1\n2025-12-02,1\n2025-12-03,0\n";
     fs::write(files.path().join("markets_calendar.csv"), calendar).unwrap();
-    let arguments =
-        ["data", "update", "--from-files", from, "--as-of", "2025-12-02", "--days", "3"];
+    let arguments = ["data", "update", "--from-files", from, "--to", "2025-12-02", "--days", "3"];
     let output = command(folder.path(), &arguments).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{:?}", texts(&output));
     assert!(texts(&output).0.contains("2025-12-02  0 rows: no source gave a row of it"));
@@ -339,23 +338,23 @@ fn history_comes_from_files_without_network() {
 #[test]
 fn named_issues_change_their_rows_alone() {
     let fixture = Fixture::of([("20251215", 10), ("20251216", 10)]);
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").code, 0);
     fixture.change(|market| market.more = 1);
-    let run = fixture.update("--as-of 2025-12-15 --days 1 --refetch --codes 1300 9999");
+    let run = fixture.update("--to 2025-12-15 --days 1 --refetch --codes 1300 9999");
     assert_eq!((run.code, run.counts("vendor", ["changed"])), (0, [1]), "{run:?}");
     assert!(run.told.contains("no source has data of 9999"), "{}", run.told);
     assert_eq!(fixture.rows("SELECT code FROM daily WHERE close = 116"), ["1300"]);
     // No number of them makes a day.
     let codes: Vec<String> = (1_300..1_310).map(|code: u32| code.to_string()).collect();
-    let run = fixture.update(&format!("--as-of 2025-12-16 --codes {}", codes.join(",")));
+    let run = fixture.update(&format!("--to 2025-12-16 --codes {}", codes.join(",")));
     assert_eq!((run.code, run.waiting()), (3, vec!["16 10 of null".to_owned()]), "{run:?}");
     assert_eq!(fixture.published(), ["15:10"]);
-    let run = fixture.update("--as-of 2025-12-15 --codes 1300");
+    let run = fixture.update("--to 2025-12-15 --codes 1300");
     assert!(
         run.asked.is_empty() && run.told.contains("the run did not ask for the issues"),
         "{run:?}"
     );
-    assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-16").code, 0);
     assert_eq!(fixture.published(), ["15:10", "16:10"]);
 }
 
@@ -380,14 +379,14 @@ fn wait_for(serving: &Serving, status: &str) -> Value {
 #[test]
 fn a_day_that_is_not_complete_waits_for_its_rows_or_a_person() {
     let fixture = Fixture::of([("20251215", 100), ("20251216", 3)]);
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
-    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").code, 0);
+    let run = fixture.update("--to 2025-12-16");
     assert_eq!(
         (run.code, run.days(), run.waiting()),
         (3, vec!["16 incomplete".into()], vec!["16 3 of 100".into()])
     );
     assert_eq!(fixture.published(), ["15:100"]);
-    let output = fixture.shown("--as-of 2025-12-16").output().unwrap();
+    let output = fixture.shown("--to 2025-12-16").output().unwrap();
     let table = texts(&output).0;
     for words in [
         "2025-12-16  3 of 100 rows: 3 of the 100 issues of 2025-12-15, the nearest complete day, have rows",
@@ -408,7 +407,7 @@ fn a_day_that_is_not_complete_waits_for_its_rows_or_a_person() {
     assert_eq!(serving.ask(dataset)["data"]["dataset"], expected);
     // A day after it makes a hole of it, which has an exit code of its own and is counted by lags.
     fixture.change(|market| _ = market.days.insert("20251217", 100));
-    let run = fixture.update("--as-of 2025-12-17");
+    let run = fixture.update("--to 2025-12-17");
     assert_eq!((run.code, &run.report["gaps"]), (6, &json!(["2025-12-16"])));
     assert_eq!(wait_for(&serving, "gap")["gaps"], json!(["2025-12-16"]));
     assert_eq!(serving.ask(dataset)["data"]["dataset"]["missingDates"], json!(["2025-12-16"]));
@@ -422,11 +421,11 @@ fn a_day_that_is_not_complete_waits_for_its_rows_or_a_person() {
     assert_eq!([lagged("Close[-1]"), lagged("Close[-2]")], [Value::Null, json!(115)]);
     // The rows come, or a person takes the day as it is.
     fixture.change(|market| _ = market.days.insert("20251216", 50));
-    let run = fixture.update("--as-of 2025-12-17 --accept 2025-12-16");
+    let run = fixture.update("--to 2025-12-17 --accept 2025-12-16");
     assert_eq!((run.code, run.waiting(), fixture.published()[1].as_str()), (0, vec![], "16:50"));
     wait_for(&serving, "ok");
     fixture.change(|market| _ = market.days.insert("20251216", 100));
-    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-17").code, 0);
     assert_eq!(fixture.published(), ["15:100", "16:100", "17:100"]);
     assert_eq!(lagged("Close[-1]"), json!(116));
 }
@@ -441,10 +440,10 @@ fn split_of<const ISSUES: usize>(row: &mut Value) {
 #[test]
 fn a_strange_day_waits_for_a_person() {
     let fixture = Fixture::of([("20251215", 100), ("20251216", 100), ("20251217", 100)]);
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").code, 0);
     fixture.change(|market| market.alter = Some(split_of::<30>));
     for (day, code) in [("16", 3), ("16", 3), ("17", 6)] {
-        let run = fixture.update(&format!("--as-of 2025-12-{day}"));
+        let run = fixture.update(&format!("--to 2025-12-{day}"));
         assert_eq!((run.code, run.asked[0].as_str()), (code, "16"), "{run:?}");
         assert!(run.findings().contains(&"16 factors refuse".to_owned()), "{run:?}");
         let of_it = |finding: &&Value| finding["check"] == "factors";
@@ -458,7 +457,7 @@ fn a_strange_day_waits_for_a_person() {
         assert!(run.told.contains(what), "{}", run.told);
         assert!(!fixture.published().contains(&"16:100".to_owned()));
     }
-    let output = fixture.shown("--as-of 2025-12-17").output().unwrap();
+    let output = fixture.shown("--to 2025-12-17").output().unwrap();
     let table = texts(&output).0;
     for words in [
         "days that need a look",
@@ -478,7 +477,7 @@ fn a_strange_day_waits_for_a_person() {
         found["doubts"].as_array().unwrap().iter().any(|doubt| doubt["kind"] == "factors"),
         "{found}"
     );
-    let run = fixture.update("--as-of 2025-12-17 --accept 2025-12-16");
+    let run = fixture.update("--to 2025-12-17 --accept 2025-12-16");
     assert_eq!((run.code, run.findings(), fixture.published().len()), (0, vec![], 3), "{run:?}");
     assert!(
         run.told.contains("2025-12-16 is accepted as it is: factors: 30 of 100"),
@@ -488,19 +487,19 @@ fn a_strange_day_waits_for_a_person() {
     wait_for(&serving, "ok");
     // A published day is not replaced by another strange answer.
     fixture.change(|market| market.alter = Some(split_of::<60>));
-    let run = fixture.update("--as-of 2025-12-17 --recheck 3");
+    let run = fixture.update("--to 2025-12-17 --recheck 3");
     assert!(run.code == 3 && run.findings().contains(&"16 factors refuse".to_owned()), "{run:?}");
     assert_eq!(fixture.rows("SELECT count(*) FROM daily WHERE adjustment_factor = 0.5"), ["30"]);
     wait_for(&serving, "doubts");
     fixture.change(|market| market.alter = None);
-    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-17").code, 0);
     wait_for(&serving, "ok");
 }
 
 #[test]
 fn a_day_that_only_looks_strange_is_published_and_told_once() {
     let fixture = Fixture::of([("20251215", 100), ("20251216", 100)]);
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").code, 0);
     fixture.change(|market| {
         market.alter = Some(|row| {
             if row["Date"] == "2025-12-16" {
@@ -508,7 +507,7 @@ fn a_day_that_only_looks_strange_is_published_and_told_once() {
             }
         });
     });
-    let output = fixture.shown("--as-of 2025-12-16").output().unwrap();
+    let output = fixture.shown("--to 2025-12-16").output().unwrap();
     let (table, errors) = texts(&output);
     assert_eq!(output.status.code(), Some(0), "{table}{errors}");
     let what = "jump: 100 of 100 are issues with a close over 8 %";
@@ -521,7 +520,7 @@ fn a_day_that_only_looks_strange_is_published_and_told_once() {
     let doubt = &asked["data"]["dataset"]["doubts"][0];
     assert_eq!((&doubt["date"], &doubt["kind"]), (&json!("2025-12-16"), &json!("jump")));
     assert_eq!(serving.metric("kumiki_ranking_doubts").as_deref(), Some("1"));
-    let run = fixture.update("--as-of 2025-12-16 --recheck 3");
+    let run = fixture.update("--to 2025-12-16 --recheck 3");
     assert_eq!((run.code, run.findings()), (0, vec![]), "{run:?}");
     wait_for(&serving, "ok");
 }

@@ -122,7 +122,7 @@ fn a_lesser_source_adds_rows_that_are_missing_and_nothing_else() {
         alter: Some(first_is_quiet),
         ..Market::default()
     });
-    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-16 --days 2").code, 0);
     // The vendor is down, and another source has all issues at other prices.
     fixture.change(|market| {
         market.down.insert("20251216");
@@ -130,7 +130,7 @@ fn a_lesser_source_adds_rows_that_are_missing_and_nothing_else() {
         market.others = Some(others);
     });
     let codes: Vec<String> = (1_300..1_400).map(|code: u32| code.to_string()).collect();
-    let named = format!("--as-of 2025-12-16 --days 1 --refetch --codes {}", codes.join(","));
+    let named = format!("--to 2025-12-16 --days 1 --refetch --codes {}", codes.join(","));
     let run = fixture.update(&named);
     assert_eq!((run.code, run.counts("public", NAMES)), (3, [1, 0, 0, 0, 99]), "{run:?}");
     assert_eq!(run.report["corrections"], json!([]));
@@ -146,7 +146,7 @@ fn a_lesser_source_adds_rows_that_are_missing_and_nothing_else() {
         market.days.insert("20251216", 100);
         market.more = 4;
     });
-    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
+    let run = fixture.update("--to 2025-12-16 --days 1 --refetch");
     assert_eq!((run.code, run.counts("vendor", NAMES)), (0, [0, 99, 0, 1, 0]));
     let corrections = run.report["corrections"].as_array().unwrap();
     let told = |correction: &Value| {
@@ -160,7 +160,7 @@ fn a_lesser_source_adds_rows_that_are_missing_and_nothing_else() {
     assert_eq!(told(&corrections[98]), "2025-12-16 1399 public vendor 999.0 to 120.0");
     assert_eq!(fixture.rows("SELECT DISTINCT source FROM daily"), ["vendor"]);
     fixture.change(|market| market.more = 5);
-    let output = fixture.shown("--as-of 2025-12-16 --days 1 --refetch").output().unwrap();
+    let output = fixture.shown("--to 2025-12-16 --days 1 --refetch").output().unwrap();
     let table = texts(&output).0;
     for words in ["rows that got other values", "close 120 to 121", "and 89 more"] {
         assert!(table.contains(words), "{words}: {table}");
@@ -170,10 +170,10 @@ fn a_lesser_source_adds_rows_that_are_missing_and_nothing_else() {
 #[test]
 fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     let fixture = Fixture::of([("20251215", 2)]);
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").code, 0);
     fixture.change(|market| market.others = Some(others));
     // Without its setting it is not asked.
-    let run = fixture.run(&mut without_vendor(&fixture, "--as-of 2025-12-16"));
+    let run = fixture.run(&mut without_vendor(&fixture, "--to 2025-12-16"));
     let off = run.source("web_broker");
     assert_eq!((run.code, text(&off["state"])), (0, "not_configured".to_owned()), "{run:?}");
     assert!(text(&off["reason"]).contains("--web-broker daily_history=true"), "{off}");
@@ -182,7 +182,7 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     assert_eq!(fixture.rows(tuesday), ["public,true"]);
 
     // It replaces what the lesser source gave, by one login for all issues.
-    let refetch = "--as-of 2025-12-16 --days 1 --refetch --codes 1300 1301";
+    let refetch = "--to 2025-12-16 --days 1 --refetch --codes 1300 1301";
     fixture.server.take_asked();
     let output = with_broker(&fixture, &mut without_vendor(&fixture, refetch)).output().unwrap();
     let asked = fixture.server.take_asked();
@@ -206,8 +206,7 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     }
 
     // The columns of a split give the day's factor, and older prices compare with newer ones.
-    let run =
-        fixture.run(with_broker(&fixture, &mut without_vendor(&fixture, "--as-of 2025-12-17")));
+    let run = fixture.run(with_broker(&fixture, &mut without_vendor(&fixture, "--to 2025-12-17")));
     assert_eq!((run.code, run.counts("web_broker", ["inserted"])), (0, [2]), "{run:?}");
     let closes = "SELECT strftime(date, '%d'), adjustment_factor FROM daily WHERE code = '1301' ORDER BY date";
     assert_eq!(fixture.rows(closes), ["15,1.0", "16,1.0", "17,0.5"]);
@@ -252,9 +251,9 @@ fn a_day_of_an_outage_is_had_again_and_its_split_with_it() {
         others: Some(others),
         ..Market::default()
     });
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    assert_eq!(fixture.update("--to 2025-12-15 --days 1").code, 0);
     fixture.change(|market| _ = market.down.insert("20251216"));
-    let run = fixture.update("--as-of 2025-12-16");
+    let run = fixture.update("--to 2025-12-16");
     assert_eq!((run.code, fixture.published().join(" ")), (3, "15:100 16:100".to_owned()));
     let tuesday = "SELECT DISTINCT source, adjusted FROM daily WHERE date = '2025-12-16'";
     assert_eq!(fixture.rows(tuesday), ["public,true"]);
@@ -264,7 +263,7 @@ fn a_day_of_an_outage_is_had_again_and_its_split_with_it() {
         market.down.clear();
         market.days.insert("20251216", 100);
     });
-    let run = fixture.update("--as-of 2025-12-16");
+    let run = fixture.update("--to 2025-12-16");
     assert_eq!((run.code, run.asked.join(" ")), (0, "16".to_owned()), "{run:?}");
     assert_eq!(run.counts("vendor", ["changed"]), [100]);
     assert_eq!(close_before(&fixture, "2025-12-16"), [json!(57.5), json!(true)]);
@@ -273,7 +272,7 @@ fn a_day_of_an_outage_is_had_again_and_its_split_with_it() {
         market.down.insert("20251216");
         market.days.insert("20251216", 0);
     });
-    let named = "--as-of 2025-12-16 --days 1 --refetch --codes 1300 1301 1302";
+    let named = "--to 2025-12-16 --days 1 --refetch --codes 1300 1301 1302";
     assert_eq!(fixture.update(named).counts("public", NAMES), [0, 0, 0, 0, 3]);
     assert_eq!(fixture.rows(tuesday), ["vendor,false"]);
     assert_eq!(close_before(&fixture, "2025-12-16"), [json!(57.5), json!(true)]);

@@ -239,7 +239,7 @@ fn used(place: &Place, program: &str) -> Result<()> {
     run("replay run sma-cross --data tmp/data --instrument 7203.TSE --out tmp/run --quiet")?;
     let report = place.path("tmp/run/report.html");
     let bytes = fs::metadata(&report).context("the replay left no report.html")?.len();
-    run("data sample --daily --codes 50 --days 30 --prices tmp/prices")?;
+    run("data sample --daily --issues 50 --days 30 --prices tmp/prices")?;
     let ranked = run("rank query --prices tmp/prices --format jsonl")?;
     if ranked.lines().count() == 0 {
         bail!("`{program} rank` gave no rows");

@@ -28,7 +28,7 @@ _COMPONENT_BYTES_MAX, _POINTS_BYTES_MAX = 64 << 20, 256 << 20
 #: What `kumiki.ray.sweep` says itself.
 _OWN = ("--data", "--instrument", "--out", "--rows", "--unverified", "--points", "--grid", "--param", "--format",
         "--quiet", "-q", "--jobs", "--from", "--to", "--start", "--end", "--granularity", "--cash", "--random",
-        "--seed", "--walk-forward", "--rank-by", "--verify", "--top")
+        "--seed", "--walk-forward", "--rank-by", "--verify", "--limit", "--top")
 _ROWS = re.compile(r"rows-(\d+)-(\d+)")
 
 #: A value of a parameter.

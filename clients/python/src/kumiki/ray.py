@@ -117,7 +117,7 @@ def sweep(
     the sets of parameters themselves, as dictionaries or the path of a CSV or JSON lines file. `params` are the same
     in every run. `random` of the combinations are drawn with `seed`. Dates are those of Japan, both included; `cash`
     is in yen, and 10,000,000 unless you give it; `granularity`, `walk_forward`, `rank_by` and `verify` are as of
-    `kumiki replay sweep --help`, and `arguments` are more of its flags, as `["--slippage-ticks", "1"]`.
+    `kumiki help replay sweep`, and `arguments` are more of its flags, as `["--slippage-ticks", "1"]`.
 
     Where: `data` is the folder of the vendor's files. It is shipped once to each node through Ray's object store and
     unpacked in `node_dir` there (else a folder of the user's in the system's temporary one); with `shared=True` it is
@@ -158,7 +158,7 @@ def sweep(
     )
     if verify is not None:
         # Nobody reads what a node prints, and as many as are printed would be made again.
-        flags += ["--top", "1"]
+        flags += ["--limit", "1"]
     flags += [part for flag, value in given if value is not None for part in (flag, str(value))] + others(arguments)
     folder, here = pathlib.Path(data), _program.find(program)
     component_name, component = strategy_of(strategy)

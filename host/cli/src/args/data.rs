@@ -66,9 +66,13 @@ pub(crate) struct SampleArgs {
     )]
     pub(crate) prices: PathBuf,
 
-    /// Issues of the daily prices; default: 4000.
+    /// Number of issues; default: 4000.
     #[arg(long, value_name = "N", requires = "daily", help_heading = "Daily prices")]
-    pub(crate) codes: Option<usize>,
+    pub(crate) issues: Option<usize>,
+
+    /// A list of codes elsewhere. Here it is refused, with the flag to write.
+    #[arg(long = "codes", hide = true, value_parser = no_codes)]
+    _codes: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -93,7 +97,7 @@ pub(crate) struct CheckArgs {
 const CONVERT_HELP: &str = "\
 Examples:
   kumiki data convert data/equities_trades_202501.csv.gz january.parquet
-  kumiki data convert data/equities_trades_202501.csv.gz topix.parquet --code 13060
+  kumiki data convert data/equities_trades_202501.csv.gz topix.parquet --instrument 1306.TSE
   kumiki data convert january.parquet back/equities_trades_202501.csv.gz
   kumiki data convert data/equities_bars_daily_202501.csv.gz days.parquet
 
@@ -114,9 +118,11 @@ pub(crate) struct ConvertArgs {
     #[arg(value_name = "OUT")]
     pub(crate) to: PathBuf,
 
-    /// Only rows of this vendor code, like 13060.
-    #[arg(long, value_name = "CODE", value_parser = parse_code)]
-    pub(crate) code: Option<VendorCode>,
+    /// Only rows of this instrument, like 1306.TSE.
+    ///
+    /// Or its code in the vendor's files, like 13060.
+    #[arg(long, alias = "code", value_name = "ID", value_parser = parse_instrument)]
+    pub(crate) instrument: Option<VendorCode>,
 
     /// Replace the file to write.
     #[arg(long)]
@@ -144,7 +150,14 @@ pub(crate) struct InfoArgs {
     pub(crate) format: Format,
 }
 
-fn parse_code(text: &str) -> Result<VendorCode, String> {
+fn no_codes(_: &str) -> Result<String, String> {
+    Err("the sample takes a number of issues; write --issues N, like --issues 200".to_owned())
+}
+
+/// An instrument, or its five places in the vendor's files.
+fn parse_instrument(text: &str) -> Result<VendorCode, String> {
+    let of_id = || text.parse::<InstrumentId>()?.vendor_code();
     VendorCode::new(text)
-        .map_err(|error| format!("{error}; write the vendor's five places, like 13060"))
+        .or_else(|_| of_id())
+        .map_err(|error| format!("{error}, or the vendor's five places, like 13060"))
 }

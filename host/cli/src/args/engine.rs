@@ -53,7 +53,7 @@ pub(crate) enum EngineMode {
 
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
-    /// File of settings (schemas/configuration.md).
+    /// File of settings (docs/reference/configuration.md).
     ///
     /// Flags and the environment come before it.
     #[arg(long, value_name = "FILE")]
@@ -102,7 +102,7 @@ pub(crate) struct EngineArgs {
     /// A setting of the web broker, like order_phase=O1.
     ///
     /// It comes before [web_broker] of the file, and needs --mode live. May be given many times.
-    /// Environment: KUMIKI_WEB_BROKER_ and the name in capitals. schemas/configuration.md lists the settings.
+    /// Environment: KUMIKI_WEB_BROKER_ and the name in capitals. docs/reference/configuration.md lists the settings.
     /// The real market also needs WEBBROKER_ALLOW_PROD=1 in the environment.
     #[arg(long = "web-broker", value_name = "NAME=VALUE", help_heading = "Brokers (--mode live)")]
     pub(crate) web_broker: Vec<String>,
@@ -110,7 +110,7 @@ pub(crate) struct EngineArgs {
     /// A setting of the local gateway, like login_at_start=true.
     ///
     /// It comes before [local_broker] of the file, and needs --mode live. May be given many times.
-    /// Environment: KUMIKI_LOCAL_BROKER_ and the name in capitals. schemas/configuration.md lists the
+    /// Environment: KUMIKI_LOCAL_BROKER_ and the name in capitals. docs/reference/configuration.md lists the
     /// settings. The real market needs LOCALBROKER_ALLOW_PROD=1 and LOCALBROKER_ENV=prod in the environment.
     #[arg(
         long = "local-broker",

@@ -13,7 +13,7 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 46] = [
         "replay run",
         [
             "kumiki replay run sma-cross --data data --instrument 7203.TSE --param fast=5",
-            "kumiki replay run ./mine.wasm --data data --instrument 7203.TSE --out runs/mine",
+            "kumiki replay run ./mine.wasm --data data --instrument 7203.TSE --out mine",
         ],
     ),
     (
@@ -52,7 +52,7 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 46] = [
         "replay narrative",
         [
             "kumiki replay narrative runs/first",
-            "kumiki replay narrative runs/first --order O-1 --format json",
+            "kumiki replay narrative runs/first --id O-1 --format json",
         ],
     ),
     (
@@ -66,7 +66,7 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 46] = [
         "data sample",
         [
             "kumiki data sample --out data --bars --instrument 7203.TSE",
-            "kumiki data sample --daily --codes 200 --days 500 --prices prices",
+            "kumiki data sample --daily --issues 200 --days 500 --prices prices",
         ],
     ),
     ("data check", ["kumiki data check data", "kumiki data check data --per-code --format json"]),
@@ -212,19 +212,26 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 46] = [
     ("man", ["kumiki man", "kumiki man --out /tmp/man"]),
 ];
 
-/// Ends the help of each command with its examples.
+/// Ends the help of each command with its examples, and with where the options are that it leaves out.
 pub(super) fn add(command: clap::Command) -> clap::Command {
     EXAMPLES.iter().fold(command, |command, (path, [one, two])| {
         let words: Vec<&str> = path.split(' ').collect();
-        at(command, &words, format!("Examples:\n  {one}\n  {two}"))
+        at(command, path, &words, format!("Examples:\n  {one}\n  {two}"))
     })
 }
 
 /// Those of a command below another; a program without its database lacks some.
-fn at(command: clap::Command, words: &[&str], text: String) -> clap::Command {
+fn at(command: clap::Command, path: &str, words: &[&str], text: String) -> clap::Command {
     match words {
-        [] => command.after_help(text),
+        [] => {
+            let is_rare = |arg: &clap::Arg| arg.is_hide_short_help_set() && !arg.is_hide_set();
+            let more = match command.get_arguments().any(is_rare) {
+                true => format!("\n\nAll options: kumiki help {path}"),
+                false => String::new(),
+            };
+            command.after_help(text + &more)
+        }
         [first, ..] if command.find_subcommand(first).is_none() => command,
-        [first, below @ ..] => command.mut_subcommand(first, |found| at(found, below, text)),
+        [first, below @ ..] => command.mut_subcommand(first, |found| at(found, path, below, text)),
     }
 }

@@ -135,7 +135,7 @@ impl From<Side> for OrderSide {
     }
 }
 
-/// When an order counts.
+/// How long an order lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Lasting {
     /// Today.
@@ -185,7 +185,7 @@ pub(crate) struct OrderSubmitArgs {
     #[arg(long, value_name = "YEN", allow_negative_numbers = true)]
     pub(crate) trigger: Option<String>,
 
-    /// When the order is active.
+    /// How long the order lives.
     #[arg(
         long, value_name = "WHEN", value_enum, default_value_t = Lasting::Day, conflicts_with = "expire"
     )]

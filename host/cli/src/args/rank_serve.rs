@@ -42,7 +42,7 @@ A token may also come from the environment variable KUMIKI_RANK_TOKEN, and that 
 from KUMIKI_FOLLOW_TOKEN.
 
 The table [rank] of the file of --config has limits, times and memory, like timeout = \"30s\". \
-schemas/configuration.md lists them. Each is also an option, like --timeout 30s, which comes before the file.";
+docs/reference/configuration.md lists them. Each is also an option, like --timeout 30s, which comes before the file.";
 
 /// Where the service is and who may use it; below that, the settings, which only the file shows.
 #[derive(Debug, Args)]
@@ -250,7 +250,7 @@ pub(super) fn with_settings(
             |why: &str| -> ! { refuse(&format!("{}: {SECTION}.{name} {why}", path.display())) };
         let Some(setting) = known.get_arguments().find(|setting| setting.get_id() == name.as_str())
         else {
-            wrong("is no setting; schemas/configuration.md lists them")
+            wrong("is no setting; docs/reference/configuration.md lists them")
         };
         let is_from_line = |source| source != ValueSource::DefaultValue;
         if given.value_source(name).is_some_and(is_from_line) {

@@ -19,13 +19,15 @@ use crate::execution::ExecutionArgs;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReplayCommand {
     /// Run one strategy once.
-    #[command(after_long_help = RUN_HELP)]
+    #[command(after_long_help = RUN_HELP, mut_args(of_a_run))]
     Run(Box<RunArgs>),
     /// Run one strategy over many combinations of its parameters.
     #[command(
         after_long_help = SWEEP_HELP,
         mut_args(of_a_sweep),
-        mut_arg("out", |out| out.help("The sweep's folder; an interrupted sweep goes on there"))
+        mut_arg("out", |out| {
+            out.help("Folder of the sweep; an interrupted one goes on").long_help(None::<&str>)
+        })
     )]
     Sweep(Box<SweepArgs>),
     /// Put the parts of a sweep together.
@@ -44,28 +46,30 @@ pub(crate) enum ReplayCommand {
     Narrative(NarrativeArgs),
 }
 
-/// Options of a run as a sweep shows them: how orders are filled only in the long help, and those that a sweep
-/// refuses nowhere.
+/// Options of a run, with the rare ones only in the long help.
+fn of_a_run(option: Arg) -> Arg {
+    let is_rare = match (option.get_id().as_str(), option.get_help_heading()) {
+        ("execution", _) => false,
+        ("lots" | "ticks", _) => true,
+        (_, heading) => {
+            matches!(heading, Some("Execution" | "How it runs" | "Limits and folders"))
+        }
+    };
+    if is_rare { option.hide_short_help(true) } else { option }
+}
+
+/// The same for a sweep, without the options that a sweep refuses.
 fn of_a_sweep(option: Arg) -> Arg {
-    match (option.get_id().as_str(), option.get_help_heading()) {
-        ("speed" | "commands", _) => option.hide(true),
-        (_, Some("Execution")) => option.hide_short_help(true),
-        _ => option,
+    match option.get_id().as_str() {
+        "speed" | "commands" => option.hide(true),
+        "execution" | "format" | "points" | "rows" | "random" | "seed" | "walk_forward"
+        | "verify" | "unverified" => option.hide_short_help(true),
+        _ => of_a_run(option),
     }
 }
 
 /// Its table of execution models is held to them by a test beside their options.
 pub(crate) const RUN_HELP: &str = "\
-Examples:
-  kumiki data sample --out data --instrument 7203.TSE
-  kumiki replay run sma-cross --data data --instrument 7203.TSE
-  kumiki replay run sma-cross --data data --instrument 7203.TSE --param fast=5 --param slow=50 \\
-      --out runs/5-50
-  kumiki replay run sma-cross --data data --instrument 7203.TSE --instrument 9984.TSE \\
-      --granularity minute
-  kumiki replay run ./my_strategy.wasm --data data --instrument 1306.TSE --from 2013-10-07 \\
-      --to 2013-10-11
-
 The data folder holds the vendor's files equities_trades_YYYYMM.csv.gz or _YYYYMMDD.csv.gz. It may \
 also hold equities_bars_minute_ and equities_bars_daily_ files.
 
@@ -77,8 +81,19 @@ also hold equities_bars_minute_ and equities_bars_daily_ files.
   --queue-ahead           endless           endless          0
   --commission            none              55 to 1,070 yen  none
   --same-day-round-trips  refuse            refuse           allow
+
 Only realistic has latency and fees, those of a Tokyo online broker; strict has neither of them. \
-Every result states the rules by which orders were filled: see `rules` in manifest.json, or the report.";
+Every result states the rules by which orders were filled: see `rules` in manifest.json, or the report.
+
+Examples:
+  kumiki data sample --out data --instrument 7203.TSE
+  kumiki replay run sma-cross --data data --instrument 7203.TSE
+  kumiki replay run sma-cross --data data --instrument 7203.TSE --param fast=5 --param slow=50 \\
+      --out runs/5-50
+  kumiki replay run sma-cross --data data --instrument 7203.TSE --instrument 9984.TSE \\
+      --granularity minute
+  kumiki replay run ./my_strategy.wasm --data data --instrument 1306.TSE --from 2013-10-07 \\
+      --to 2013-10-11";
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -111,7 +126,10 @@ pub(crate) struct RunArgs {
     /// What the strategy sees.
     ///
     /// Bars come from the vendor's bar files. Days without such a file get bars made from trades.
-    #[arg(long, value_enum, default_value_t = Granularity::Trade, help_heading = "Market")]
+    #[arg(
+        long, value_name = "KIND", value_enum, default_value_t = Granularity::Trade,
+        help_heading = "Market"
+    )]
     pub(crate) granularity: Granularity,
 
     /// Shares in a lot: 10, or 1306=10 for one instrument.
@@ -142,7 +160,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     pub(crate) params: Vec<(String, serde_json::Value)>,
 
-    /// Write the run into this folder; it replaces an earlier run.
+    /// Folder of the run; it replaces an earlier run.
     ///
     /// The folder gets orders, fills, equity, the manifest and report.html.
     #[arg(long, value_name = "DIR")]
@@ -293,7 +311,7 @@ pub(crate) struct MergeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// A parameter and its values: start:end:step, or a list.
+    /// A parameter and its values: start:end:step or a list.
     ///
     /// A range includes its end. May be given many times; the last one changes fastest.
     #[arg(
@@ -348,8 +366,8 @@ pub(crate) struct SweepArgs {
     pub(crate) rank_by: Statistic,
 
     /// Best runs to print.
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Sweep")]
-    pub(crate) top: usize,
+    #[arg(long, alias = "top", value_name = "N", default_value_t = 10, help_heading = "Sweep")]
+    pub(crate) limit: usize,
 
     /// Best runs to make again with window 1; 0 for none.
     ///
@@ -444,9 +462,9 @@ pub(crate) struct NarrativeArgs {
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 
-    /// Show only the decisions on this order.
-    #[arg(long, value_name = "ID")]
-    pub(crate) order: Option<String>,
+    /// Show only the decisions on the order with this id.
+    #[arg(long, alias = "order", value_name = "ID")]
+    pub(crate) id: Option<String>,
 
     /// Form of the decisions.
     #[arg(long, value_enum, default_value_t = Format::Table)]

@@ -117,7 +117,7 @@ mod tests {
             "kumiki update --{}",
             "kumiki update --api-key={}",
             "kumiki update --vendor-rate {}",
-            "kumiki update --as-of http://user:{}@host",
+            "kumiki data update --to http://user:{}@host",
             "kumiki key {}",
             "kumiki key list {}",
             "kumiki key list --format=json {}",
@@ -148,7 +148,7 @@ mod tests {
             ("kumiki rank pubish", "'pubish'"),
             ("kumiki data update --form-files x", "'--form-files'"),
             ("kumiki update -x", "'-x'"),
-            ("kumiki update --as-of 2025-13-01", "'2025-13-01'"),
+            ("kumiki data update --to 2025-13-01", "'2025-13-01'"),
             ("kumiki key list --format yaml", "'yaml'"),
         ] {
             let message = told(line);

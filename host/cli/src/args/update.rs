@@ -22,7 +22,7 @@ Examples:
   kumiki data update --prices data --from-files jquants
       history from the vendor's files in the folder jquants, without network
   kumiki data update --prices data --codes 7203 130A --days 250
-  kumiki data update --prices data --as-of 2025-12-30 --format json
+  kumiki data update --prices data --to 2025-12-30 --format json
 
 Days come from the market-data vendor, all issues in one call. The rest comes issue by issue from the \
 vendor, else the web broker, else the public source. The job uses the first source that succeeds. A worse \
@@ -116,9 +116,12 @@ pub(crate) struct UpdateArgs {
     )]
     pub(crate) days: Option<u32>,
 
-    /// Last day; default: today in Japan.
-    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date, help_heading = "What to fetch")]
-    pub(crate) as_of: Option<JstDate>,
+    /// Last day, included; default: today in Japan.
+    #[arg(
+        long, alias = "as-of", value_name = "YYYY-MM-DD", value_parser = parse_date,
+        help_heading = "What to fetch"
+    )]
+    pub(crate) to: Option<JstDate>,
 
     /// Accept this strange day as the source has it.
     ///
@@ -211,14 +214,14 @@ impl UpdateArgs {
             ));
         }
         let first = first_day();
-        if let Some(as_of) = self.as_of.filter(|date| *date < first) {
+        if let Some(to) = self.to.filter(|date| *date < first) {
             return Some(format!(
-                "--as-of {as_of} is before {first}, the first day of the exchange; give a later day"
+                "--to {to} is before {first}, the first day of the exchange; give a later day"
             ));
         }
-        let as_of = self.as_of.filter(|date| *date > today)?;
+        let to = self.to.filter(|date| *date > today)?;
         Some(format!(
-            "--as-of {as_of} is in the future; today is {today} in Japan; give that day or an earlier one"
+            "--to {to} is in the future; today is {today} in Japan; give that day or an earlier one"
         ))
     }
 }
@@ -273,10 +276,10 @@ mod tests {
     fn what_cannot_be_is_refused() {
         let today = "2026-01-09".parse().unwrap();
         let problem = |arguments: &[&str]| parse(arguments).unwrap().problem(today);
-        assert_eq!(problem(&["--as-of", "2026-01-09"]), None);
-        assert!(problem(&["--as-of", "2026-01-10"]).unwrap().contains("in the future"));
-        assert_eq!(problem(&["--as-of", "1949-05-16"]), None);
-        let before = problem(&["--as-of", "0001-01-04", "--days", "10400"]).unwrap();
+        assert_eq!(problem(&["--to", "2026-01-09"]), None);
+        assert!(problem(&["--to", "2026-01-10"]).unwrap().contains("in the future"));
+        assert_eq!(problem(&["--to", "1949-05-16"]), None);
+        let before = problem(&["--to", "0001-01-04", "--days", "10400"]).unwrap();
         assert!(before.contains("before 1949-05-16, the first day of the exchange"), "{before}");
         assert!(problem(&["--dry-run"]).unwrap().contains("no longer exists"));
         for wrong in [["--days", "0"], ["--days", "10401"], ["--vendor-rate", "0"]] {

@@ -7,7 +7,7 @@ use super::prose;
 const START: &str = "\
 # Command line
 
-Every command of `kumiki`, with its arguments and flags. `kumiki COMMAND --help` says the same in a terminal. A flag \
+Every command of `kumiki`, with its arguments and flags. `kumiki help COMMAND` says the same in a terminal. A flag \
 comes before its environment variable, and the variable comes before the default.
 
 ";
@@ -137,8 +137,8 @@ fn argument(arg: &Arg, text: &mut String) {
     if arg.is_required_set() && !arg.is_positional() {
         say("This flag is required.".to_owned());
     }
-    if matches!(arg.get_action(), ArgAction::Append) {
-        say("It may be given more than once.".to_owned());
+    if matches!(arg.get_action(), ArgAction::Append) && !help.contains("ay be given many times") {
+        say("It may be given many times.".to_owned());
     }
     text.push_str(&format!("- `{}`: {}\n", spelled(arg), said.trim()));
 }
@@ -199,6 +199,8 @@ mod tests {
         });
         assert!(flags > 100, "{flags}");
         assert!(!page.contains(": \n"), "an argument without a help");
+        let twice = page.lines().find(|line| line.matches("be given many times").count() > 1);
+        assert_eq!(twice, None);
     }
 
     #[test]
@@ -211,7 +213,7 @@ mod tests {
         let page = page(program);
         assert!(page.contains("- [`kumiki run`](#kumiki-run): Runs\n"), "{page}");
         let line = "- `-d, --data <DIR>`: Folder \\<of> files. Default: `data`. Environment variable: \
-                    `KUMIKI_DATA`. It may be given more than once.\n";
+                    `KUMIKI_DATA`. It may be given many times.\n";
         assert!(page.contains(line), "{page}");
         assert!(page.contains("\nArguments:\n\n- `<FILE>`:"), "{page}");
     }

@@ -10,7 +10,8 @@ use crate::terminal::grouped;
 const START: &str = "\
 # Limits
 
-Everything that Kumiki takes has a limit. This page has all of them.
+Everything that Kumiki takes has a limit. Limits of the ranking service: \
+[configuration](configuration.md#settings-of-kumiki-rank-serve).
 
 ## Limits of strategies
 
@@ -71,7 +72,10 @@ pub(super) fn page() -> String {
             own.collect::<Vec<_>>().join(" | ")
         ));
     }
-    text.push_str("\n## Fixed limits\n\nNothing changes these limits. The names are those of the source code.\n");
+    text.push_str(
+        "\n## Fixed limits\n\nThese are constants of the program. Where a flag or setting exists, the number is \
+         its default or its highest value. The names are those of the source code.\n",
+    );
     for (title, source) in FIXED {
         text.push_str(&format!(
             "\n### {title}\n\n| name | value | what it limits |\n|---|---|---|\n"
