@@ -5,9 +5,7 @@ use std::io::{Write, stdout};
 use anyhow::Result;
 use domain::{JstDate, TimeInForce, TsNanos};
 use engine::client::Received;
-use ipc::{
-    Event, OrderListUpdated, OrderModifyChange, OrderRecordWire, SubmitOrderRequest, error_code,
-};
+use ipc::{Event, OrderListUpdated, OrderModifyChange, OrderRecordWire, SubmitOrderRequest};
 
 use crate::args::Format;
 use crate::table::{Align, Column, Table};
@@ -86,9 +84,6 @@ pub(super) fn refusal(event: &Event<'_>) -> String {
     match event {
         Event::OrderRejected(rejected) => {
             format!("refused: {}: {}", rejected.reason_code, rejected.reason_text)
-        }
-        Event::Error(error) if error.code == error_code::CONFLICT => {
-            format!("{}: {}; give this order another --id", error.code, error.message)
         }
         Event::Error(error) => format!("{}: {}", error.code, error.message),
         Event::EngineError(error) => format!("{}: {}", error.code, error.message),

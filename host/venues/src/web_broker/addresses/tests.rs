@@ -101,7 +101,7 @@ fn p1_the_built_in_addresses_and_this_machine_are_taken() {
 fn p1_every_other_address_is_refused() {
     use AddressError::{Elsewhere, NotAFolder, NotAnAddress, NotEncrypted, NotPlain, Production};
     for (wrong, error) in [
-        ("https://kabuka.e-shiten.jp/e_api_v4r8/", Production),
+        ("https://kabuka.e-shiten.jp/e_api_v4r8/", Production("both are missing")),
         ("https://demo-kabuka.e-shiten.jp.example.com/e_api_v4r8/", Elsewhere),
         ("https://xdemo-kabuka.e-shiten.jp/e_api_v4r8/", Elsewhere),
         ("https://demo-kabuka.e-shiten.jp./e_api_v4r8/", Elsewhere),
@@ -122,9 +122,13 @@ fn p1_every_other_address_is_refused() {
         assert_eq!(found, error, "{wrong}");
         assert!(wrong.is_empty() || !found.to_string().contains(wrong), "{found}");
     }
+    let no_variable =
+        "the variable WEBBROKER_ALLOW_PROD is missing or not 1; set it for this command";
+    let is_demo = "the environment is demo; set it to prod";
+    let market = Some("https://kabuka.e-shiten.jp/e_api_v4r8/");
     for (base_url, environment, allowed, error) in [
-        (None, Environment::Prod, false, Production),
-        (Some("https://kabuka.e-shiten.jp/e_api_v4r8/"), Environment::Demo, true, Production),
+        (None, Environment::Prod, false, Production(no_variable)),
+        (market, Environment::Demo, true, Production(is_demo)),
         (Some("https://demo-kabuka.e-shiten.jp/e_api_v4r8/"), Environment::Prod, true, Elsewhere),
     ] {
         let found = Addresses::new(&config(base_url, environment, allowed)).map(drop);
