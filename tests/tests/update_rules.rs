@@ -658,7 +658,7 @@ fn published_stays() {
         ("of 3 of 200 issues", 200, |market| market.alter(MONDAY, 3, quiet)),
         ("of 3 of 200 issues", 200, |market| market.alter(MONDAY, 3, |row| row.volume = Some(0))),
         ("100 of the 200 issues", 100, |_| {}),
-        ("none of the 200 rows", 0, |_| {}),
+        ("lacks all 200 published rows", 0, |_| {}),
     ];
     for (why, issues, change) in cases {
         let mut runs = monday(200);
