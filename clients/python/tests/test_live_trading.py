@@ -347,7 +347,7 @@ def test_starts_that_are_refused(tmp_path):
         assert ended == code and told in line, (arguments, ended, line)
     replay = subprocess.run([program(), "serve", "--mode", "replay", "--web-broker", "dialect=x"], capture_output=True,
                             text=True)
-    assert replay.returncode == 2 and "--mode live; a replay has no broker" in replay.stderr
+    assert replay.returncode == 2 and "--mode live, because a replay has no broker" in replay.stderr
     with (tmp_path / "config" / "web_broker_orders.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ended, line = refused_start(tmp_path, *spec, "--web-broker", "base_url=http://127.0.0.1:9/e/")

@@ -29,7 +29,7 @@ COMMON = ("sma-cross", "--data", "ray-data", "--instrument", "7203.TSE", "--quie
 #: Stands before the program on the nodes, and notes what is begun, and the number of the folder with the data. Where `hold` names a node, each node makes one part;
 #: then the named one is held within its next (which it tells in `held`), and the others wait until it is.
 WRAPPER = """#!/bin/sh
-[ "$3" = merge ] && exec "$KUMIKI_TEST_PROGRAM" "$@"
+[ "$2" = merge ] && exec "$KUMIKI_TEST_PROGRAM" "$@"
 cd "$KUMIKI_TEST_FOLDER" || exit 1
 node=$KUMIKI_TEST_NODE
 rows=rest
@@ -452,7 +452,7 @@ def test_what_comes_back_of_another_sweep_is_refused(tmp_path):
     parts = _ray_driver.Parts(tmp_path / "out")
     assert parts.count(files("ab")) == 7
     parts.keep(0, 3, files("ab"))
-    with pytest.raises(kumiki.KumikiError, match="^rows 3..6 came back .*; the nodes differ in strategy$") as told:
+    with pytest.raises(kumiki.KumikiError, match="^rows 3..6 belong to another sweep; the nodes differ in strategy$") as told:
         parts.keep(3, 6, files("cd"))
     assert told.value.code == "nodes_differ" and parts.names() == ["rows-0-3"]
     with pytest.raises(kumiki.KumikiError, match="has parts of another sweep"):

@@ -20,7 +20,7 @@ use crate::grid::{Axis, param_value};
 #[derive(Debug, Error)]
 pub enum PointsError {
     /// The disk says no.
-    #[error("--points: cannot read {path}: {source}; give a file of points, one on each line")]
+    #[error("cannot read {path}: {source}; give a file of points, one on each line")]
     Read {
         /// The file.
         path: PathBuf,
