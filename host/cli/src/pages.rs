@@ -92,20 +92,15 @@ fn without_references(text: &str) -> String {
         let number = inside.strip_prefix('P').and_then(|number| number.chars().next());
         let is_reference = inside.starts_with("specification ")
             || number.is_some_and(|first| first.is_ascii_digit());
-        rest = match left.strip_prefix("; ") {
-            _ if !is_reference => {
-                shown.push_str(&format!("{before}("));
-                after
-            }
-            Some(remark) => {
-                shown.push_str(&format!("{before}("));
-                remark
-            }
-            None => {
-                shown.push_str(before.trim_end());
-                left.strip_prefix(')').unwrap_or(left)
-            }
-        };
+        let kept = if is_reference { left.strip_prefix("; ") } else { Some(after) };
+        if let Some(kept) = kept {
+            shown += before;
+            shown.push('(');
+            rest = kept;
+        } else {
+            shown += before.trim_end();
+            rest = left.strip_prefix(')').unwrap_or(left);
+        }
     }
     shown + rest
 }

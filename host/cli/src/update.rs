@@ -61,17 +61,13 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
     };
     screen.end();
     let report = report?;
+    // The cause stands before what came of it.
+    if let Some(error) = report.error.as_ref().filter(|_| report.ending == JobEnding::Failed) {
+        eprintln!("error: {error}");
+    }
     match args.format {
         Format::Json => print!("{}", report.to_json()),
-        Format::Table => {
-            // The cause stands before what came of it.
-            if let Some(error) =
-                report.error.as_ref().filter(|_| report.ending == JobEnding::Failed)
-            {
-                eprintln!("error: {error}");
-            }
-            show::report(&report, &options.data);
-        }
+        Format::Table => show::report(&report, &options.data),
     }
     Ok(match report.ending {
         JobEnding::Done => Ending::Done,
@@ -81,12 +77,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
         }
         JobEnding::Incomplete => Ending::Incomplete,
         JobEnding::Gap => Ending::Gap,
-        JobEnding::Failed => {
-            if let Some(error) = report.error.as_ref().filter(|_| args.format == Format::Json) {
-                eprintln!("error: {error}");
-            }
-            Ending::Problems
-        }
+        JobEnding::Failed => Ending::Problems,
     })
 }
 

@@ -59,18 +59,20 @@ fn hidden(error: &clap::Error) -> Option<(ContextKind, String)> {
 }
 
 fn is_like_a_flag(word: &str) -> bool {
-    let is_of_names = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
-    word.starts_with('-') && word.len() <= FLAG_BYTES_MAX && word.bytes().all(is_of_names)
+    word.starts_with('-') && is_name(word, FLAG_BYTES_MAX)
 }
 
 /// Whether a word can only be a slip: a short one of small letters, and where keys are named like a command.
 fn is_like_a_command(word: &str, error: &clap::Error) -> bool {
-    let is_of_names = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-    word.len() <= COMMAND_BYTES_MAX
-        && word.bytes().all(is_of_names)
+    is_name(word, COMMAND_BYTES_MAX)
         && (error.get(ContextKind::SuggestedSubcommand).is_some()
             || usage.is_some_and(|usage| !usage.contains("kumiki key ")))
+}
+
+/// Whether a word has only the letters of our names, and at most so many bytes.
+fn is_name(word: &str, bytes_max: usize) -> bool {
+    word.len() <= bytes_max && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
 /// Whether a text is an address with a name or a password.
