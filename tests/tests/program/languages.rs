@@ -72,7 +72,8 @@ fn agrees_with_rust(name: &str, calls: (&str, &str), aggressor: &str) {
     ] {
         let refusal = |component: &Path| {
             let said = said(&user, &format!("strategy check --format json {params}"), component);
-            let check: Value = serde_json::from_str(&said.out).unwrap();
+            let check: Value = serde_json::from_str(&said.out)
+                .unwrap_or_else(|error| panic!("{params}: {error}: {} {}", said.code, said.errors));
             let text = check["init_error"].as_str().unwrap().to_owned();
             // Before it stands who says so.
             text.split_once("parameter").unwrap().1.to_owned()
