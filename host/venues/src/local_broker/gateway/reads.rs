@@ -12,8 +12,8 @@ use super::{Gateway, Job, fault_of};
 use crate::{LEFT_OUT_LINES_MAX, LeftOut, ListFilter, Now, OrderQuery, Recipient, RequestContext};
 use domain::gateway_mapping::GatewayBoard;
 
-/// Orders that are left out are told to everybody at once, so they are noted for all clients together.
-const ALL_CLIENTS: u64 = 0;
+/// Orders that are left out go to all clients at once, so they are noted under a number that no client has.
+const ALL_CLIENTS: u64 = u64::MAX;
 
 /// What a client wants to know.
 #[derive(Debug, Clone)]
@@ -84,9 +84,9 @@ impl Gateway {
         if !self.has_room(&asked) {
             return;
         }
-        match self.set.read_board(asked.client, &symbol) {
+        match self.registrations.set.read_board(asked.client, &symbol) {
             Registration::Full => {
-                let why = super::symbols::full(self.foreign);
+                let why = super::symbols::full(self.registrations.foreign());
                 return self.send_error(&asked, ErrorCode::RegisterFull, &why);
             }
             Registration::New => self.wanted_again(&symbol),
@@ -109,7 +109,7 @@ impl Gateway {
             Read::Cash => {
                 let cash = account::read_cash(body).map_err(|why| self.no_use(&why))?;
                 let call = Call::new(Job::Read(asked, Read::Margin(cash)), Question::Margin);
-                self.lanes.balance.waiting.push_front(call);
+                self.requests.push_first(call);
             }
             Read::Margin(cash) => {
                 let margin = account::read_margin(body).map_err(|why| self.no_use(&why))?;
@@ -168,7 +168,7 @@ impl Gateway {
     /// Tells the orders that are left out of a list, the first ones and how many more there are. What the list
     /// before had alike was told.
     fn send_odd_orders(&mut self, left_out: Vec<LeftOut>, now: Now) {
-        let new = self.odd_orders.news(ALL_CLIENTS, "orders", left_out);
+        let new = self.left_out.news(ALL_CLIENTS, "orders", left_out);
         for (place, why) in crate::left_out_lines(&new).enumerate() {
             let odd = new.get(place).filter(|_| place < LEFT_OUT_LINES_MAX);
             let id = odd.and_then(|odd| odd.id.as_deref()).map(|id| self.secrets.words(id));
@@ -221,7 +221,7 @@ impl Gateway {
         now: Now,
     ) -> Result<(), String> {
         let mut board = self.read_answer(symbol, body)?;
-        self.set.board_was_read(asked.client, symbol);
+        self.registrations.set.board_was_read(asked.client, symbol);
         let name = board.name.take();
         let board = self.feed.board(board, now.wall).ok_or("the answer has no symbol")?;
         let event = VenueEvent::Board { request_id: asked.request_id.clone(), board };
@@ -229,8 +229,10 @@ impl Gateway {
         if let Some(name) = name {
             self.learn_name(body.as_bytes(), symbol, &name);
         }
-        if self.set.contains(symbol) && !self.mapping.description().board_read_registers {
-            self.register_also(symbol, now);
+        if self.registrations.set.contains(symbol)
+            && !self.mapping.description().board_read_registers
+        {
+            self.registrations.register_also(symbol, now.mono);
         }
         Ok(())
     }
@@ -245,22 +247,11 @@ impl Gateway {
 
     /// Gives a client's place back, where it has it by nothing.
     pub(super) fn give_back(&mut self, client: u64, symbol: &str) {
-        if !self.set.keeps(client, symbol)
-            && !self.reads_board(client, symbol)
-            && self.set.release(client, symbol)
+        if !self.registrations.set.keeps(client, symbol)
+            && !self.requests.reads_board(client, symbol)
+            && self.registrations.set.release(client, symbol)
         {
             self.no_longer_wanted(symbol);
         }
-    }
-
-    /// Whether a reading of a board by a client is not answered yet.
-    fn reads_board(&self, client: u64, symbol: &str) -> bool {
-        let lane = &self.lanes.information;
-        let sent = lane.sent.as_ref().map(|sent| &sent.call);
-        let suspect = self.suspect.as_ref().map(|suspect| &suspect.call);
-        lane.waiting.iter().chain(sent).chain(suspect).any(|call| match &call.job {
-            Job::Read(asked, Read::Board(of)) => asked.client == client && of == symbol,
-            _ => false,
-        })
     }
 }

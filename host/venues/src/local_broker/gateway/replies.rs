@@ -1,10 +1,9 @@
 //! Answers and errors on their way to clients, and why something cannot be done now.
 
 use super::super::event::{ErrorCode, VenueEvent};
-use super::super::lanes::Call;
 use super::super::lifecycle::State;
 use super::super::limits::{CALLS_WAITING_MAX, CLIENT_CALLS_WAITING_MAX};
-use super::{Gateway, Job, Out};
+use super::{Gateway, Out};
 use crate::{Now, Recipient, RequestContext};
 
 impl Gateway {
@@ -66,10 +65,7 @@ impl Gateway {
 
     /// Whether one more request of a client may wait; tells it else.
     pub(super) fn has_room(&mut self, asked: &RequestContext) -> bool {
-        let all = self.lanes.waiting().count();
-        let is_own =
-            |call: &&Call<Job>| matches!(&call.job, Job::Read(of, _) if of.client == asked.client);
-        let own = self.lanes.waiting().filter(is_own).count();
+        let (all, own) = self.requests.waiting(asked.client);
         let whose = if own >= CLIENT_CALLS_WAITING_MAX {
             format!("{own} requests of this client")
         } else if all >= CALLS_WAITING_MAX {

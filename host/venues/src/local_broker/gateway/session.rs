@@ -14,8 +14,9 @@ use super::super::lifecycle::{State, Trigger};
 use super::super::limits::{LOGINS_WAITING_MAX, RATE_PAUSES, RETRIES, TOKEN_CHARS_MAX};
 use super::super::request::{Answer, NoAnswer, Question, Request};
 use super::super::service::NoPassword;
+use super::requests::{FailedTry, Failure, Job, Suspect};
 use super::symbols::read_list;
-use super::{Gateway, Job, Out};
+use super::{Gateway, Out};
 use crate::{Now, Recipient, RequestContext};
 
 /// A login that is under way.
@@ -41,33 +42,46 @@ impl Renewal {
     }
 }
 
-/// The gateway cannot be reached: which requests wait, and until when.
-#[derive(Debug)]
-pub(crate) struct Outage {
-    /// Tries that have failed after the first one.
-    retries: u32,
-    /// When that was written down: what was sent before says nothing more.
-    since: Duration,
-    pub(super) next: Duration,
+/// The login at the gateway: the password, the token, and what is under way to get one.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    password: Option<SecretString>,
+    token: Option<SecretString>,
+    /// The ticket of the request that gave it: what was sent before that had an older one.
+    token_ticket: u64,
+    /// It took the place of one that was refused, and nothing was done with it yet.
+    token_is_untried: bool,
+    login: Option<Login>,
+    renewal: Option<Renewal>,
+    /// What went down answered, but not as it should.
+    answers_badly: bool,
 }
 
-/// How nothing came of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// Nobody listens at the gateway's address.
-    Refused,
-    /// It could not be made otherwise, or nothing came in time.
-    Silent,
-    /// What came is no answer.
-    Unusable,
-}
+impl Session {
+    /// The token, where there is one.
+    pub(super) const fn token(&self) -> Option<&SecretString> {
+        self.token.as_ref()
+    }
 
-/// A request that nothing came of in all of its tries.
-#[derive(Debug)]
-pub(crate) struct Suspect {
-    pub(super) call: Call<Job>,
-    why: String,
-    failure: Failure,
+    /// Whether a token is asked for, which all requests wait for.
+    pub(super) const fn is_renewing(&self) -> bool {
+        self.renewal.is_some()
+    }
+
+    /// Whether a request was sent with an older token than the present one.
+    pub(super) const fn has_newer_token(&self, ticket: u64) -> bool {
+        ticket < self.token_ticket
+    }
+
+    /// Whether the token took the place of one that was refused, and nothing was done with it yet.
+    pub(super) const fn is_token_untried(&self) -> bool {
+        self.token_is_untried
+    }
+
+    /// A request was answered well: the token that it was sent with is taken.
+    pub(super) const fn token_was_taken(&mut self, ticket: u64) {
+        self.token_is_untried &= self.has_newer_token(ticket);
+    }
 }
 
 /// The official answer to the request for a token.
@@ -109,7 +123,7 @@ enum Refusal {
 impl Gateway {
     /// Logs in; a second command joins a login that is under way (P45).
     pub fn login(&mut self, asked: Option<RequestContext>, now: Now) {
-        match (self.state(), &mut self.login) {
+        match (self.state(), &mut self.session.login) {
             (State::Ready(_), _) => {
                 if let Some(asked) = asked {
                     let event = ready(Some(&asked));
@@ -131,31 +145,31 @@ impl Gateway {
         }
         // After a refused token only the user can tell that the password is still right.
         if self.state() == State::TokenExpired {
-            self.password = None;
+            self.session.password = None;
         }
         self.life.step(Trigger::LoginAsked, now.wall);
         let request_id = asked.as_ref().map(|asked| asked.request_id.clone());
-        self.login = Some(Login { asked: vec![asked] });
+        self.session.login = Some(Login { asked: vec![asked] });
         self.send(Recipient::All, VenueEvent::LoginStarted { request_id });
-        if self.password.is_some() {
-            self.renewal = Some(Renewal::at(now.mono));
+        if self.session.password.is_some() {
+            self.session.renewal = Some(Renewal::at(now.mono));
             self.ask_token(now);
         } else {
-            self.renewal = None;
+            self.session.renewal = None;
             self.out.push_back(Out::AskPassword);
         }
     }
 
     /// The password that a login waits for, or why there is none (P50).
     pub(super) fn password_given(&mut self, given: Result<SecretString, NoPassword>, now: Now) {
-        if self.login.is_none() || self.renewal.is_some() {
+        if self.session.login.is_none() || self.session.renewal.is_some() {
             return;
         }
         match given {
             Ok(password) => {
                 self.secrets.hide_password(&password);
-                self.password = Some(password);
-                self.renewal = Some(Renewal::at(now.mono));
+                self.session.password = Some(password);
+                self.session.renewal = Some(Renewal::at(now.mono));
                 self.ask_token(now);
             }
             Err(NoPassword { why, is_wanted }) => {
@@ -165,7 +179,8 @@ impl Gateway {
                     tracing::warn!(why, "no login at the local broker: no password came");
                 }
                 self.life.step(Trigger::LoginCancelled, now.wall);
-                for asked in self.login.take().map(|login| login.asked).unwrap_or_default() {
+                for asked in self.session.login.take().map(|login| login.asked).unwrap_or_default()
+                {
                     let request_id = asked.map(|asked| asked.request_id);
                     self.send(Recipient::All, VenueEvent::LoginCancelled { request_id });
                 }
@@ -175,27 +190,27 @@ impl Gateway {
 
     /// Asks for a new token; everything else waits for it (P47).
     pub(super) fn renew_token(&mut self, now: Now) {
-        if self.renewal.is_some() {
+        if self.session.renewal.is_some() {
             return;
         }
-        if self.password.is_none() {
+        if self.session.password.is_none() {
             return self.token_expired("the engine holds no password", now);
         }
         tracing::info!("the engine asks the local broker for a token, with the password in memory");
-        self.renewal = Some(Renewal::at(now.mono));
+        self.session.renewal = Some(Renewal::at(now.mono));
         self.ask_token(now);
     }
 
     fn ask_token(&mut self, now: Now) {
-        let Some(renewal) = &mut self.renewal else { return };
-        let Some(password) = &self.password else { return };
+        let Some(renewal) = &mut self.session.renewal else { return };
+        let Some(password) = &self.session.password else { return };
         if renewal.ticket.is_some() || renewal.next > now.mono {
             return;
         }
-        self.tickets += 1;
-        renewal.ticket = Some(self.tickets);
+        let ticket = self.requests.next_ticket();
+        renewal.ticket = Some(ticket);
         let request = Request { question: Question::Token, secret: password.clone() };
-        self.out.push_back(Out::Ask { ticket: self.tickets, request });
+        self.out.push_back(Out::Ask { ticket, request });
     }
 
     /// Takes the answer to a request for a token. Tells whether it was one.
@@ -205,18 +220,18 @@ impl Gateway {
         came: &Result<Answer, NoAnswer>,
         now: Now,
     ) -> bool {
-        if self.renewal.as_ref().and_then(|renewal| renewal.ticket) != Some(ticket) {
+        if self.session.renewal.as_ref().and_then(|renewal| renewal.ticket) != Some(ticket) {
             return false;
         }
         match self.read_token(came) {
             Came::Token(token) => {
-                self.token_ticket = ticket;
+                self.session.token_ticket = ticket;
                 self.has_token(token, now);
             }
             Came::Refused(why, refusal) => self.no_token(&why, refusal, now),
             Came::TooMany(why) => self.token_slowed(&why, now),
             Came::Nothing(why) => {
-                let Some(renewal) = &mut self.renewal else { return true };
+                let Some(renewal) = &mut self.session.renewal else { return true };
                 renewal.failures += 1;
                 (renewal.ticket, renewal.next) = (None, now.mono + self.rules.retry_wait);
                 if renewal.failures > RETRIES {
@@ -279,21 +294,22 @@ impl Gateway {
     }
 
     fn has_token(&mut self, token: SecretString, now: Now) {
-        self.renewal = None;
-        self.outage = None;
+        self.session.renewal = None;
+        self.requests.end_outage();
         self.secrets.hide_token(&token);
-        self.token = Some(token);
-        self.token_is_untried = self.login.is_none();
-        let Some(login) = self.login.take() else {
+        self.session.token = Some(token);
+        self.session.token_is_untried = self.session.login.is_none();
+        let Some(login) = self.session.login.take() else {
             // A gateway that has forgotten the token may have forgotten the symbols.
             if self.state().is_ready() {
-                self.register_all_again(now);
+                self.registrations.register_all_again(now.mono);
             }
             return self.trust_if_registered(now);
         };
         self.life.step(Trigger::TokenObtained, now.wall);
         self.feed.begin_session(now.wall);
-        self.take_left_over(now);
+        let today = self.rules.forced_logout.gateway_day(now.wall);
+        self.registrations.take_left_over(today, now);
         for asked in login.asked {
             let event = ready(asked.as_ref());
             self.send(Recipient::All, event);
@@ -303,14 +319,14 @@ impl Gateway {
 
     /// The gateway gives no token.
     fn no_token(&mut self, why: &str, refusal: Refusal, now: Now) {
-        self.renewal = None;
-        if self.login.is_none() || refusal == Refusal::LoggedOut {
+        self.session.renewal = None;
+        if self.session.login.is_none() || refusal == Refusal::LoggedOut {
             return self.token_expired(why, now);
         }
         let advice = match refusal {
             Refusal::Request => "check `dialect` and `base_url` in [local_broker]",
             Refusal::Password | Refusal::LoggedOut => {
-                self.password = None;
+                self.session.password = None;
                 "check the API password in its settings and log in again"
             }
         };
@@ -319,21 +335,21 @@ impl Gateway {
 
     /// The gateway wants fewer requests for a token (P48).
     fn token_slowed(&mut self, why: &str, now: Now) {
-        let Some(renewal) = &mut self.renewal else { return };
+        let Some(renewal) = &mut self.session.renewal else { return };
         if let Some(pause) = RATE_PAUSES.get(renewal.slowed) {
             renewal.slowed += 1;
             (renewal.ticket, renewal.next) = (None, now.mono + *pause);
             return;
         }
-        self.renewal = None;
-        if self.login.is_none() {
+        self.session.renewal = None;
+        if self.session.login.is_none() {
             return self.token_expired(why, now);
         }
         self.login_failed(ErrorCode::RateLimited, why, "wait a minute and log in again", now);
     }
 
     fn login_failed(&mut self, code: ErrorCode, why: &str, advice: &str, now: Now) {
-        self.login = None;
+        self.session.login = None;
         self.life.step(Trigger::LoginRefused, now.wall);
         let message = format!("the gateway refuses the login ({why}); {advice}");
         self.venue_error(code, message, now);
@@ -342,7 +358,7 @@ impl Gateway {
     /// The token is dead and there is no new one (specification 1, "States and transitions").
     pub(super) fn token_expired(&mut self, why: &str, now: Now) {
         self.life.step(Trigger::TokenRefused, now.wall);
-        let message = if self.login.is_some() {
+        let message = if self.session.login.is_some() {
             format!("the gateway gives no token ({why}); log in there, and log in again here")
         } else {
             format!(
@@ -351,7 +367,7 @@ impl Gateway {
             )
         };
         self.end_session(ErrorCode::TokenExpired, &message);
-        self.token = None;
+        self.session.token = None;
         self.venue_error(ErrorCode::TokenExpired, message, now);
     }
 
@@ -361,14 +377,14 @@ impl Gateway {
             return self.went_down(why, answers, now);
         }
         // It was down before, and everybody knows.
-        (self.renewal, self.outage, self.suspect) = (None, None, None);
-        self.lanes.clear();
+        self.session.renewal = None;
+        self.requests.take_all();
         self.stream_lost(why, now);
     }
 
     /// The gateway is down: that is told once.
     pub(super) fn went_down(&mut self, why: &str, answers: bool, now: Now) {
-        self.answers_badly = answers;
+        self.session.answers_badly = answers;
         let message = self.is_down(&format!(" ({why})"));
         self.end_session(ErrorCode::LocalAppDown, &message);
         self.venue_error(ErrorCode::LocalAppDown, message, now);
@@ -377,7 +393,7 @@ impl Gateway {
 
     /// What is told of a gateway that is down.
     pub(super) fn is_down(&self, why: &str) -> String {
-        if self.answers_badly {
+        if self.session.answers_badly {
             format!("the gateway's answers cannot be used{why}; restart the gateway")
         } else {
             format!(
@@ -389,10 +405,9 @@ impl Gateway {
 
     /// Everything that waits fails, and nothing is under way any more.
     fn end_session(&mut self, code: ErrorCode, message: &str) {
-        (self.renewal, self.outage, self.login) = (None, None, None);
+        (self.session.renewal, self.session.login) = (None, None);
         self.close_stream();
-        let suspect = self.suspect.take().map(|suspect| suspect.call);
-        for call in self.lanes.clear().into_iter().chain(suspect) {
+        for call in self.requests.take_all() {
             self.fail_call(call, code, message);
         }
         self.fail_subscribers(code, message);
@@ -428,10 +443,12 @@ impl Gateway {
             // A stream that has just told something lives still.
             let lately = sent.min(now.mono.saturating_sub(self.rules.retry_wait));
             if self.has_lived_since(sent) || self.was_alive_since(lately) {
-                self.outage = None;
+                self.requests.end_outage();
                 return self.try_again(call, why, now);
             }
-            if failure == Failure::Unusable && self.outage.is_none() && self.is_housekeeping(&call)
+            if failure == Failure::Unusable
+                && !self.requests.is_in_outage()
+                && self.is_housekeeping(&call)
             {
                 return self.try_again(call, why, now);
             }
@@ -448,7 +465,7 @@ impl Gateway {
         match (&call.job, &call.question) {
             (Job::Unregister, _) => true,
             (Job::Register, Question::Register(symbols)) => {
-                symbols.iter().all(|symbol| self.was_reported(symbol))
+                symbols.iter().all(|symbol| self.registrations.was_reported(symbol))
             }
             _ => false,
         }
@@ -456,27 +473,20 @@ impl Gateway {
 
     /// The gateway lives, and this request comes to nothing all the same: the next one begins anew.
     fn fails_alone(&mut self, call: Call<Job>, why: &str, now: Now) {
-        self.outage = None;
+        self.requests.end_outage();
         let why = format!("{why}, {} times", call.failures);
         self.failed(call, ErrorCode::GatewayError, &why, now);
     }
 
     /// An outage begins, or one more of its tries has failed.
     fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, failure: Failure, now: Now) {
-        let next = now.mono + self.rules.retry_wait;
-        let Some(outage) = &mut self.outage else {
-            tracing::warn!(why, "the local broker gives no answer; the engine asks again");
-            self.outage = Some(Outage { retries: 0, since: now.mono, next });
-            self.stop_naming(now);
-            return self.put_back(call);
-        };
-        // What was sent before says no more than what is known.
-        if sent >= outage.since {
-            outage.retries += 1;
-            (outage.since, outage.next) = (now.mono, next);
-            if outage.retries >= RETRIES {
-                return self.out_of_tries(call, why, failure, now);
+        match self.requests.failed_try(sent, now.mono, now.mono + self.rules.retry_wait) {
+            FailedTry::Begins => {
+                tracing::warn!(why, "the local broker gives no answer; the engine asks again");
+                self.stop_naming(now);
             }
+            FailedTry::GoesOn => {}
+            FailedTry::IsLast => return self.out_of_tries(call, why, failure, now),
         }
         self.put_back(call);
     }
@@ -488,24 +498,19 @@ impl Gateway {
             self.put_back(call);
             return self.app_down(why, failure == Failure::Unusable, now);
         }
-        self.suspect = Some(Suspect { call, why: why.to_owned(), failure });
-        let probe = Call::new(Job::Probe, Question::Register(Vec::new()));
-        self.lanes.information.waiting.push_front(probe);
-        if let Some(outage) = &mut self.outage {
-            outage.next = now.mono;
-        }
+        self.requests.suspect(Suspect { call, why: why.to_owned(), failure }, now.mono);
     }
 
     /// The answer to the question whether the gateway lives.
     pub(super) fn probed(&mut self, came: &Result<Answer, NoAnswer>, now: Now) {
-        let Some(Suspect { call, why, failure }) = self.suspect.take() else { return };
+        let Some(Suspect { call, why, failure }) = self.requests.take_suspect() else { return };
         let is_answer = match came {
             Ok(Answer { status: 200, body }) => read_list(body).is_ok(),
             Ok(answer) => answer.status < 500,
             Err(_) => false,
         };
         if is_answer {
-            self.answered_at = Some(now.mono);
+            self.requests.note_answer(now.mono);
         }
         if is_answer || call.silent_since.is_some_and(|first| self.has_lived_since(first)) {
             return self.fails_alone(call, &why, now);
@@ -516,7 +521,7 @@ impl Gateway {
 
     /// Whether the gateway has answered something since then, or its stream shows that it lives.
     fn has_lived_since(&self, then: Duration) -> bool {
-        self.answered_at.is_some_and(|at| at > then) || self.was_alive_since(then)
+        self.requests.has_answered_since(then) || self.was_alive_since(then)
     }
 
     pub(super) fn tick_session(&mut self, now: Now) {

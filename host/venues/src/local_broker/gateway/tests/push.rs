@@ -306,6 +306,6 @@ fn p53_frames_that_are_none_are_dropped() {
     let other = frame("7203", 1_000, 1).replace("{", r#"{"exchange":3,"#);
     assert!(!world.push(&other));
     assert!(world.push(&frame("7203", 1_000, 1)));
-    assert_eq!(world.gateway.dropped.total(), 5);
+    assert_eq!(world.gateway.stream.dropped.total(), 5);
     assert_eq!(world.state(), "Ready Streaming");
 }

@@ -225,7 +225,7 @@ fn a_refused_subscription_leaves_the_place_of_a_board() {
     world.wait(secs(1));
     world.heard();
     // The gateway's list has it no more, so that a subscription has to register it.
-    world.gateway.set.refused("7203");
+    world.gateway.registrations.set.refused("7203");
     world.fake.instead = vec![("/register", 400, "no such issue"); 2];
     world.subscribe(1, "s", "7203");
     world.wait(secs(2));

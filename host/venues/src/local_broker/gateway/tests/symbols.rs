@@ -428,7 +428,7 @@ fn what_is_given_up_at_once_takes_no_place() {
         let symbol = symbol(number % 60);
         world.subscribe(1, "s", &symbol);
         world.unsubscribe(1, "u", &symbol);
-        assert!(world.gateway.lanes.waiting().count() <= 4);
+        assert!(world.gateway.requests.waiting(0).0 <= 4);
     }
     let heard = world.heard();
     let count = |name: &str| heard.iter().filter(|told| told.contains(name)).count();
