@@ -9,6 +9,7 @@ mod as_bytes;
 mod list_filter;
 mod listed;
 pub mod local_broker;
+pub mod service;
 pub mod web_broker;
 mod websocket;
 
@@ -18,6 +19,7 @@ use domain::TsNanos;
 
 pub use list_filter::{ListFilter, OrderQuery};
 pub use listed::{LEFT_OUT_LINES_MAX, LeftOut, Listed, ReportedOnce, left_out_lines};
+pub use service::Busy;
 
 /// Whom an event is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -27,7 +27,7 @@ pub use drops::{DropReason, Dropped, accepts};
 pub use event::{Command, ErrorCode, VenueEvent};
 pub use feed::Feed;
 pub use register_set::{Reconciled, RegisterSet, Registration};
-pub use service::{AskPassword, Busy, NoPassword, Output, Service, ServiceError, Setup};
+pub use service::{AskPassword, NoPassword, Output, Service, ServiceError, Setup};
 
 /// The venue's name on the wire (specification 1, "Identifiers").
 pub const VENUE: &str = "local_broker";

@@ -4,12 +4,9 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use domain::clock::{Stopwatch, wall_now};
 use domain::gateway_mapping::GatewayMapping;
 use domain::market_update::MarketUpdate;
 use futures_util::StreamExt as _;
@@ -19,7 +16,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
 use super::event::{Command, VenueEvent};
@@ -29,6 +26,7 @@ use super::push::{self, Pushed, follow};
 use super::registration_file::{LeftOver, RegistrationFile};
 use super::request::{Answer, NoAnswer};
 use super::rest::Rest;
+use crate::service::{Busy, Inputs, Later, VenueClock, VenueThread};
 use crate::{Now, Recipient, RequestContext};
 
 /// Why there is no password (specification 4, P50).
@@ -82,10 +80,6 @@ pub enum ServiceError {
     System(#[from] std::io::Error),
 }
 
-/// A command could not be handed over: too many wait, or the venue has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy;
-
 /// Frames that are taken before the thread looks at anything else.
 const FRAMES_AT_ONCE: usize = 64;
 /// How long commands, and frames, have the thread for themselves, but for the one that is being done. Market data
@@ -94,7 +88,7 @@ const TURN: Duration = Duration::from_millis(1);
 /// How often time goes on where nothing else happens.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What comes in. Commands are counted; of the others each client and each question for a password brings one.
+/// What comes in. Of what is no command each client and each question for a password brings one.
 enum Input {
     Command(RequestContext, Command),
     Left { client: u64 },
@@ -103,11 +97,7 @@ enum Input {
 
 /// A venue that runs.
 pub struct Service {
-    inputs: mpsc::UnboundedSender<Input>,
-    /// Commands among them.
-    commands: Arc<AtomicUsize>,
-    stop: DropGuard,
-    thread: Option<JoinHandle<()>>,
+    thread: VenueThread<Input>,
     is_production: bool,
 }
 
@@ -134,43 +124,35 @@ impl Service {
             is_production,
             "the local broker starts"
         );
-        let watch = Stopwatch::start();
-        let now = Now { mono: Duration::ZERO, wall: wall_now() };
+        let clock = VenueClock::start();
+        let now = Now { mono: Duration::ZERO, ..clock.now() };
         let mut gateway = Gateway::new(Rules::of(&config), mapping, now);
         let registration_file = registration_file.and_then(|path| RegistrationFile::open(&path));
         if let Some(file) = &registration_file {
             let gateway_day = config.forced_logout.gateway_day(now.wall);
             gateway.left_over(file.left(gateway_day, now.wall.millis()));
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (inputs, waiting) = mpsc::unbounded_channel();
-        let commands = Arc::new(AtomicUsize::new(0));
-        let taken = Arc::clone(&commands);
-        let token = CancellationToken::new();
-        let stop = token.clone().drop_guard();
-        let passwords = inputs.downgrade();
         let thread =
-            std::thread::Builder::new().name("local-broker".to_owned()).spawn(move || {
+            VenueThread::start("local-broker", COMMANDS_WAITING_MAX, move |inputs, stop| {
                 let (frames, stream) = push::queue();
                 let worker = Worker {
                     gateway,
-                    watch,
+                    clock,
                     tell,
                     endpoint,
                     push_path: description.push_path,
                     rest,
                     time: config.request_timeout,
                     ask_password: Arc::new(Mutex::new(ask_password)),
-                    passwords,
-                    commands: taken,
+                    passwords: inputs.later(),
                     registration_file,
                     frames,
                     push: None,
                     calls: FuturesUnordered::new(),
                 };
-                runtime.block_on(worker.run(waiting, stream, &token, config.login_at_start));
+                worker.run(inputs, stream, stop, config.login_at_start)
             })?;
-        Ok(Self { inputs, commands, stop, thread: Some(thread), is_production })
+        Ok(Self { thread, is_production })
     }
 
     /// Whether the gateway is the real market's (specification 1, "Capabilities entry").
@@ -184,25 +166,18 @@ impl Service {
     /// # Errors
     /// [`Busy`]: it was not taken.
     pub fn command(&self, context: RequestContext, command: Command) -> Result<(), Busy> {
-        if self.commands.fetch_add(1, Ordering::Relaxed) >= COMMANDS_WAITING_MAX {
-            self.commands.fetch_sub(1, Ordering::Relaxed);
-            return Err(Busy);
-        }
-        self.inputs.send(Input::Command(context, command)).map_err(|_| Busy)
+        self.thread.command(Input::Command(context, command))
     }
 
     /// A client is gone: what it was subscribed to is released, after the commands that it has sent.
     pub fn client_left(&self, client: u64) {
-        // A venue that has ended holds nothing.
-        let _ = self.inputs.send(Input::Left { client });
+        self.thread.notice(Input::Left { client });
     }
 
     /// Ends the venue: its own symbols are unregistered, where the gateway answers in time (specification 4,
     /// P50).
-    pub fn stop(mut self) {
-        let thread = self.thread.take();
-        drop(self);
-        if thread.is_some_and(|thread| thread.join().is_err()) {
+    pub fn stop(self) {
+        if self.thread.stop().is_err() {
             tracing::error!("the local broker ended by a panic");
         }
     }
@@ -210,7 +185,6 @@ impl Service {
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let _ = &self.stop;
         f.debug_struct("Service").finish_non_exhaustive()
     }
 }
@@ -230,15 +204,14 @@ struct Push {
 
 struct Worker<T> {
     gateway: Gateway,
-    watch: Stopwatch,
+    clock: VenueClock,
     tell: T,
     endpoint: Endpoint,
     push_path: String,
     rest: Arc<Rest>,
     time: Duration,
     ask_password: Arc<Mutex<AskPassword>>,
-    passwords: mpsc::WeakUnboundedSender<Input>,
-    commands: Arc<AtomicUsize>,
+    passwords: Later<Input>,
     registration_file: Option<RegistrationFile>,
     frames: mpsc::Sender<(u64, Pushed)>,
     push: Option<Push>,
@@ -247,19 +220,19 @@ struct Worker<T> {
 
 impl<T: FnMut(Output<'_>)> Worker<T> {
     fn now(&self) -> Now {
-        Now { mono: self.watch.elapsed(), wall: wall_now() }
+        self.clock.now()
     }
 
     /// Whether a turn that began then is over.
     fn is_over(&self, begin: Duration) -> bool {
-        self.watch.elapsed().saturating_sub(begin) >= TURN
+        self.clock.elapsed().saturating_sub(begin) >= TURN
     }
 
     async fn run(
         mut self,
-        mut inputs: mpsc::UnboundedReceiver<Input>,
+        mut inputs: Inputs<Input>,
         mut stream: mpsc::Receiver<(u64, Pushed)>,
-        stop: &CancellationToken,
+        stop: CancellationToken,
         login_at_start: bool,
     ) {
         if login_at_start {
@@ -282,13 +255,13 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
                     let now = self.now();
                     self.gateway.answered(ticket, came, now);
                 }
-                Some(input) = inputs.recv() => {
-                    let begin = self.watch.elapsed();
+                Some(input) = inputs.next() => {
+                    let begin = self.clock.elapsed();
                     let mut next = Some(input);
                     while let Some(input) = next {
                         self.input(input);
                         self.act();
-                        next = if self.is_over(begin) { None } else { inputs.try_recv().ok() };
+                        next = if self.is_over(begin) { None } else { inputs.try_next() };
                     }
                     // Many commands of one client keep no frames up, nor the task that receives them.
                     tokio::task::yield_now().await;
@@ -344,10 +317,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         match input {
             Input::Left { client } => gateway.client_left(client, now),
             Input::Password(given) => gateway.password(given, now),
-            Input::Command(context, command) => {
-                self.commands.fetch_sub(1, Ordering::Relaxed);
-                gateway.command(context, &command, now);
-            }
+            Input::Command(context, command) => gateway.command(context, &command, now),
         }
     }
 
@@ -359,7 +329,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         stream: &mut mpsc::Receiver<(u64, Pushed)>,
     ) {
         let (mut next, mut taken, mut is_market) = (first, 0, false);
-        let begin = self.watch.elapsed();
+        let begin = self.clock.elapsed();
         while let Some((connection, pushed)) = next {
             is_market |= self.pushed(connection, pushed);
             taken += 1;
@@ -435,16 +405,11 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         let asked =
             std::thread::Builder::new().name("local-broker-password".to_owned()).spawn(move || {
                 let given = (*ask.lock().unwrap_or_else(PoisonError::into_inner))();
-                if let Some(passwords) = passwords.upgrade() {
-                    // A venue that has ended needs none.
-                    let _ = passwords.send(Input::Password(given));
-                }
+                passwords.send(Input::Password(given));
             });
-        if let Err(error) = asked
-            && let Some(passwords) = self.passwords.upgrade()
-        {
+        if let Err(error) = asked {
             let why = format!("the engine cannot ask for the password: {error}");
-            let _ = passwords.send(Input::Password(Err(NoPassword { why, is_wanted: false })));
+            self.passwords.send(Input::Password(Err(NoPassword { why, is_wanted: false })));
         }
     }
 }

@@ -8,9 +8,9 @@ use domain::gateway_mapping::GatewayDescription;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use venues::local_broker::{
-    Busy, Command, ForcedLogout, KeepAlive, LocalBrokerConfig, Output, Service, Setup, VenueEvent,
+    Command, ForcedLogout, KeepAlive, LocalBrokerConfig, Output, Service, Setup, VenueEvent,
 };
-use venues::{OrderQuery, RequestContext};
+use venues::{Busy, OrderQuery, RequestContext};
 
 use crate::dialect::Dialect;
 use crate::server::Server;
