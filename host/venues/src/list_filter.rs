@@ -2,7 +2,7 @@
 
 use domain::{JstDate, OrderStatus, ReasonCode, Rejection, TsNanos};
 
-/// Characters of a wrong value that are told.
+/// Characters of a wrong value that are shown.
 const SHOWN_CHARS: usize = 32;
 
 /// Which orders a client wants, as it wrote that.

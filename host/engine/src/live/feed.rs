@@ -1,4 +1,4 @@
-//! From what the local broker's venue tells to what waits for clients: who wants which symbol, and each
+//! From the events and market data of the local broker's venue to what waits for clients: who wants which symbol, and each
 //! snapshot and trade on its way to them (specification 1, "Events"; specification 4, P51, P53, P56).
 
 use std::collections::BTreeMap;
@@ -21,7 +21,8 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Tells the clients that want it what came of a frame. Nobody is waited for; it goes out at the next
+    /// Puts what came of a frame into the queues of the clients that want it. It waits for no client; it goes out at the
+    /// next
     /// [`Hub::wake_writers`].
     pub(super) fn market(&mut self, shared: &Shared, update: &MarketUpdate) {
         let symbol = update.board.symbol.as_str();

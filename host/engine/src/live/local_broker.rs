@@ -90,7 +90,7 @@ impl Gateway {
         }
     }
 
-    /// Ends the venue: nobody is asked any more, and what it has registered is unregistered.
+    /// Ends the venue: the dialog is closed, and what it has registered is unregistered.
     pub(super) fn stop(&self) {
         self.dialog.close();
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -105,7 +105,7 @@ impl Gateway {
         Endpoint::of(&local_broker.config).map(drop).map_err(not_there)
     }
 
-    /// Starts the venue. What it tells goes to the clients of `shared`.
+    /// Starts the venue. Its output goes to the clients of `shared`.
     pub(super) fn start(
         shared: &Arc<Shared>,
         local_broker: &LocalBroker,

@@ -1,5 +1,5 @@
-//! Boards and trades of the local broker on their way to the recorder. Nobody waits for the disk: what the
-//! recorder cannot take is counted, and told by it to the log and to clients.
+//! Boards and trades of the local broker on their way to the recorder. Nothing waits for the disk: what the
+//! recorder cannot take is counted, and reported to the log and to clients.
 
 use std::path::Path;
 use std::sync::Weak;
@@ -19,7 +19,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Starts to record into a folder, which is made where it is missing. Clients are told when it has to
+    /// Starts to record into a folder, which is made where it is missing. Clients get an error when it has to
     /// stop, also those that connect after that.
     pub(super) fn start(folder: &Path, clients: Weak<Shared>) -> Result<Self, StartError> {
         let recorder = Recorder::start(folder, move |event| {
@@ -47,7 +47,7 @@ impl Recording {
     }
 }
 
-/// What clients are told of an event of the recorder, as a code and in words.
+/// The error that clients get for an event of the recorder, as a code and in words.
 fn error_of(event: &RecorderEvent) -> Option<(&'static str, String)> {
     match event {
         RecorderEvent::Stopped { why, .. } => {

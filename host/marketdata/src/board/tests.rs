@@ -18,7 +18,7 @@ use domain::{JstDate, Random, TsNanos};
 use super::day_files::DayFiles;
 use super::folder::{BoardFolder, DayFolder};
 use super::journal::{Journal, JournalError, JournalSummary, read_journal};
-use super::recorder::{NotKept, Recorder};
+use super::recorder::{NotRecorded, Recorder};
 use super::row::BoardRow;
 use super::segment::seal;
 use super::table::{read_depth, read_trade_prints};
@@ -589,14 +589,14 @@ fn the_thread_keeps_what_it_takes_and_counts_the_rest() {
     for number in 1..=20_000 {
         match recorder.try_record(row(number)) {
             Ok(()) => taken.push(number),
-            Err(NotKept::Full) => refused += 1,
+            Err(NotRecorded::Full) => refused += 1,
             Err(other) => panic!("{other:?}"),
         }
     }
     assert!(refused > 0, "64 rows were never waiting");
     let mut unsound = trade("7203", 0, 1, 1);
     unsound.sequence_id = u64::MAX;
-    assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotKept::Unsound));
+    assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotRecorded::Unsound));
     let counts = recorder.stop();
     assert_eq!(counts.taken, taken.len() as u64);
     assert_eq!((counts.kept, counts.refused), (counts.taken, refused + 1));
@@ -626,7 +626,7 @@ fn recorder_tell_time_is_between_two_words_about_rows_that_are_not_taken() {
     let refuse = |rows: u64| {
         for _ in 0..rows {
             let unsound = TradePrint { sequence_id: u64::MAX, ..trade("7203", 0, 1, 1) };
-            assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotKept::Unsound));
+            assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotRecorded::Unsound));
         }
         // The thread looks at what was refused when a row comes.
         recorder.try_record(row(rows)).unwrap();
@@ -669,7 +669,7 @@ fn a_disk_that_takes_no_more_ends_the_recording_with_one_event() {
     assert!(why.starts_with("cannot make "), "{why}");
     assert!(why.ends_with("; check the disk and start the engine again"), "{why}");
     assert_eq!(lost, 1);
-    assert_eq!(recorder.try_record(row(12)), Err(NotKept::Stopped));
+    assert_eq!(recorder.try_record(row(12)), Err(NotRecorded::Stopped));
     let counts = recorder.stop();
     assert_eq!((counts.taken, counts.kept, counts.refused), (11, 10, 1));
     assert_eq!(told.iter().count(), 0, "one event and no more");
@@ -689,7 +689,7 @@ fn records_until_no_file_grows() {
     for number in 1.. {
         match recorder.try_record(row(number)) {
             Ok(()) => {}
-            Err(NotKept::Full) => std::thread::yield_now(),
+            Err(NotRecorded::Full) => std::thread::yield_now(),
             Err(_) => break,
         }
     }

@@ -1,6 +1,6 @@
-//! Answers about the account: balances, orders and positions, read exactly and told as clients know them
+//! Answers about the account: balances, orders and positions, read exactly
 //! (specification 1, "Gateway REST calls"; specification 4, P57). An answer that cannot be read as a whole is
-//! told as none; a row or an amount that cannot be read is left out and told by its field, and the rest is shown.
+//! an error; a row or an amount that cannot be read is left out and named by its field, and the rest is shown.
 
 mod orders;
 mod row;

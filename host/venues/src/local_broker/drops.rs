@@ -16,11 +16,11 @@ pub enum DropReason {
     OtherExchange,
     /// It names no market.
     WithoutExchange,
-    /// Nobody is subscribed to its symbol.
+    /// No client is subscribed to its symbol.
     NotSubscribed,
     /// It is no board, or holds a number that cannot be one.
     Malformed,
-    /// The symbols are not registered again yet, or nobody is logged in (specification 4, P47, P49).
+    /// The symbols are not registered again yet, or there is no login (specification 4, P47, P49).
     Untrusted,
     /// The gateway logs everybody out at that time (specification 4, P47).
     LoggedOut,
@@ -87,7 +87,7 @@ impl Dropped {
         }
     }
 
-    /// What the log is told at the end, whenever it was told last; nothing where none was dropped.
+    /// The line for the log at the end; none where no frame was dropped.
     #[must_use]
     pub fn at_the_end(&self) -> Option<String> {
         (self.total() > 0).then(|| format!("the engine dropped {} frames; {self}", self.total()))
@@ -119,7 +119,7 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// Says when the log is told of something that may come by the thousand: of the first at once, of those
+/// Says when the log gets a line on something that may come by the thousand: of the first at once, of those
 /// that follow together, once in [`REPORT_EVERY`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Report {

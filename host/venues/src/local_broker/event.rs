@@ -1,4 +1,4 @@
-//! What the venue is asked for by clients and what it says to them, in the host's own words.
+//! Commands of clients to the venue and its events, in the host's own words.
 
 use std::fmt;
 
@@ -138,7 +138,7 @@ pub enum VenueEvent {
         /// The symbol.
         symbol: String,
     },
-    /// A symbol left the register set, whoever was subscribed to it.
+    /// A symbol left the register set, for all clients.
     Evicted {
         /// The command's id.
         request_id: String,

@@ -221,7 +221,7 @@ impl Feed {
             symbol,
             stream_session_id: Arc::clone(&self.session.id),
             sequence_id,
-            // To the millisecond, as everything is told and recorded.
+            // To the millisecond, as messages and recordings have it.
             received: received.whole_millis(),
             timestamp_ms: board.time_ms.unwrap_or(received.millis()),
             timestamp_source,

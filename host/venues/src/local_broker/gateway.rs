@@ -50,7 +50,7 @@ use crate::{Now, Recipient, ReportedOnce, RequestContext};
 pub enum Out {
     /// An event is to be sent.
     Send(Recipient, Box<VenueEvent>),
-    /// The gateway is to be asked; the answer comes back with [`Gateway::answered`] and the same ticket.
+    /// A request is to be made; the answer comes back with [`Gateway::answered`] and the same ticket.
     Ask {
         /// Names the question.
         ticket: u64,
@@ -64,7 +64,7 @@ pub enum Out {
         /// The symbols.
         symbols: Vec<String>,
     },
-    /// The user is to be asked for the password; it comes back with [`Gateway::password`].
+    /// The password is wanted from the user; it comes back with [`Gateway::password`].
     AskPassword,
     /// The stream is to be opened, in the place of one that is open.
     OpenPush {
@@ -136,7 +136,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A venue that nobody has logged in at.
+    /// A venue before its first login.
     #[must_use]
     pub fn new(rules: Rules, mapping: Box<dyn GatewayMapping>, now: Now) -> Self {
         Self {
@@ -156,7 +156,7 @@ impl Gateway {
         }
     }
 
-    /// What is to be done, since this was asked last.
+    /// What is to be done, since the last call.
     pub fn take_out(&mut self) -> VecDeque<Out> {
         std::mem::take(&mut self.out)
     }
@@ -167,7 +167,7 @@ impl Gateway {
         self.life.state()
     }
 
-    /// What is to be told of dropped frames at the end of the program.
+    /// A line for the log on dropped frames, at the end of the program.
     #[must_use]
     pub fn dropped_at_the_end(&self) -> Option<String> {
         self.stream.dropped.at_the_end()

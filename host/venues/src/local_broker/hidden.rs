@@ -4,9 +4,9 @@
 //! - It is redacted first and cut then. Of a secret that is cut, a part is left that nothing finds again.
 //! - A dialect cuts texts and knows no secrets. Where what it was given holds one, nothing that it says of it is
 //!   shown: [`Hidden::words_about`], [`Hidden::name`].
-//! - An exact id that holds a secret is redacted like everything else, although nobody can name it then.
+//! - An exact id that holds a secret is redacted like everything else, although no command can name it then.
 //!
-//! Numbers stay what they are, as amounts, times and codes of a closed list do. Only numbers that are told as the
+//! Numbers stay what they are, as amounts, times and codes of a closed list do. Only numbers that are shown as the
 //! gateway's own words (codes of errors, further fields of orders) are redacted.
 
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ impl Hidden {
         self.passwords.iter().chain(&self.tokens).for_each(|secret| self.secrets.hide(secret));
     }
 
-    /// A text of the gateway's that nobody has cut: on one line, without secrets, then cut.
+    /// A text of the gateway's in full: on one line, without secrets, then cut.
     pub(crate) fn words(&self, text: &str) -> String {
         one_line(&self.secrets.redacted(text), WORDS_CHARS_MAX)
     }

@@ -32,7 +32,7 @@ impl fmt::Display for Push {
 /// Where the connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has logged in.
+    /// There was no login yet.
     Disconnected,
     /// A login is under way, and where it began.
     LoggingIn(Origin),
@@ -70,7 +70,7 @@ impl Origin {
 pub enum Trigger {
     /// A login begins.
     LoginAsked,
-    /// Nobody gave a password.
+    /// There is no password.
     LoginCancelled,
     /// The gateway refuses the password.
     LoginRefused,
@@ -138,7 +138,7 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Nobody has logged in.
+    /// There was no login yet.
     #[must_use]
     pub const fn new(now: TsNanos) -> Self {
         Self { state: State::Disconnected, since: now, code: None }

@@ -1,5 +1,5 @@
 //! The WebSocket of boards: one connection, from its opening to its end (specification 1, "Push board
-//! message"). When it is opened, pinged and given up is decided elsewhere.
+//! message"). When it is opened, pinged and closed is decided elsewhere.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::config::Endpoint;
 use super::limits::{FRAME_RECEIVED_BYTES_MAX, FRAMES_WAITING_MAX};
 use crate::websocket;
 
-/// What a connection tells.
+/// What comes over a connection.
 #[derive(Debug)]
 pub(crate) enum Pushed {
     /// It is open.
@@ -25,15 +25,15 @@ pub(crate) enum Pushed {
     Closed(String),
 }
 
-/// What a connection tells, with its name.
+/// What comes over a connection, with the connection's number.
 type Named = (u64, Pushed);
 
-/// The queue of what all connections tell.
+/// The queue of what comes over all connections.
 pub(crate) fn queue() -> (mpsc::Sender<Named>, mpsc::Receiver<Named>) {
     mpsc::channel(FRAMES_WAITING_MAX)
 }
 
-/// Opens a connection and tells what comes over it, until it ends or nobody listens. `pings` are the wishes
+/// Opens a connection and sends on what comes over it, until it ends or the receiver is gone. `pings` are the wishes
 /// to ping it.
 pub(crate) async fn follow(
     endpoint: Endpoint,
@@ -44,7 +44,7 @@ pub(crate) async fn follow(
     mut pings: mpsc::Receiver<()>,
 ) {
     let why = run(&endpoint, &path, connection, time, &sender, &mut pings).await;
-    // Whoever does not listen any more has closed it.
+    // A receiver that is gone has closed it.
     let _ = sender.send((connection, Pushed::Closed(why))).await;
 }
 

@@ -1,8 +1,8 @@
 //! The file of the symbols that we have registered, for the engine after this one.
 //!
 //! An engine that is killed cannot take them out at the
-//! gateway, and they would count as another program's for ever; nor one that ends what the gateway was asked for
-//! and registers later. The next engine takes them out (specification 4, P52).
+//! gateway, and they would count as another program's for ever; nor can one that ends take out what the gateway
+//! registers later. The next engine takes them out (specification 4, P52).
 //!
 //! | what is found | what follows |
 //! |---|---|
@@ -121,7 +121,7 @@ impl RegistrationFile {
         Ok(Some(content))
     }
 
-    /// Writes what is registered now, before the gateway is asked for it. It need not survive the machine: the
+    /// Writes what is registered now, before the request leaves. It need not survive the machine: the
     /// gateway does not either.
     pub(super) fn write(&self, left: LeftOver) {
         let LeftOver { gateway_day, symbols, late_until_ms } = left;

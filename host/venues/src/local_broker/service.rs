@@ -34,7 +34,7 @@ use crate::{Now, Recipient, RequestContext};
 pub struct NoPassword {
     /// In one line, without a secret.
     pub why: String,
-    /// Whether somebody wanted it so: the person who was asked, or who ends the engine.
+    /// Whether a person wanted it so: in the dialog, or by ending the engine.
     pub is_wanted: bool,
 }
 
@@ -102,7 +102,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts the thread. `tell` is called on that thread for everything told, in order.
+    /// Starts the thread. `tell` is called on that thread for every output, in order.
     ///
     /// # Errors
     /// [`ServiceError`].
@@ -276,13 +276,13 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         if let Some(dropped) = self.gateway.dropped_at_the_end() {
             tracing::warn!(venue = crate::local_broker::VENUE, "{dropped}");
         }
-        // Whoever is gone has no list any more; what else stays registered the next engine takes out.
+        // A gateway that is gone has no list any more; what else stays registered the next engine takes out.
         let _ = tokio::time::timeout(END_TIME, self.take_out()).await;
     }
 
     /// Takes our symbols out, after the answer to what may register some of them.
     async fn take_out(&mut self) {
-        // Whoever does not answer leaves time for what takes them out.
+        // Without an answer there is still time for what takes them out.
         while self.gateway.end()
             && let Ok(Some((ticket, came))) =
                 tokio::time::timeout(END_TIME / 2, self.calls.next()).await
@@ -321,7 +321,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
         }
     }
 
-    /// Takes what the stream has told, as much of it as one turn has time for. What clients are told of it goes out
+    /// Takes what came over the stream, as much of it as one turn has time for. What clients get of it goes out
     /// together at the end of the turn.
     fn all_pushed(
         &mut self,
@@ -334,7 +334,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
             is_market |= self.pushed(connection, pushed);
             taken += 1;
             let is_over = taken == FRAMES_AT_ONCE || self.is_over(begin);
-            // What is taken out is told.
+            // What is taken out of the queue goes out.
             next = if is_over { None } else { stream.try_recv().ok() };
         }
         if is_market {

@@ -110,7 +110,7 @@ fn decimal(units: i64) -> String {
 }
 
 /// Says what is wrong with a field. A value is quoted whole or not at all: of a secret in one that is cut, a part
-/// is left that nobody finds again.
+/// is left that no search finds.
 pub(super) fn wrong(name: &str, value: &str, what: &str) -> String {
     if value.chars().nth(SHOWN_CHARS_MAX).is_some() {
         return format!("{name}, with {} characters, {what}", value.chars().count());
@@ -120,7 +120,7 @@ pub(super) fn wrong(name: &str, value: &str, what: &str) -> String {
 }
 
 /// A field as clients get it. Numbers in fields that `is_decimal` names become decimal texts, other
-/// whole ones stay numbers; what is neither is told as the text in which it was sent.
+/// whole ones stay numbers; what is neither stays the text in which it was sent.
 pub(super) fn shown(
     name: &str,
     text: &str,

@@ -4,7 +4,7 @@
 use super::super::account::{AccountOrder, Amount, Unreadable};
 use super::super::event::{ErrorCode, VenueEvent};
 use super::super::lanes::Call;
-use super::super::limits::{LIST_ROWS_TOLD_MAX, SHORT_ANSWER_BYTES_MAX};
+use super::super::limits::{LIST_ROWS_SENT_MAX, SHORT_ANSWER_BYTES_MAX};
 use super::super::register_set::Registration;
 use super::super::request::Question;
 use super::super::{account, keys};
@@ -166,7 +166,7 @@ impl Gateway {
     }
 
     /// Tells the orders that are left out of a list, the first ones and how many more there are. What the list
-    /// before had alike was told.
+    /// before had alike was reported.
     fn send_odd_orders(&mut self, left_out: Vec<LeftOut>, now: Now) {
         let new = self.left_out.news(ALL_CLIENTS, "orders", left_out);
         for (place, why) in crate::left_out_lines(&new).enumerate() {
@@ -181,13 +181,13 @@ impl Gateway {
     fn send_orders(&mut self, asked: &RequestContext, mut rows: Vec<AccountOrder>) {
         let (all, mut sent) = (rows.len(), 0);
         loop {
-            let rest = rows.split_off(rows.len().min(LIST_ROWS_TOLD_MAX));
+            let rest = rows.split_off(rows.len().min(LIST_ROWS_SENT_MAX));
             sent += rows.len();
             let more = !rest.is_empty();
             let event = VenueEvent::Orders {
                 request_id: asked.request_id.clone(),
                 orders: std::mem::replace(&mut rows, rest),
-                more: (all > LIST_ROWS_TOLD_MAX).then_some(more),
+                more: (all > LIST_ROWS_SENT_MAX).then_some(more),
                 next: more.then_some(sent as u64),
             };
             self.send(Recipient::Client(asked.client), event);

@@ -35,8 +35,8 @@ impl Gateway {
     /// Tells everybody that the venue cannot be used (specification 1, "Events").
     pub(super) fn venue_error(&mut self, code: ErrorCode, message: String, now: Now) {
         self.life.fail(code);
-        // The gateway logs everybody out then: whoever asks is told that it is down, or that nobody is
-        // logged in.
+        // The gateway logs everybody out then: a client that sends a command learns the state from its
+        // answer.
         let is_of_logout = [ErrorCode::LocalAppDown, ErrorCode::TokenExpired].contains(&code);
         let is_expected = is_of_logout && self.rules.forced_logout.contains(now.wall);
         if is_expected {

@@ -16,15 +16,15 @@ pub(crate) enum Job {
     BeforeOpening,
     /// Symbols are registered, and then frames are trusted.
     AfterOpening,
-    /// Symbols are registered that somebody asked for, or that the gateway has lost.
+    /// Symbols are registered that a client wants, or that the gateway has lost.
     Register,
     /// Symbols are taken out.
     Unregister,
-    /// The gateway's list is asked for, by registering once more what is registered.
+    /// The gateway's list is read, by registering once more what is registered.
     List,
     /// A client wants to know something.
     Read(RequestContext, Read),
-    /// The name of a symbol that is registered, for whoever waits to be told that it is; this client waits the
+    /// The name of a symbol that is registered, for the clients that wait for it; this client waits the
     /// longest. The board that tells it registers nothing new.
     Name(u64, String),
     /// The gateway's list, to see whether it lives: nothing came of another request, however often.
@@ -97,7 +97,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Nothing was asked; with so many order-type calls in a second.
+    /// No request yet; with so many order-type calls in a second.
     pub(super) fn new(order_calls_per_second: u32) -> Self {
         Self {
             lanes: Lanes::new(order_calls_per_second),
@@ -313,7 +313,7 @@ impl Requests {
         if outage.retries >= RETRIES { FailedTry::IsLast } else { FailedTry::GoesOn }
     }
 
-    /// Asks for the gateway's list at once, to see whether it lives or only this request fails.
+    /// Reads the gateway's list at once, to see whether it lives or only this request fails.
     pub(super) fn suspect(&mut self, suspect: Suspect, now: Duration) {
         self.suspect = Some(suspect);
         self.push_first(Call::new(Job::Probe, Question::Register(Vec::new())));
@@ -322,7 +322,7 @@ impl Requests {
         }
     }
 
-    /// The answer to that has come. Says for which request it was asked.
+    /// The answer to that has come. Gives the request that it was about.
     pub(super) const fn take_suspect(&mut self) -> Option<Suspect> {
         self.suspect.take()
     }

@@ -22,7 +22,7 @@ use crate::{Now, Recipient, RequestContext};
 /// A login that is under way.
 #[derive(Debug)]
 pub(crate) struct Login {
-    /// The commands that asked, with their clients; none where it began by itself.
+    /// The commands that wait for it; none where it began by itself.
     asked: Vec<Option<RequestContext>>,
 }
 
@@ -63,7 +63,7 @@ impl Session {
         self.token.as_ref()
     }
 
-    /// Whether a token is asked for, which all requests wait for.
+    /// Whether a token is requested, which all other requests wait for.
     pub(super) const fn is_renewing(&self) -> bool {
         self.renewal.is_some()
     }
@@ -112,7 +112,7 @@ enum Came {
 /// Why the gateway gives no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// Nobody is logged in at the gateway itself.
+    /// The gateway itself is not logged in.
     LoggedOut,
     /// The password is not taken.
     Password,
@@ -382,7 +382,7 @@ impl Gateway {
         self.stream_lost(why, now);
     }
 
-    /// The gateway is down: that is told once.
+    /// The gateway is down: one event says so.
     pub(super) fn went_down(&mut self, why: &str, answers: bool, now: Now) {
         self.session.answers_badly = answers;
         let message = self.is_down(&format!(" ({why})"));
@@ -391,7 +391,7 @@ impl Gateway {
         self.try_silently_later(now);
     }
 
-    /// What is told of a gateway that is down.
+    /// The error of a gateway that is down.
     pub(super) fn is_down(&self, why: &str) -> String {
         if self.session.answers_badly {
             format!("the gateway's answers cannot be used{why}; restart the gateway")
@@ -435,12 +435,12 @@ impl Gateway {
             self.doubt(&call, now);
         }
         if matches!(call.job, Job::BeforeOpening) && failure != Failure::Unusable {
-            // One of the stream's tries has failed, and nobody else waits for it.
+            // One of the stream's tries has failed, and no client waits for it.
             return self.stream_lost(why, now);
         }
         if failure != Failure::Refused {
             let first = *call.silent_since.get_or_insert(sent);
-            // A stream that has just told something lives still.
+            // A stream over which something has just come lives still.
             let lately = sent.min(now.mono.saturating_sub(self.rules.retry_wait));
             if self.has_lived_since(sent) || self.was_alive_since(lately) {
                 self.requests.end_outage();

@@ -34,8 +34,8 @@ impl Gateway {
         self.unregister(self.registrations.to_take_out())
     }
 
-    /// What the gateway may register still when our symbols were taken out, because it was asked and has not
-    /// answered: the next engine takes it out. What others had registered by the last list is theirs.
+    /// What the gateway may register still when our symbols were taken out, because a request for that has no
+    /// answer: the next engine takes it out. What others had registered by the last list is theirs.
     pub fn left_at_the_end(&mut self, now: Now) -> LeftOver {
         if let Some(call) = self.requests.take_unanswered() {
             self.doubt(&call, now);

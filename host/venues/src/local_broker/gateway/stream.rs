@@ -54,7 +54,7 @@ pub(crate) struct Stream {
     ping: Option<Duration>,
     pong: Option<Duration>,
     is_logged_out: bool,
-    /// Since the login the gateway's list has not been asked for.
+    /// Since the login the gateway's list has not been read.
     lists_first: bool,
     /// Frames that did not count.
     pub(super) dropped: Dropped,
@@ -149,8 +149,8 @@ impl Gateway {
         self.open_stream(now);
     }
 
-    /// Whether the gateway's list has to be asked for before anything is registered: what it has that we never
-    /// asked for is somebody else's, whoever wants it here (P52).
+    /// Whether the gateway's list has to be read before anything is registered: what it has that we never registered
+    /// belongs to another program, whichever client wants it here (P52).
     pub(super) fn lists_first(&self) -> bool {
         self.stream.lists_first && self.state().is_ready()
     }
@@ -266,7 +266,7 @@ impl Gateway {
             return;
         }
         if self.state() == State::AppDown {
-            // Whoever takes registrations runs, whatever becomes of its stream.
+            // A gateway that takes registrations runs, whatever becomes of its stream.
             let recent = now.mono.saturating_sub(self.rules.long_wait());
             let answers = self.requests.has_answered_since(recent);
             return self.went_down(why, answers, now);
@@ -310,7 +310,7 @@ impl Gateway {
             _ => {}
         }
         if self.stream.is_logged_out && !is_logged_out && self.stream.stand == Stand::Trusted {
-            // A gateway that has logged out says so here, and a new token is asked for.
+            // A gateway that has logged out says so here, and a new token is requested.
             self.feed.gap();
             self.registrations.register_all_again(now.mono);
         }
@@ -368,7 +368,7 @@ impl Gateway {
                 return None;
             }
         };
-        // Whoever waits for the name is subscribed before the first frame.
+        // A client that waits for the name is subscribed before the first frame.
         if self.subscribers.is_naming(&board.symbol) {
             self.named(&board.symbol);
         }
@@ -412,7 +412,7 @@ impl Gateway {
         self.mapping.read_board(text).unwrap_or_else(|fault| Err(fault.to_string()))
     }
 
-    /// Keeps the name of an issue that a dialect found in a message; of those that nobody wants any more some
+    /// Keeps the name of an issue that a dialect found in a message; of those that no client wants any more some
     /// are forgotten.
     pub(super) fn learn_name(&mut self, message: &[u8], symbol: &str, name: &str) {
         if self.subscribers.name(symbol).is_some_and(|known| known == name) {

@@ -39,7 +39,7 @@ pub(super) fn read_list(body: &str) -> Result<Vec<(String, i64)>, String> {
     Ok(read.list.into_iter().map(|row| (row.symbol, row.exchange)).collect())
 }
 
-/// What a full register set says to whoever wants one more (specification 1, "Endpoints", rule 1).
+/// The error of a command that finds the register set full (specification 1, "Endpoints", rule 1).
 pub(super) fn full(foreign: usize) -> String {
     let others = match foreign {
         0 => String::new(),
@@ -94,7 +94,7 @@ impl Gateway {
         let registration = self.registrations.set.register(asked.client, &symbol);
         if !was_subscribed && registration != Registration::Full {
             // One that only read its board keeps a symbol in the set, and its frames were not taken: what was
-            // traded meanwhile is nobody's, and the last quote is old.
+            // traded meanwhile belongs to no subscription, and the last quote is old.
             self.feed.forget(&symbol);
         }
         match registration {
@@ -164,7 +164,7 @@ impl Gateway {
         self.requests.drop_symbol(symbol, |job| matches!(job, Job::Register));
     }
 
-    /// A symbol that nobody wanted is wanted again: what waits to take it out must not.
+    /// A symbol that no client wanted is wanted again: requests that wait to take it out must not leave.
     pub(super) fn wanted_again(&mut self, symbol: &str) {
         self.requests.drop_symbol(symbol, |job| matches!(job, Job::Unregister));
     }
@@ -194,7 +194,7 @@ impl Gateway {
         self.send(Recipient::Client(asked.client), event);
     }
 
-    /// A symbol is registered: whoever waits for that is told, with the name. Where that is not known yet,
+    /// A symbol is registered: the clients that wait for it get `Subscribed`, with the name. Where that is not known yet,
     /// the gateway's board tells it, or the first frame (P51).
     fn send_named(&mut self, symbol: &str, now: Now) {
         let may_ask = !self.requests.is_in_outage();
@@ -215,22 +215,22 @@ impl Gateway {
         }
     }
 
-    /// Tells whoever waits for a symbol's name that it is registered, with the name as far as it is known. An answer
-    /// that comes when nobody waits any more says nothing of whoever waits for the registration by then.
+    /// The clients that wait for a symbol's name get `Subscribed`, with the name as far as it is known. An answer that
+    /// comes when no client waits for the name any more is passed over: others may wait for the registration by then.
     pub(super) fn named(&mut self, symbol: &str) {
         if self.end_naming(symbol) {
             self.send_to_waiting(symbol);
         }
     }
 
-    /// The gateway has something better to do than to tell names, or does not tell them: nobody waits for one.
+    /// The gateway is busy with more important requests, or gives no names: clients get `Subscribed` without one.
     pub(super) fn stop_naming(&mut self, now: Now) {
         for symbol in self.subscribers.hold_names(now.mono + self.rules.long_wait()) {
             self.named(&symbol);
         }
     }
 
-    /// Nobody waits for a name any more; tells whether somebody did.
+    /// No client waits for a name any more. Says whether one did.
     fn end_naming(&mut self, symbol: &str) -> bool {
         self.requests.drop_name(symbol);
         self.subscribers.end_naming(symbol)
@@ -239,7 +239,7 @@ impl Gateway {
     /// A name is worth no long wait: its gateway is slow, or its client asks for so much else.
     pub(super) fn tick_names(&mut self, now: Now) {
         let late = self.subscribers.late_names(now.mono);
-        // One that answers meanwhile is asked for so much else by whoever waits: others need not do without.
+        // A gateway that answers meanwhile has many requests of this client: other clients still get names.
         if self.requests.has_answered_within(NAME_TIME, now.mono) {
             late.iter().for_each(|symbol| self.named(symbol));
         } else if !late.is_empty() {
@@ -275,7 +275,7 @@ impl Gateway {
         self.unregister_due(now);
     }
 
-    /// Nothing came of a request that may register symbols: the gateway may do it late, when nobody wants them any
+    /// Nothing came of a request that may register symbols: the gateway may do it late, when no client wants them any
     /// more, or take out late what is wanted again.
     pub(super) fn doubt(&mut self, call: &Call<Job>, now: Now) {
         let symbols: &[String] = match (&call.job, &call.question) {
@@ -316,7 +316,7 @@ impl Gateway {
         self.write_registered(now);
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
-                // The one used last stands first; whoever asked first is told first.
+                // The one used last stands first; the client that subscribed first gets its answer first.
                 for symbol in symbols.iter().rev() {
                     self.registered(symbol, !found.missing.contains(symbol), now);
                 }
@@ -398,8 +398,8 @@ impl Gateway {
         }
     }
 
-    /// A symbol cannot be registered: whoever waits for it is told, and has it not. Whoever had it before keeps
-    /// it and is told once that nothing comes of it; it is tried again later.
+    /// A symbol cannot be registered: commands that wait for it fail, and their clients have it not. Clients that had it
+    /// before keep it and get one error; it is tried again later.
     fn not_registered(
         &mut self,
         symbol: &str,
@@ -446,7 +446,7 @@ impl Gateway {
         }
     }
 
-    /// Whoever waits for a registration is told that it does not come.
+    /// All commands that wait for a registration fail.
     pub(super) fn fail_subscribers(&mut self, code: ErrorCode, why: &str) {
         for (symbol, waiting) in self.subscribers.take_all() {
             for waiting in waiting {

@@ -5,7 +5,7 @@ use domain::Money;
 use super::*;
 use crate::OrderQuery;
 use crate::local_broker::event::ErrorCode;
-use crate::local_broker::limits::LIST_ROWS_TOLD_MAX;
+use crate::local_broker::limits::LIST_ROWS_SENT_MAX;
 
 fn order(number: usize) -> Value {
     json!({
@@ -43,11 +43,11 @@ fn a_long_list_is_told_in_parts() {
     let mut world = World::ready();
     for (rows, expected) in [
         (0, vec![(0, None, None)]),
-        (LIST_ROWS_TOLD_MAX, vec![(LIST_ROWS_TOLD_MAX, None, None)]),
+        (LIST_ROWS_SENT_MAX, vec![(LIST_ROWS_SENT_MAX, None, None)]),
         (
-            LIST_ROWS_TOLD_MAX + 1,
+            LIST_ROWS_SENT_MAX + 1,
             vec![
-                (LIST_ROWS_TOLD_MAX, Some(true), Some(LIST_ROWS_TOLD_MAX as u64)),
+                (LIST_ROWS_SENT_MAX, Some(true), Some(LIST_ROWS_SENT_MAX as u64)),
                 (1, Some(false), None),
             ],
         ),
