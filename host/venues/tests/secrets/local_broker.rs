@@ -15,7 +15,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use venues::local_broker::gateway::{Gateway, Out, Rules};
 use venues::local_broker::request::{Answer, Question};
-use venues::local_broker::{ForcedLogout, KeepAlive};
+use venues::local_broker::{ForcedLogout, KeepAlive, VenueEvent};
 use venues::{Now, OrderQuery, RequestContext};
 
 use super::{log_so_far, tell_everything};
@@ -177,7 +177,15 @@ impl World {
                         self.connection = connection;
                         self.gateway.push_opened(connection, now);
                     }
-                    Out::Send(..) | Out::ClosePush | Out::Ping | Out::WriteRegistered { .. } => {}
+                    // Further fields go to clients as they are.
+                    Out::Send(_, event) => {
+                        if let VenueEvent::Orders { orders, .. } = *event {
+                            for order in orders {
+                                self.told += &serde_json::to_string(&order.extra).unwrap();
+                            }
+                        }
+                    }
+                    Out::ClosePush | Out::Ping | Out::WriteRegistered { .. } => {}
                 }
                 outs.extend(self.gateway.take_out());
             }
@@ -314,13 +322,13 @@ fn exact_ids_that_hold_a_secret_are_hidden_whole_or_in_part() {
     let mut world = World::new(usize::MAX);
     let id = format!("20261124{PASSWORD}");
     world.ask_all(200, &changed("ID", &format!("\"{id}\"")));
-    assert!(world.told.contains(r#""venue_order_id":"20261124***""#), "{}", world.told);
+    assert!(world.told.contains(r#"venue_order_id: "20261124***""#), "{}", world.told);
     // A symbol is of digits and capitals; a password may be, too.
     let mut world = World::logged_out(usize::MAX);
     world.token_answer = json!({ "ResultCode": 0, "Token": "130A" }).to_string();
     world.log_in();
     world.ask_all(200, &row(""));
-    assert_eq!(world.told.matches(r#""instrument_id":"***.TSE""#).count(), 2, "{}", world.told);
+    assert_eq!(world.told.matches(r#"instrument_id: "***.TSE""#).count(), 2, "{}", world.told);
 }
 
 /// A dialect knows no secrets, and cuts texts where it likes.
