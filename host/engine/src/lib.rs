@@ -8,7 +8,8 @@
 //! - `live`: the venues of a live engine; [`credentials`]: what it logs in with; [`client`]: the other side
 //!   of a connection, for programs on this machine.
 //! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
-//!   `orders`: what people want with their orders; `ledger`, `klines`, `ids`: how it is told.
+//!   `orders`: what people want with their orders; `ledger`: their orders and positions; `present`: all of it as
+//!   messages of the wire.
 
 pub mod client;
 pub mod credentials;
@@ -16,13 +17,13 @@ mod decode;
 mod dispatch;
 mod handshake;
 mod hub;
-mod klines;
 mod ledger;
 pub mod limits;
 mod live;
 mod load;
 mod orders;
 mod outbox;
+mod present;
 mod run;
 mod server;
 mod session;
@@ -33,6 +34,7 @@ mod waits;
 
 pub use ::orders::{AUDIT_FILE, DeskRules, OrderPhase, PasswordRules};
 pub use live::{LocalBroker, WebBroker};
+pub use present::market::{EXCHANGE, depth, live_trade};
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;

@@ -36,7 +36,7 @@ use std::time::Duration;
 use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
 use domain::{ReasonCode, Rejection, ShortText};
 use ipc::{Event, Secret};
-use venues::ToldOnce;
+use venues::ReportedOnce;
 use venues::web_broker::{Called, Masters};
 
 use crate::audit::AuditSink;
@@ -49,7 +49,7 @@ use crate::restore::{Restored, RestoredFill};
 
 pub(crate) use queue::{Job, JobKind};
 pub use session::{LoginDone, LoginFailed};
-pub use venues::{Asked, Now, Recipient};
+pub use venues::{Now, Recipient, RequestContext as Asked};
 
 /// The venue's name on the wire.
 pub const VENUE: &str = "web_broker";
@@ -154,7 +154,7 @@ pub struct Desk {
     pace: discrepancies::Pace,
     resync: lists::Resync,
     /// What balances and positions lacked.
-    money_left_out: ToldOnce,
+    money_left_out: ReportedOnce,
     ready: session::Readiness,
     wall: wall::WallWatch,
     out: Vec<Out>,
@@ -213,7 +213,7 @@ impl Desk {
             given_up: VecDeque::new(),
             pace: discrepancies::Pace::default(),
             resync: lists::Resync::default(),
-            money_left_out: ToldOnce::default(),
+            money_left_out: ReportedOnce::default(),
             ready: session::Readiness::default(),
             wall: wall::WallWatch::default(),
             out: Vec::new(),

@@ -1,10 +1,20 @@
 //! Which orders of a broker's list a client wants (specification 2, `OrderListFilter`).
 
 use domain::{JstDate, OrderStatus, ReasonCode, Rejection, TsNanos};
-use ipc::{OrderListFilter, OrderRecordWire};
 
-/// Characters of a wrong value that are told.
+/// Characters of a wrong value that are shown.
 const SHOWN_CHARS: usize = 32;
+
+/// Which orders a client wants, as it wrote that.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OrderQuery {
+    /// A status like `ACCEPTED`; none: all.
+    pub status: Option<String>,
+    /// An instrument like `7203.TSE`; none: all.
+    pub instrument_id: Option<String>,
+    /// A date in Japan as `20261124`; none: all that the broker lists.
+    pub date: Option<String>,
+}
 
 /// Which orders a client wants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,10 +30,10 @@ impl ListFilter {
     ///
     /// # Errors
     /// What is none of what it takes.
-    pub fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
+    pub fn read(query: &OrderQuery) -> Result<Self, Rejection> {
         let invalid = |text| Rejection::new(ReasonCode::ValidationError, text);
         let shown = |text: &str| text.chars().take(SHOWN_CHARS).collect::<String>();
-        let status = filter.status.as_deref().map(|text| {
+        let status = query.status.as_deref().map(|text| {
             let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
             let wrong = || {
                 invalid(format!(
@@ -33,7 +43,7 @@ impl ListFilter {
             };
             known.copied().ok_or_else(wrong)
         });
-        let date = filter.date.as_deref().map(|text| {
+        let date = query.date.as_deref().map(|text| {
             let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
             let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
             let date = dashed.and_then(|text| text.parse().ok());
@@ -43,17 +53,16 @@ impl ListFilter {
         });
         Ok(Self {
             status: status.transpose()?,
-            instrument_id: filter.instrument_id.clone(),
+            instrument_id: query.instrument_id.clone(),
             date: date.transpose()?,
         })
     }
 
-    /// Whether an order is wanted.
+    /// Whether an order is wanted; `placed` is when it was received.
     #[must_use]
-    pub fn takes(&self, row: &OrderRecordWire<'_>) -> bool {
-        let day = || TsNanos::from_nanos(row.ts_event_ms.saturating_mul(1_000_000)).jst_date();
-        self.status.is_none_or(|status| status == row.status)
-            && self.instrument_id.as_deref().is_none_or(|id| id == row.instrument_id)
-            && self.date.is_none_or(|date| date == day())
+    pub fn takes(&self, status: OrderStatus, instrument_id: &str, placed: TsNanos) -> bool {
+        self.status.is_none_or(|wanted| wanted == status)
+            && self.instrument_id.as_deref().is_none_or(|id| id == instrument_id)
+            && self.date.is_none_or(|date| date == placed.jst_date())
     }
 }

@@ -4,7 +4,7 @@
 use domain::order_mapping::BrokerRow;
 use domain::{JstDate, OrderStatus, Rejection, TriggerType, TsNanos};
 use ipc::{Event, OrderListFilter, OrderListUpdated, OrderRecordWire};
-use venues::ListFilter;
+use venues::{ListFilter, OrderQuery};
 
 use super::{Desk, Recipient};
 use crate::book::Seen;
@@ -17,10 +17,17 @@ pub(crate) fn read_filter(
     filter: &OrderListFilter,
     today: JstDate,
 ) -> Result<ListFilter, Rejection> {
-    let mut read = ListFilter::read(filter)?;
+    let OrderListFilter { status, instrument_id, date } = filter.clone();
+    let mut read = ListFilter::read(&OrderQuery { status, instrument_id, date })?;
     filter.instrument_id.as_deref().map(symbol_of).transpose()?;
     read.date = read.date.filter(|date| *date != today);
     Ok(read)
+}
+
+/// Whether a client wants a row.
+fn takes(filter: &ListFilter, row: &OrderRecordWire<'_>) -> bool {
+    let placed = TsNanos::from_nanos(row.ts_event_ms.saturating_mul(1_000_000));
+    filter.takes(row.status, &row.instrument_id, placed)
 }
 
 impl Desk {
@@ -28,7 +35,7 @@ impl Desk {
     pub(crate) fn tell_list(&mut self, client: u64, request_id: &str, filter: Option<&ListFilter>) {
         let rows = self.resync.rows.iter().map(|row| self.wire(row));
         let rows: Vec<OrderRecordWire<'static>> =
-            rows.filter(|row| filter.is_none_or(|filter| filter.takes(row))).collect();
+            rows.filter(|row| filter.is_none_or(|filter| takes(filter, row))).collect();
         let mut parts: Vec<Vec<OrderRecordWire<'static>>> =
             rows.chunks(LIST_ROWS_TOLD_MAX).map(<[_]>::to_vec).collect();
         if parts.is_empty() {

@@ -95,7 +95,7 @@ impl Desk {
             ts_ms: now.wall.millis(),
         });
         self.tell(Recipient::Client(asked.client), event);
-        venues::told(&odd).for_each(|why| self.no_money(job, &why));
+        venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
     pub(crate) fn begin_positions(&mut self, job: Job) {
@@ -176,7 +176,7 @@ impl Desk {
         self.tell(Recipient::Client(asked.client), event);
         let odd = held.left_out.iter().chain(&margin.left_out).cloned();
         let odd = self.money_left_out.news(asked.client, "positions", odd);
-        venues::told(&odd).for_each(|why| self.no_money(job, &why));
+        venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
     /// An answer, or in words why there is none.

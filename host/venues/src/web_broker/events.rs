@@ -144,7 +144,7 @@ async fn read(
         };
         let message = match came {
             Some(Ok(message)) => message,
-            Some(Err(error)) => return websocket::told(&error, "the broker", FRAME_BYTES_MAX),
+            Some(Err(error)) => return websocket::reason(&error, "the broker", FRAME_BYTES_MAX),
             None => return "the broker ended the stream".to_owned(),
         };
         let parsed = match message {
