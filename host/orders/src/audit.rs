@@ -10,12 +10,16 @@
 //!
 //! A log is of one host by a lock on `web_broker_orders.lock`, also while that host is suspended.
 
+mod lines;
+
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use ipc::AuditLine;
 use thiserror::Error;
+
+pub(crate) use lines::{FillSource, accepted, filled, rejected, session_expired, submit};
 
 use crate::limits::{AUDIT_LINE_BYTES_MAX, AUDIT_LOG_BYTES_MAX};
 use crate::restore::Restored;

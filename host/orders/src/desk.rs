@@ -34,14 +34,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
-use domain::{ReasonCode, Rejection, ShortText};
-use ipc::{Event, Secret};
+use domain::{InstrumentIx, ReasonCode, Rejection, Secret, ShortText};
 use venues::ToldOnce;
 use venues::web_broker::{Called, Masters};
 
 use crate::audit::AuditSink;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
+use crate::command::DeskCommand;
+use crate::event::DeskEvent;
 use crate::heard::Heard;
+use crate::instruments::InstrumentTable;
 use crate::limits::{DETAILS_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
@@ -58,7 +60,7 @@ pub const VENUE: &str = "web_broker";
 #[derive(Debug)]
 pub enum Out {
     /// Somebody is to be told.
-    Tell(Recipient, Box<Event<'static>>),
+    Tell(Recipient, Box<DeskEvent>),
     /// The broker is to be asked; the answer comes back with [`Desk::answered`] and the same ticket.
     Send {
         /// Names the question.
@@ -121,6 +123,7 @@ pub struct Desk {
     rules: DeskRules,
     mapping: Box<dyn OrderMapping>,
     log: Box<dyn AuditSink>,
+    instruments: Arc<InstrumentTable>,
     book: Book,
     illegal: Illegal,
     stand: SessionStand,
@@ -170,7 +173,7 @@ impl Desk {
         restored: Restored,
         now: Now,
     ) -> Self {
-        let mut book = Book::default();
+        let (mut book, instruments) = (Book::default(), Arc::new(InstrumentTable::default()));
         // The newest are those that may be sent again; there is room for as many new ones.
         let too_many = restored.entries.len().saturating_sub(ORDERS_RESTORED_MAX);
         if too_many > 0 {
@@ -180,7 +183,8 @@ impl Desk {
             );
         }
         for entry in restored.entries.into_iter().skip(too_many) {
-            book.add(DeskOrder::restored(entry, now.mono));
+            let Some(instrument) = instruments.place(&entry.instrument_id) else { continue };
+            book.add(DeskOrder::restored(entry, instrument, now.mono));
         }
         let mut told_before: HashMap<ShortText, Vec<RestoredFill>> = HashMap::new();
         for fill in restored.fills {
@@ -190,6 +194,7 @@ impl Desk {
             rules,
             mapping,
             log,
+            instruments,
             book,
             illegal: Illegal::default(),
             stand: SessionStand::LoggedOut,
@@ -222,6 +227,35 @@ impl Desk {
             desk.take_told_fills(key);
         }
         desk
+    }
+
+    /// The instruments that its orders name: who decodes commands takes their places from here.
+    #[must_use]
+    pub const fn instruments(&self) -> &Arc<InstrumentTable> {
+        &self.instruments
+    }
+
+    /// The place and the name of an issue of the broker's; none where the table has no more places.
+    fn instrument_of(&self, symbol: &str) -> Option<(InstrumentIx, ShortText)> {
+        let name = ShortText::from(format!("{symbol}.TSE"));
+        Some((self.instruments.place(&name)?, name))
+    }
+
+    /// Takes a command.
+    pub fn command(&mut self, asked: Asked, command: DeskCommand, now: Now) {
+        match command {
+            DeskCommand::Submit(order) => self.submit(asked, order, now),
+            DeskCommand::Modify(change) => self.modify(asked, change, now),
+            DeskCommand::Cancel(order) => self.cancel(asked, &order, now),
+            DeskCommand::CancelAll(many) => self.cancel_all(asked, many, now),
+            DeskCommand::OrderList(filter) => self.order_list(asked, filter, now),
+            DeskCommand::BuyingPower => self.buying_power(asked, now),
+            DeskCommand::Positions => self.positions(asked, now),
+            DeskCommand::SetSecondPassword(value) => self.set_second_password(asked, value, now),
+            DeskCommand::ForgetSecondPassword => self.forget_second_password(now),
+            DeskCommand::Login(request_id) => self.login(request_id, now),
+            DeskCommand::VenueState => self.venue_state(asked),
+        }
     }
 
     /// What is to be done, in its order.
@@ -346,8 +380,7 @@ impl Desk {
             JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
             JobKind::BuyingPower(_) | JobKind::Positions(_) => {
                 if let Some(asked) = asked {
-                    let (code, text) = (rejection.code.as_str(), rejection.text.clone());
-                    self.tell_error(&asked, code, text, None);
+                    self.tell_error(&asked, rejection.code, rejection.text.clone(), None);
                 }
             }
             // The next list asks for them again.

@@ -10,8 +10,11 @@
 pub mod audit;
 mod book;
 mod check;
+pub mod command;
 pub mod desk;
+pub mod event;
 mod heard;
+mod instruments;
 pub mod kill;
 pub mod limits;
 pub mod password;
@@ -23,7 +26,10 @@ pub mod service;
 mod testing;
 
 pub use audit::{AUDIT_FILE, AuditError, AuditLog, AuditSink};
+pub use command::{CancelMany, DeskCommand, NamedOrder, NewOrder, OrderChange};
 pub use desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient};
+pub use event::DeskEvent;
+pub use instruments::InstrumentTable;
 pub use password::PasswordRules;
 pub use phase::OrderPhase;
 pub use restore::Restored;

@@ -100,7 +100,8 @@ pub const NUMBER_CHARS_MAX: usize = 16;
 /// they do not come.
 pub const READY_TIME: Duration = Duration::from_secs(30);
 
-/// Tags of an order, and characters of one.
+/// Tags of an order.
 pub const TAGS_MAX: usize = 32;
-/// See [`TAGS_MAX`].
-pub const TAG_CHARS_MAX: usize = 128;
+
+/// Characters of a wrong text that a rejection repeats.
+pub const CHARS_SHOWN: usize = 32;

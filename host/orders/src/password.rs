@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use domain::{ReasonCode, Rejection};
-use ipc::Secret;
+use domain::{ReasonCode, Rejection, Secret};
 
 /// How the second password is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

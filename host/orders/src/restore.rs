@@ -12,8 +12,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use domain::{OrderSide, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos};
-use ipc::{AuditFilled, AuditLine, AuditSubmit};
+use domain::{OrderOrigin, OrderSide, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos};
+use ipc::{AuditContext, AuditFilled, AuditLine, AuditSubmit};
 
 use crate::limits::{AUDIT_LINE_BYTES_MAX, FILLS_RESTORED_MAX};
 
@@ -23,6 +23,8 @@ pub const REQUEST_KEY_VERSION: u32 = 1;
 /// An order that the log has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredOrder {
+    /// Who sent it.
+    pub origin: OrderOrigin,
     /// The caller's id.
     pub client_order_id: ShortText,
     /// The key of what was asked for.
@@ -158,7 +160,9 @@ impl Restored {
 
 impl RestoredOrder {
     fn new(submit: &AuditSubmit<'_>) -> Self {
+        let AuditContext { origin, strategy_id, .. } = &submit.context;
         Self {
+            origin: OrderOrigin::read(*origin, strategy_id.as_deref()),
             client_order_id: ShortText::from(&*submit.client_order_id),
             request_key: submit.request_key,
             instrument_id: ShortText::from(&*submit.instrument_id),
@@ -284,6 +288,7 @@ mod tests {
                 trade_id: number.to_string().into(),
                 last_qty: Quantity::new(100).into(),
                 last_price: Price::from_yen(2_500).into(),
+                context: AuditContext::default(),
             })
         };
         let lines: Vec<_> = (0..=FILLS_RESTORED_MAX).map(line).collect();

@@ -1,24 +1,24 @@
 //! Lines and orders for tests.
 
-use domain::{OrderSide, OrderType, Quantity, ReasonCode, TimeInForce};
-use ipc::{AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSubmit, SubmitOrderRequest};
+use domain::{InstrumentIx, OrderRequest, OrderSide, OrderType, Quantity, ReasonCode, TimeInForce};
+use ipc::{AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSubmit};
 
 /// The smallest order that every phase takes.
-pub(crate) fn market_buy(id: &str) -> SubmitOrderRequest {
-    SubmitOrderRequest {
-        client_order_id: id.to_owned(),
-        instrument_id: "7203.TSE".to_owned(),
-        order_side: OrderSide::Buy,
+pub(crate) fn market_buy(id: &str) -> OrderRequest {
+    OrderRequest {
+        client_order_id: id.into(),
+        instrument: InstrumentIx(0),
+        side: OrderSide::Buy,
         order_type: OrderType::Market,
-        quantity: "100".to_owned(),
+        quantity: Quantity::new(100),
         price: None,
         trigger_price: None,
         trigger_type: None,
         time_in_force: TimeInForce::Day,
-        expire_time_ns: None,
+        expire_time: None,
         post_only: false,
         reduce_only: false,
-        tags: None,
+        tags: Vec::new(),
     }
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow, ListedFill};
 use domain::{
-    JstDate, OrderSide, OrderStatus, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos,
+    Discrepancy, InstrumentIx, JstDate, OrderOrigin, OrderRequest, OrderSide, OrderStatus,
+    OrderType, Price, Quantity, ShortText, TimeInForce, TriggerType, TsNanos,
 };
-use ipc::Discrepancy;
 
 use crate::desk::Now;
 use crate::limits::{CLAIM_LATEST_MS, FILLS_PER_ORDER_MAX, REASONS_PER_ORDER_MAX};
@@ -58,11 +58,15 @@ impl Illegal {
 pub(crate) struct DeskOrder {
     /// The caller's id; none for an order placed elsewhere.
     pub(crate) client_order_id: Option<ShortText>,
+    /// Who sent it; none for an order placed elsewhere.
+    pub(crate) origin: Option<OrderOrigin>,
     pub(crate) request_key: u64,
     /// The command that sent it.
     pub(crate) request_id: Option<String>,
     /// `7203.TSE`.
     pub(crate) instrument_id: ShortText,
+    /// Its place in the desk's table.
+    pub(crate) instrument: InstrumentIx,
     /// What it is now, prices as the broker has them. Of a restored order whose log line does not say it,
     /// the time in force is unknown.
     pub(crate) order: BrokerOrder,
@@ -123,15 +127,17 @@ impl DeskOrder {
     pub(crate) fn new(
         client_order_id: ShortText,
         request_key: u64,
-        instrument_id: ShortText,
+        (instrument, instrument_id): (InstrumentIx, ShortText),
         order: BrokerOrder,
         ts_ms: u64,
     ) -> Self {
         Self {
             client_order_id: Some(client_order_id),
+            origin: Some(OrderOrigin::Person),
             request_key,
             request_id: None,
             instrument_id,
+            instrument,
             order,
             is_whole: true,
             expire_time: None,
@@ -166,7 +172,11 @@ impl DeskOrder {
 
     /// An order of the log; `started` is when the desk began, which is the latest that its sending can
     /// have ended.
-    pub(crate) fn restored(from: RestoredOrder, started: Duration) -> Self {
+    pub(crate) fn restored(
+        from: RestoredOrder,
+        instrument: InstrumentIx,
+        started: Duration,
+    ) -> Self {
         let symbol = from.instrument_id.split('.').next().unwrap_or_default();
         let order = BrokerOrder {
             symbol: symbol.into(),
@@ -182,10 +192,11 @@ impl DeskOrder {
         let mut made = Self::new(
             from.client_order_id,
             from.request_key,
-            from.instrument_id,
+            (instrument, from.instrument_id),
             order,
             from.ts_ms,
         );
+        made.origin = Some(from.origin);
         made.is_whole = from.time_in_force.is_some();
         made.expire_time = from.expire_time;
         let is_known = from.venue_order_id.is_some();
@@ -197,7 +208,7 @@ impl DeskOrder {
     }
 
     /// An order of the broker's list that was placed elsewhere.
-    pub(crate) fn foreign(row: &BrokerRow) -> Self {
+    pub(crate) fn foreign(row: &BrokerRow, instrument: (InstrumentIx, ShortText)) -> Self {
         let order = BrokerOrder {
             symbol: row.symbol.clone(),
             side: row.side,
@@ -209,9 +220,8 @@ impl DeskOrder {
             expire_date: row.expire_date,
             tags: Vec::new(),
         };
-        let instrument_id = format!("{}.TSE", row.symbol).into();
-        let mut made = Self::new("".into(), 0, instrument_id, order, row.time.millis());
-        made.client_order_id = None;
+        let mut made = Self::new("".into(), 0, instrument, order, row.time.millis());
+        (made.client_order_id, made.origin) = (None, None);
         made.expire_time = row.expire_date.and_then(last_moment);
         made.venue_order_id = Some(row.venue_order_id.clone());
         made.business_day.clone_from(&row.business_day);
@@ -245,6 +255,26 @@ impl DeskOrder {
             if let Ok((next, _)) = self.status.transition(OrderTrigger::Fill { done: false }) {
                 self.status = next;
             }
+        }
+    }
+
+    /// What is asked for now, as senders of orders know it.
+    pub(crate) fn request(&self) -> OrderRequest {
+        let order = &self.order;
+        OrderRequest {
+            client_order_id: self.client_order_id.clone().unwrap_or_default(),
+            instrument: self.instrument,
+            side: order.side,
+            order_type: order.order_type,
+            quantity: order.quantity,
+            price: order.price,
+            trigger_price: order.trigger_price,
+            trigger_type: order.trigger_price.map(|_| TriggerType::Last),
+            time_in_force: order.time_in_force,
+            expire_time: self.expire_time,
+            post_only: false,
+            reduce_only: false,
+            tags: order.tags.clone(),
         }
     }
 

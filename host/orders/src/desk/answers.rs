@@ -12,17 +12,15 @@
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerAccepted, BrokerOutcome, Verdict};
-use domain::{ReasonCode, Rejection, ShortText};
-use ipc::{
-    AuditAccepted, AuditContext, AuditLine, AuditRejected, Event, SubmitOrderResult, SubmitOutcome,
-};
+use domain::{ReasonCode, Rejection};
 use venues::web_broker::{Answered, CallFailure, Called};
 
 use super::guards::guard_failed;
 use super::submit::{SubmitJob, fault_of};
-use super::{Asked, Desk, Job, JobKind, Now, Recipient};
-use crate::audit::plain;
+use super::{Asked, Desk, Job, JobKind, Now};
+use crate::audit::{self, plain};
 use crate::book::{OrderKey, Seen};
+use crate::event::{Reply, SubmitReply};
 use crate::limits::NUMBER_CHARS_MAX;
 use crate::password::HeldPassword;
 
@@ -196,23 +194,14 @@ impl Desk {
         let Some(number) = &accepted.venue_order_id else { return };
         self.book.set_number(key, number, accepted.business_day.as_ref());
         let Some(order) = self.book.get_mut(key) else { return };
-        let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
         let is_taken = order.take(OrderTrigger::VenueAccepts, now.mono, &mut self.illegal);
         self.take_told_fills(key);
-        let (code, text) = warning_of(accepted).unzip();
-        let line = AuditLine::Accepted(AuditAccepted {
-            ts: now.wall.millis(),
-            client_order_id: id.into(),
-            venue_order_id: Some((&**number).into()),
-            p_no,
-            business_day: accepted.business_day.as_deref().map(|day| plain(day).into()),
-            warning_code: code.map(Into::into),
-            warning_text: text.map(Into::into),
-            request_key_version: None,
-            context: AuditContext::default(),
-        });
         crate::kill::here("before_accepted_line");
-        self.write(&line);
+        if let Some(order) = self.book.get(key) {
+            let day = accepted.business_day.as_deref();
+            let warning = warning_of(accepted);
+            audit::accepted(&mut *self.log, order, day, p_no, warning, now.wall);
+        }
         crate::kill::here("accepted_line_written");
         if is_taken {
             self.tell_accepted(key, now);
@@ -226,18 +215,15 @@ impl Desk {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
-        let (code, text) = both(warning_of(accepted), warning.clone()).unzip();
-        let number = order.venue_order_id.as_deref().map(|number| number.to_owned().into());
-        let result = SubmitOrderResult {
-            request_id: asked.request_id.clone().into(),
-            client_order_id: order.client_order_id.as_deref().unwrap_or_default().to_owned().into(),
-            outcome: SubmitOutcome::Created,
+        let reply = SubmitReply {
+            request_id: asked.request_id.clone(),
+            client_order_id: order.client_order_id.clone().unwrap_or_default(),
+            is_new: true,
             status: order.status,
-            venue_order_id: number,
-            warning_code: code.map(Into::into),
-            warning_text: text.map(Into::into),
+            venue_order_id: order.venue_order_id.clone(),
+            warning: both(warning_of(accepted), warning.clone()),
         };
-        self.tell(Recipient::Client(asked.client), Event::SubmitOrderResult(result));
+        self.reply(asked.client, Reply::Submitted(reply));
     }
 
     /// The request has left and nobody can tell what became of it: the order stays as it is, and lists
@@ -257,7 +243,7 @@ impl Desk {
             let text = format!(
                 "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"
             );
-            self.tell_error(asked, ReasonCode::InternalError.as_str(), text, None);
+            self.tell_error(asked, ReasonCode::InternalError, text, None);
         }
     }
 
@@ -279,31 +265,9 @@ impl Desk {
         let request_id = request_id.or_else(|| order.request_id.clone());
         order.unknown_since = None;
         order.pending = None;
-        if let Some(id) = order.client_order_id.clone() {
-            self.log_rejected(&id, rejection, now);
-        }
+        audit::rejected(&mut *self.log, order, rejection, now.wall);
         self.tell_rejected(key, request_id, rejection, now);
         self.book.free_id(key);
-    }
-
-    fn log_rejected(&mut self, id: &ShortText, rejection: &Rejection, now: Now) {
-        let line = AuditLine::Rejected(AuditRejected {
-            ts: now.wall.millis(),
-            client_order_id: (&**id).into(),
-            reason_code: rejection.code,
-            reason_text: plain(&rejection.text).into(),
-            request_key_version: None,
-            context: AuditContext::default(),
-        });
-        self.write(&line);
-    }
-
-    /// Writes a line that follows what has happened: where it cannot be written, what has happened stands,
-    /// and the next start learns it from the broker's list.
-    pub(crate) fn write(&mut self, line: &AuditLine<'_>) {
-        if let Err(error) = self.log.append(std::slice::from_ref(line), false) {
-            tracing::error!(%error, "cannot write a line of the audit log");
-        }
     }
 
     /// The broker refuses the second password.

@@ -11,17 +11,18 @@ use std::time::Duration;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::BrokerRow;
-use domain::{OrderSide, OrderStatus, ReasonCode, Rejection};
-use ipc::{CancelAllOrders, CancelAllResult, Event};
+use domain::{OrderEventKind, OrderOrigin, OrderSide, OrderStatus, ReasonCode, Rejection};
 use venues::web_broker::Called;
 
 use super::answers::{Ended, expired};
 use super::change::{Change, ChangeJob};
 use super::lists::Purpose;
 use super::submit::fault_of;
-use super::{Asked, Desk, Job, JobKind, Now, Recipient};
+use super::{Asked, Desk, Job, JobKind, Now};
 use crate::book::{Book, DeskOrder, OrderKey, Pending, Seen};
 use crate::check::symbol_of;
+use crate::command::CancelMany;
+use crate::event::Reply;
 use crate::limits::{CANCEL_ALL_LIST_PAUSE, CANCEL_ALL_TIME, CANCELS_UNDER_WAY_MAX};
 use crate::password::HeldPassword;
 
@@ -69,9 +70,8 @@ pub(crate) struct CancelAll {
     number: u64,
     asked: Asked,
     password: HeldPassword,
-    /// Only orders of this instrument, or of this side.
-    instrument_id: Option<String>,
-    side: Option<OrderSide>,
+    /// Which orders.
+    wanted: CancelMany,
     begun: Duration,
     /// What is to be ended, once a list was read.
     targets: Option<Vec<Target>>,
@@ -84,10 +84,10 @@ pub(crate) struct CancelAll {
 }
 
 impl Desk {
-    /// Cancels every open order, or those of one instrument or side.
-    pub fn cancel_all(&mut self, asked: Asked, all: &CancelAllOrders, now: Now) {
+    /// Cancels every open order, or those of one sender, instrument or side.
+    pub fn cancel_all(&mut self, asked: Asked, wanted: CancelMany, now: Now) {
         let may_go = self.rules.phase.check_change("CancelAllOrders").and_then(|()| {
-            all.instrument_id.as_deref().map(symbol_of).transpose()?;
+            wanted.instrument_id.as_deref().map(symbol_of).transpose()?;
             self.check_session()?;
             self.password.check_lock(now.mono)?;
             self.has_room(asked.client)?;
@@ -105,8 +105,7 @@ impl Desk {
             number,
             asked: asked.clone(),
             password,
-            instrument_id: all.instrument_id.clone(),
-            side: all.order_side,
+            wanted,
             begun: now.mono,
             targets: None,
             is_asking: false,
@@ -143,7 +142,7 @@ impl Desk {
         let targets = self.targets_of(at, now);
         let all = &mut self.cancels[at];
         let (asked, begun, password) = (all.asked.clone(), all.begun, all.password.clone());
-        if all.instrument_id.is_none() && all.side.is_none() {
+        if all.wanted.is_all() {
             // Also where the list has nothing: the broker may know of an order that its list has not yet.
             let keys = targets.iter().filter_map(|target| match target {
                 Target::Order(key) => Some(*key),
@@ -185,20 +184,17 @@ impl Desk {
     /// What is open by the newest list, and what the book has open besides.
     fn targets_of(&mut self, at: usize, now: Now) -> Vec<Target> {
         let all = &self.cancels[at];
-        let is_wanted = |instrument_id: &str, side: OrderSide| {
-            all.instrument_id.as_deref().is_none_or(|id| id == instrument_id)
-                && all.side.is_none_or(|wanted| wanted == side)
-        };
+        let wanted = &all.wanted;
         let orders = self.book.iter().filter(|(_, order)| {
             is_open(order)
                 && order.venue_order_id.is_some()
-                && is_wanted(&order.instrument_id, order.order.side)
+                && wanted.takes(order.origin.as_ref(), &order.instrument_id, order.order.side)
         });
         let mut targets: Vec<Target> = orders.map(|(key, _)| Target::Order(key)).collect();
         let today = now.wall.jst_date();
         let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
         for row in &self.resync.rows {
-            let is_wanted = is_wanted(&format!("{}.TSE", row.symbol), row.side);
+            let is_wanted = wanted.takes(None, &format!("{}.TSE", row.symbol), row.side);
             let is_open = is_wanted && !row.status.is_final() && seen.insert(id_of(row));
             if is_open && self.book.by_number(&row.venue_order_id, Seen::row(row, today)).is_none()
             {
@@ -241,8 +237,8 @@ impl Desk {
         for key in owned {
             let order = self.book.get(key).filter(|order| order.client_order_id.is_none());
             match order.map(|order| order.status) {
-                Some(OrderStatus::Canceled) => self.tell_canceled(key, now.wall.millis()),
-                Some(OrderStatus::Expired) => self.tell_expired(key, now.wall.millis()),
+                Some(OrderStatus::Canceled) => self.tell_canceled(key, now.wall),
+                Some(OrderStatus::Expired) => self.tell_expired(key, now.wall),
                 _ => {}
             }
         }
@@ -326,7 +322,7 @@ impl Desk {
             }
             let request_id = Some(request_id.clone());
             order.pending = Some(Pending { request_id, wanted: None, sent: now, ended: None });
-            self.tell_pending(key, false, now);
+            self.tell_pending(key, OrderEventKind::PendingCancel, now);
         }
         self.send(job, request, Some(password.value));
     }
@@ -456,12 +452,9 @@ impl Desk {
         let canceled = targets.iter().filter(|target| target.is_canceled(&self.book)).count();
         let request_id = all.asked.request_id;
         self.tell_list(all.asked.client, &request_id, None);
-        let result = CancelAllResult {
-            request_id: request_id.into(),
-            canceled_count: canceled as u64,
-            failed_count: (targets.len() - canceled) as u64,
-        };
-        self.tell(Recipient::Client(all.asked.client), Event::CancelAllResult(result));
+        let failed = (targets.len() - canceled) as u64;
+        let reply = Reply::CanceledMany { request_id, canceled: canceled as u64, failed };
+        self.reply(all.asked.client, reply);
     }
 
     /// Ends all cancels of many: the session is gone.
@@ -469,6 +462,20 @@ impl Desk {
         for number in self.cancels.iter().map(|all| all.number).collect::<Vec<_>>() {
             self.refuse_cancel_all(number, &expired(), now);
         }
+    }
+}
+
+impl CancelMany {
+    /// Whether it ends every order of the account.
+    const fn is_all(&self) -> bool {
+        self.origin.is_none() && self.instrument_id.is_none() && self.side.is_none()
+    }
+
+    /// Whether it ends an order.
+    fn takes(&self, origin: Option<&OrderOrigin>, instrument_id: &str, side: OrderSide) -> bool {
+        self.origin.as_ref().is_none_or(|wanted| Some(wanted) == origin)
+            && self.instrument_id.as_deref().is_none_or(|id| id == instrument_id)
+            && self.side.is_none_or(|wanted| wanted == side)
     }
 }
 

@@ -9,8 +9,9 @@
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerChange, BrokerOrder, BrokerRequest};
-use domain::{OrderModify, OrderType, ReasonCode, Rejection, ShortText, TimeInForce, TsNanos};
-use ipc::{CancelOrder, ModifyOrder};
+use domain::{
+    OrderEventKind, OrderModify, OrderType, ReasonCode, Rejection, ShortText, TimeInForce, TsNanos,
+};
 use venues::web_broker::Called;
 
 use super::answers::{Ended, expired};
@@ -18,6 +19,7 @@ use super::submit::fault_of;
 use super::{Asked, Desk, Job, JobKind, Now};
 use crate::book::{DeskOrder, OrderKey, Pending};
 use crate::check::{check_expiry, check_lot, issue_of, limit_on_tick, trigger_on_tick};
+use crate::command::{NamedOrder, OrderChange};
 use crate::password::HeldPassword;
 use crate::phase::OrderPhase;
 
@@ -58,9 +60,9 @@ fn check_prices(change: &OrderModify) -> Result<(), Rejection> {
 
 impl Desk {
     /// Changes an order.
-    pub fn modify(&mut self, asked: Asked, modify: &ModifyOrder, now: Now) {
-        let ids = (modify.client_order_id.as_deref(), modify.venue_order_id.as_deref());
-        let checked = modify.change.to_modify().and_then(|change| {
+    pub fn modify(&mut self, asked: Asked, OrderChange { order, change }: OrderChange, now: Now) {
+        let ids = order.ids();
+        let checked = change.and_then(|change| {
             check_prices(&change)?;
             self.rules.phase.check_change("ModifyOrder")?;
             let is_dated = change.expire_time.is_some() || change.trigger_price.is_some();
@@ -80,8 +82,8 @@ impl Desk {
     }
 
     /// Cancels an order.
-    pub fn cancel(&mut self, asked: Asked, cancel: &CancelOrder, now: Now) {
-        let ids = (cancel.client_order_id.as_deref(), cancel.venue_order_id.as_deref());
+    pub fn cancel(&mut self, asked: Asked, order: &NamedOrder, now: Now) {
+        let ids = order.ids();
         let checked = self.rules.phase.check_change("CancelOrder");
         let checked = checked.and_then(|()| Ok((self.find(ids)?, Change::Cancel)));
         self.change(asked, ids, checked, now);
@@ -221,15 +223,19 @@ impl Desk {
             Ok(made) => made,
             Err(rejection) => return self.refuse_job(job, &rejection, now),
         };
-        let is_update = wanted.is_some();
-        let trigger = if is_update { OrderTrigger::SendModify } else { OrderTrigger::SendCancel };
+        let (trigger, kind) = match change.change {
+            Change::Modify(change) => {
+                (OrderTrigger::SendModify, OrderEventKind::PendingUpdate(change))
+            }
+            Change::Cancel => (OrderTrigger::SendCancel, OrderEventKind::PendingCancel),
+        };
         if let Some(order) = self.book.get_mut(key) {
             // `change_request` has asked whether the state takes it.
             let _ = order.take(trigger, now.mono, &mut self.illegal);
             let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
             order.pending = Some(Pending { request_id, wanted, sent: now, ended: None });
         }
-        self.tell_pending(key, is_update, now);
+        self.tell_pending(key, kind, now);
         self.send(job, request, Some(password.value));
     }
 

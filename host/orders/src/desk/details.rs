@@ -9,14 +9,13 @@
 //! own, and where it does not come none are asked for for a while.
 
 use domain::order_mapping::{BrokerAccepted, BrokerFill, ListedFill};
-use domain::{Quantity, ShortText, TsNanos};
-use ipc::Discrepancy;
+use domain::{Discrepancy, Quantity, ShortText};
 use venues::web_broker::{Answered, Called, OrderDetail, read_order_detail};
 
 use super::answers::Ended;
-use super::notices::FillSource;
 use super::submit::fault_of;
 use super::{Desk, Job, JobKind, Now};
+use crate::audit::FillSource;
 use crate::book::{DeskOrder, OrderKey, close_action, detail_id};
 use crate::limits::{
     CLAIM_SLACK_MS, DETAILS_PAUSE, DETAILS_TRIES_MAX, DETAILS_WAITING_MAX, FILLS_PER_ORDER_MAX,
@@ -204,9 +203,8 @@ impl Desk {
         let told = BrokerFill { trade_id, quantity: fill.quantity, price: fill.price };
         // A time that is still to come, by clocks as different as may be, is none.
         let latest = now.wall.millis().saturating_add(CLAIM_SLACK_MS);
-        let time = fill.time.map(TsNanos::millis).filter(|time| *time <= latest);
-        let ts_ms = time.unwrap_or(now.wall.millis());
-        self.take_fill(key, FillSource::Details, &told, ts_ms, now);
+        let time = fill.time.filter(|time| time.millis() <= latest);
+        self.take_fill(key, FillSource::Details, &told, time.unwrap_or(now.wall), now);
     }
 
     fn read_fills(&mut self, answered: &Answered) -> Result<Vec<ListedFill>, String> {

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ipc::{Discrepancy, Event, OrderDiscrepancy, Text};
+use domain::{Discrepancy, ShortText};
 
-use super::tell::owned;
-use super::{Desk, Now, Recipient, VENUE};
+use super::{Desk, Now, Recipient};
 use crate::book::{OrderKey, Seen};
+use crate::event::{DeskEvent, DiscrepancyReport};
 use crate::limits::{DISCREPANCIES_PER_MINUTE_MAX, NUMBER_CHARS_MAX, UNREADABLE_ROWS_TOLD_MAX};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -80,7 +80,7 @@ impl Desk {
             }
         }
         let (client_order_id, known) = key.map(|key| self.ids(key)).unwrap_or_default();
-        let number = known.or_else(|| owned(number));
+        let number = known.or_else(|| number.map(ShortText::from));
         self.push_discrepancy(client_order_id, number, discrepancy, message, now);
     }
 
@@ -132,22 +132,17 @@ impl Desk {
 
     pub(super) fn push_discrepancy(
         &mut self,
-        client_order_id: Option<Text<'static>>,
-        venue_order_id: Option<Text<'static>>,
+        client_order_id: Option<ShortText>,
+        venue_order_id: Option<ShortText>,
         discrepancy: Discrepancy,
         message: String,
         now: Now,
     ) {
         tracing::warn!(?discrepancy, message, "the broker's data on an order do not fit");
-        let event = Event::OrderDiscrepancy(OrderDiscrepancy {
-            venue: VENUE.into(),
-            client_order_id,
-            venue_order_id,
-            discrepancy,
-            message: message.into(),
-            ts_event_ms: now.wall.millis(),
-        });
-        self.tell(Recipient::All, event);
+        let ts = now.wall;
+        let report =
+            DiscrepancyReport { client_order_id, venue_order_id, discrepancy, message, ts };
+        self.tell(Recipient::All, DeskEvent::Discrepancy(report));
     }
 }
 

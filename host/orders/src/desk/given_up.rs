@@ -1,10 +1,9 @@
 //! Orders that were told as not at the broker (specification 4, P20), and whose rows a later list has: the
 //! broker's lists may lag. Their ids are free, so they stay rejected; but whoever sent them must know.
 
+use domain::Discrepancy;
 use domain::order_mapping::BrokerRow;
-use ipc::Discrepancy;
 
-use super::tell::owned;
 use super::{Desk, Now};
 use crate::book::OrderKey;
 use crate::limits::GIVEN_UP_KNOWN_MAX;
@@ -24,13 +23,13 @@ impl Desk {
     pub(crate) fn find_given_up(&mut self, row: &BrokerRow, now: Now) {
         let Some(place) = self.given_up.iter().position(|order| fits(order, row)) else { return };
         let Some(order) = self.given_up.remove(place) else { return };
-        let (id, number) = (owned(order.client_order_id.as_deref()), &row.venue_order_id);
+        let number = &row.venue_order_id;
         let text = format!(
             "the engine reported it as rejected, NOT_AT_BROKER; a later list has an order that \
              fits, number {number}, {}, shown as placed elsewhere",
             row.status
         );
-        let number = owned(Some(number));
+        let (id, number) = (order.client_order_id, Some(number.clone()));
         self.push_discrepancy(id, number, Discrepancy::EndedButWorking, text, now);
     }
 }

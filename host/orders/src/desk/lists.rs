@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerAccepted, BrokerRow};
-use domain::{OrderStatus, ReasonCode, Rejection};
-use ipc::{Discrepancy, GetOrderList};
+use domain::{Discrepancy, OrderFilter, OrderStatus, ReasonCode, Rejection};
 use venues::web_broker::{Answered, Called};
 
 use super::answers::{Ended, expired};
-use super::list_rows::read_filter;
+use super::list_rows::filter_of;
 use super::submit::fault_of;
 use super::{Asked, Desk, Job, JobKind, Now, SessionStand};
 use crate::book::{DeskOrder, OrderKey, Seen};
@@ -24,7 +23,7 @@ const ROWS_PER_CALL: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A client wants it.
-    Client(venues::ListFilter),
+    Client(OrderFilter),
     /// The desk wants to know where its orders stand.
     Resync,
     /// A cancel of many waits for it.
@@ -67,15 +66,13 @@ pub(crate) struct Resync {
 
 impl Desk {
     /// Tells the orders of the broker's list.
-    pub fn order_list(&mut self, asked: Asked, list: &GetOrderList, now: Now) {
-        let filter = self.rules.phase.check_change("GetOrderList");
-        let filter = filter.and_then(|()| read_filter(&list.filter, now.wall.jst_date())).and_then(
-            |filter| {
-                self.check_session()?;
-                self.has_room_to_ask(asked.client)?;
-                Ok(filter)
-            },
-        );
+    pub fn order_list(&mut self, asked: Asked, filter: Result<OrderFilter, Rejection>, now: Now) {
+        let filter = self.rules.phase.check_change("GetOrderList").and_then(|()| {
+            let filter = filter_of(filter?, now.wall.jst_date())?;
+            self.check_session()?;
+            self.has_room_to_ask(asked.client)?;
+            Ok(filter)
+        });
         match filter {
             Ok(filter) => self.enqueue_list(Some(asked), Purpose::Client(filter), now),
             Err(rejection) => self.tell_refused(asked.request_id, &rejection, now),
@@ -318,7 +315,9 @@ impl Desk {
             if is_claimed {
                 continue;
             }
-            if let Some(key) = self.book.add(DeskOrder::foreign(row)) {
+            let instrument = self.instrument_of(&row.symbol);
+            let foreign = instrument.map(|instrument| DeskOrder::foreign(row, instrument));
+            if let Some(key) = foreign.and_then(|order| self.book.add(order)) {
                 listed.insert(key);
                 self.apply_foreign(key, row, now);
                 self.take_told_fills(key);
@@ -383,7 +382,6 @@ impl Desk {
         } else if order.changed_at <= asked.at {
             order.is_over = true;
         }
-        let ts_ms = now.wall.millis();
         for step in steps {
             let Some(order) = self.book.get_mut(key) else { return };
             let pending = order.pending.as_ref();
@@ -394,8 +392,8 @@ impl Desk {
                         self.tell_accepted(key, now);
                     }
                 }
-                Step::Canceled => self.canceled(key, ts_ms, now),
-                Step::Expired => self.expired(key, ts_ms, now),
+                Step::Canceled => self.canceled(key, now.wall, now),
+                Step::Expired => self.expired(key, now.wall, now),
                 Step::Rejected => {
                     let text = "LISTED_AS_REJECTED: the broker's list has the order as rejected";
                     let rejection = Rejection::new(ReasonCode::VenueRejected, text);

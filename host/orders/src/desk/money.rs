@@ -5,14 +5,14 @@
 //! answer that is none never means it: half of what an account has is not told as all of it. A row or an amount
 //! that cannot be read is left out, and told as an error after the rest: to each client once.
 
-use domain::{Money, OrderSide};
-use ipc::{BuyingPowerUpdated, Event, PositionRow, PositionsUpdated, Text};
+use domain::{Money, ReasonCode};
 use venues::web_broker::account::{Holding, MarginPosition};
 use venues::web_broker::{Answered, Called, account};
 use venues::{LeftOut, Listed};
 
 use super::answers::{Ended, expired};
-use super::{Asked, Desk, Job, JobKind, Now, Recipient, VENUE};
+use super::{Asked, Desk, Job, JobKind, Now};
+use crate::event::Reply;
 
 /// Buying power that is being asked for: cash first, then margin.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Desk {
         match self.check_session().and_then(|()| self.has_room_to_ask(asked.client)) {
             Ok(()) => self.enqueue(Some(asked), kind, now),
             Err(rejection) => {
-                self.tell_error(&asked, rejection.code.as_str(), rejection.text, None);
+                self.tell_error(&asked, rejection.code, rejection.text, None);
             }
         }
     }
@@ -86,15 +86,13 @@ impl Desk {
         let odd = [cash.as_ref().err(), margin.as_ref().and_then(|margin| margin.as_ref().err())];
         let odd = odd.into_iter().flatten().map(|why| LeftOut { id: None, why: why.clone() });
         let odd = self.money_left_out.news(asked.client, "amounts", odd);
-        let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
-            request_id: Some(asked.request_id.clone().into()),
-            venue: VENUE.into(),
-            cash_available: cash.ok().map(Into::into),
-            cash_shortfall: None,
-            credit_available: margin.and_then(Result::ok).map(Into::into),
-            ts_ms: now.wall.millis(),
-        });
-        self.tell(Recipient::Client(asked.client), event);
+        let reply = Reply::BuyingPower {
+            request_id: asked.request_id.clone(),
+            cash: cash.ok(),
+            margin: margin.and_then(Result::ok),
+            ts: now.wall,
+        };
+        self.reply(asked.client, reply);
         venues::told(&odd).for_each(|why| self.no_money(job, &why));
     }
 
@@ -125,7 +123,7 @@ impl Desk {
             }
             Ok((held, margin)) => {
                 let none = || Listed { rows: Vec::new(), left_out: Vec::new() };
-                self.tell_positions(&job, &held, &margin.unwrap_or_else(none), now);
+                self.tell_positions(&job, held, margin.unwrap_or_else(none), now);
             }
             Err(why) => self.no_money(&job, &why),
         }
@@ -134,47 +132,19 @@ impl Desk {
     fn tell_positions(
         &mut self,
         job: &Job,
-        held: &Listed<Holding>,
-        margin: &Listed<MarginPosition>,
+        held: Listed<Holding>,
+        margin: Listed<MarginPosition>,
         now: Now,
     ) {
         let Some(asked) = job.asked.as_ref() else { return };
-        let row = |symbol: &str| PositionRow {
-            instrument_id: Text::Owned(format!("{symbol}.TSE")),
-            qty: domain::Quantity::ZERO.into(),
-            avg_open_price: None,
-            market_value: None,
-            unrealized_pnl: None,
-            side: OrderSide::Buy,
-            position_type: "cash".into(),
-            tategyoku_id: None,
-            venue: VENUE.into(),
+        let reply = Reply::Positions {
+            request_id: asked.request_id.clone(),
+            held: held.rows,
+            margin: margin.rows,
+            ts: now.wall,
         };
-        let shares = held.rows.iter().map(|one| PositionRow {
-            qty: one.quantity.into(),
-            avg_open_price: one.average_price.map(Into::into),
-            market_value: one.market_value.map(Into::into),
-            unrealized_pnl: one.profit.map(Into::into),
-            ..row(&one.symbol)
-        });
-        let positions = margin.rows.iter().map(|one| PositionRow {
-            qty: one.quantity.into(),
-            avg_open_price: Some(one.price.into()),
-            market_value: one.market_value.map(Into::into),
-            unrealized_pnl: one.profit.map(Into::into),
-            side: one.side,
-            position_type: if one.is_general { "margin_general" } else { "margin_credit" }.into(),
-            tategyoku_id: Some(one.id.clone().into()),
-            ..row(&one.symbol)
-        });
-        let event = Event::PositionsUpdated(PositionsUpdated {
-            request_id: Some(asked.request_id.clone().into()),
-            venue: VENUE.into(),
-            positions: shares.chain(positions).collect(),
-            ts_ms: now.wall.millis(),
-        });
-        self.tell(Recipient::Client(asked.client), event);
-        let odd = held.left_out.iter().chain(&margin.left_out).cloned();
+        self.reply(asked.client, reply);
+        let odd = held.left_out.into_iter().chain(margin.left_out);
         let odd = self.money_left_out.news(asked.client, "positions", odd);
         venues::told(&odd).for_each(|why| self.no_money(job, &why));
     }
@@ -194,8 +164,8 @@ impl Desk {
 
     fn no_money(&mut self, job: &Job, why: &str) {
         if let Some(asked) = job.asked.as_ref() {
-            let code = domain::ReasonCode::InternalError.as_str();
-            self.tell_error(asked, code, format!("BALANCES: {why}"), None);
+            let text = format!("BALANCES: {why}");
+            self.tell_error(asked, ReasonCode::InternalError, text, None);
         }
     }
 }

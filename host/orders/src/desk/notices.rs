@@ -6,26 +6,16 @@ use std::time::Duration;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerFill, BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
-use domain::{OrderStatus, Quantity, ReasonCode, Rejection};
-use ipc::{AuditFilled, AuditLine, Discrepancy, Text};
+use domain::{Discrepancy, OrderStatus, Quantity, ReasonCode, Rejection, TsNanos};
 use venues::web_broker::frame;
 
 use super::submit::fault_of;
 use super::tell::ToldFill;
 use super::{Desk, Now};
-use crate::audit::plain;
+use crate::audit::{self, FillSource};
 use crate::book::{OrderKey, Seen, detail_id, fill_id};
 use crate::heard::Hearing;
 use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
-
-/// What tells a fill.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum FillSource<'a> {
-    /// A notice, with its business day where it has one.
-    Notice(Option<&'a str>),
-    /// The details of the order; the number of the fill is the desk's own.
-    Details,
-}
 
 impl Desk {
     /// A frame of the stream of events. What the broker says of the venue counts in every phase, what it
@@ -229,7 +219,7 @@ impl Desk {
         if let Some(order) = self.book.get_mut(key) {
             order.told_on = Some(now.wall.jst_date());
         }
-        let ts_ms = notice.time.unwrap_or(now.wall).millis();
+        let ts = notice.time.unwrap_or(now.wall);
         let reason = |words: &str| notice.reason.clone().unwrap_or_else(|| words.to_owned());
         match notice.kind {
             NoticeKind::Accepted | NoticeKind::UpdateAccepted | NoticeKind::CancelAccepted => {}
@@ -242,9 +232,9 @@ impl Desk {
                 self.request_refused(key, notice, now);
             }
             NoticeKind::Updated => self.updated_by_notice(key, now),
-            NoticeKind::Canceled => self.canceled(key, ts_ms, now),
-            NoticeKind::Expired => self.expired(key, ts_ms, now),
-            NoticeKind::Filled => self.filled(key, notice, ts_ms, now),
+            NoticeKind::Canceled => self.canceled(key, ts, now),
+            NoticeKind::Expired => self.expired(key, ts, now),
+            NoticeKind::Filled => self.filled(key, notice, ts, now),
             NoticeKind::FillCanceled => {
                 let text = "the broker took a fill back; look at its own records".to_owned();
                 self.tell_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
@@ -301,13 +291,13 @@ impl Desk {
     }
 
     /// An order is cancelled: told once, by whichever comes first of notice and list (P27).
-    pub(crate) fn canceled(&mut self, key: OrderKey, ts_ms: u64, now: Now) {
-        self.end(key, OrderTrigger::CancelDone, now, |desk| desk.tell_canceled(key, ts_ms));
+    pub(crate) fn canceled(&mut self, key: OrderKey, ts: TsNanos, now: Now) {
+        self.end(key, OrderTrigger::CancelDone, now, |desk| desk.tell_canceled(key, ts));
     }
 
     /// An order's time ran out: told once.
-    pub(crate) fn expired(&mut self, key: OrderKey, ts_ms: u64, now: Now) {
-        self.end(key, OrderTrigger::Expire, now, |desk| desk.tell_expired(key, ts_ms));
+    pub(crate) fn expired(&mut self, key: OrderKey, ts: TsNanos, now: Now) {
+        self.end(key, OrderTrigger::Expire, now, |desk| desk.tell_expired(key, ts));
     }
 
     fn end(
@@ -334,7 +324,7 @@ impl Desk {
     }
 
     /// A notice of a fill, which may have come before, or which the order's details may have told.
-    fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64, now: Now) {
+    fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts: TsNanos, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
         let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
         let told = (fill.quantity, fill.price);
@@ -353,7 +343,7 @@ impl Desk {
             return self.ask_list_soon(now);
         }
         let from = FillSource::Notice(notice.business_day.as_deref());
-        self.take_fill(key, from, fill, ts_ms, now);
+        self.take_fill(key, from, fill, ts, now);
     }
 
     /// A fill that is known from now on: written down, counted and told once, whatever the order's state is.
@@ -362,7 +352,7 @@ impl Desk {
         key: OrderKey,
         from: FillSource<'_>,
         fill: &BrokerFill,
-        ts_ms: u64,
+        ts: TsNanos,
         now: Now,
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
@@ -389,13 +379,13 @@ impl Desk {
             order.is_over = true;
             order.pending = None;
         }
-        self.log_fill(key, from, fill, ts_ms);
-        let told = ToldFill {
-            trade_id: &fill.trade_id,
-            quantity: fill.quantity,
-            price: fill.price,
-            ts_ms,
-        };
+        // Before it is told, so that no later process tells it as a new one (P130). Where that fails it is told
+        // all the same.
+        if let Some(order) = self.book.get(key) {
+            audit::filled(&mut *self.log, order, from, fill, ts);
+        }
+        let told =
+            ToldFill { trade_id: &fill.trade_id, quantity: fill.quantity, price: fill.price, ts };
         self.tell_filled(key, told);
         self.after_fill(key, now);
         if is_over {
@@ -406,31 +396,6 @@ impl Desk {
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
             self.ask_list_soon(now);
         }
-    }
-
-    /// Writes a fill down before it is told, so that no later process tells it as a new one (P130). Where that
-    /// fails it is told all the same.
-    fn log_fill(&mut self, key: OrderKey, from: FillSource<'_>, fill: &BrokerFill, ts_ms: u64) {
-        let Some(order) = self.book.get(key) else { return };
-        let Some(number) = order.venue_order_id.as_deref() else { return };
-        let text = |text: &str| Text::Owned(plain(text));
-        let (business_day, from_details) = match from {
-            FillSource::Notice(day) => (day, false),
-            FillSource::Details => (None, true),
-        };
-        let line = AuditLine::Filled(AuditFilled {
-            ts: ts_ms,
-            client_order_id: order.client_order_id.as_deref().map(text),
-            venue_order_id: text(number),
-            order_ts: order.ts_ms,
-            instrument_id: text(&order.instrument_id),
-            business_day: business_day.map(text),
-            from_details,
-            trade_id: text(&fill.trade_id),
-            last_qty: fill.quantity.into(),
-            last_price: fill.price.into(),
-        });
-        self.write(&line);
     }
 
     /// Counts the fills of an order that were told before this process, once its number is known.

@@ -179,7 +179,7 @@ impl Desk {
                 let text = format!(
                     "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
                 );
-                self.tell_error(&asked, ReasonCode::InternalError.as_str(), text, None);
+                self.tell_error(&asked, ReasonCode::InternalError, text, None);
             }
         }
     }

@@ -5,16 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::VenuePhase;
-use domain::{ReasonCode, Rejection};
-use ipc::{
-    AuditLine, AuditSessionExpired, Event, GetVenueState, SecondPasswordSet, Secret,
-    VenueCredentialsRefreshed, VenueError, VenueLifecycle, VenueLoginCancelled, VenueLoginStarted,
-    VenueReady, VenueState,
-};
+use domain::{ReasonCode, Rejection, Secret};
 use venues::web_broker::Masters;
 
 use super::answers::expired;
-use super::{Active, Asked, Desk, Job, JobKind, Now, Recipient, SessionStand, VENUE};
+use super::{Active, Asked, Desk, Job, JobKind, Now, SessionStand};
+use crate::audit;
+use crate::event::{FailureCode, Reply, SessionEvent, SessionFault, VenueStage, VenueStanding};
 use crate::limits::READY_TIME;
 
 /// A login that the broker has taken.
@@ -57,8 +54,8 @@ pub(crate) struct Readiness {
     since_ms: u64,
     /// The session began, and it was not told yet that list or stream do not come.
     begun: Option<Duration>,
-    /// The last error's code.
-    error: Option<&'static str>,
+    /// The last fault.
+    fault: Option<SessionFault>,
 }
 
 impl Desk {
@@ -72,9 +69,7 @@ impl Desk {
             return;
         }
         self.ready.since_ms = now.wall.millis();
-        let started =
-            VenueLoginStarted { venue: VENUE.into(), request_id: request_id.map(Into::into) };
-        self.tell(Recipient::All, Event::VenueLoginStarted(started));
+        self.tell_session(SessionEvent::LoginStarted { request_id });
         self.enqueue(None, JobKind::Login, now);
     }
 
@@ -91,11 +86,9 @@ impl Desk {
             Err(LoginFailed::NoCredentials(why)) => {
                 tracing::warn!(why, "no login at the web broker");
                 // What is missing comes first: whoever waits for the end of the login hears it.
-                self.venue_error("login_failed", why);
+                self.venue_fault(SessionFault::LoginFailed, why);
                 for request_id in std::mem::take(&mut self.ready.asked) {
-                    let request_id = request_id.map(Into::into);
-                    let event = VenueLoginCancelled { venue: VENUE.into(), request_id };
-                    self.tell(Recipient::All, Event::VenueLoginCancelled(event));
+                    self.tell_session(SessionEvent::LoginCancelled { request_id });
                 }
             }
             Err(LoginFailed::Failed { why, has_session }) => {
@@ -104,7 +97,7 @@ impl Desk {
                     self.stand = SessionStand::LoggedOut;
                     self.set_stream(None);
                 }
-                self.venue_error("login_failed", why);
+                self.venue_fault(SessionFault::LoginFailed, why);
             }
         }
         self.work(now);
@@ -125,24 +118,19 @@ impl Desk {
         if done.masters.is_some() {
             self.masters = done.masters;
         }
-        self.ready.error = None;
+        self.ready.fault = None;
         if !done.changed.is_empty() && self.password.forget() {
             tracing::info!(
                 "the engine has forgotten the second password: the session has other addresses"
             );
         }
-        let event = VenueCredentialsRefreshed {
-            venue: VENUE.into(),
-            session_epoch: self.epoch,
-            changed: done.changed.into_iter().map(Into::into).collect(),
-            ts_ms: now.wall.millis(),
-        };
-        self.tell(Recipient::All, Event::VenueCredentialsRefreshed(event));
+        let (epoch, changed, ts) = (self.epoch, done.changed, now.wall);
+        self.tell_session(SessionEvent::LoggedIn { epoch, changed, ts });
         if self.masters.is_none() {
             let why =
                 "the engine got no masters from the broker and cannot check orders; log in again";
             self.ready.asked.clear();
-            self.venue_error("masters_missing", why.to_owned());
+            self.venue_fault(SessionFault::MastersMissing, why.to_owned());
         } else {
             self.ready.is_waiting = true;
             self.ready.begun = Some(now.mono);
@@ -171,7 +159,7 @@ impl Desk {
             let why = format!(
                 "the broker's {what} has not come within {seconds} s; the engine keeps waiting"
             );
-            self.venue_error("not_ready", why);
+            self.venue_fault(SessionFault::NotReady, why);
             self.ready.is_waiting = true;
         }
     }
@@ -184,21 +172,19 @@ impl Desk {
         }
         self.ready.is_waiting = false;
         self.ready.since_ms = now.wall.millis();
-        self.ready.error = None;
+        self.ready.fault = None;
         if self.ready.asked.is_empty() {
             self.ready.asked.push(None);
         }
         for request_id in std::mem::take(&mut self.ready.asked) {
-            let event = VenueReady { venue: VENUE.into(), request_id: request_id.map(Into::into) };
-            self.tell(Recipient::All, Event::VenueReady(event));
+            self.tell_session(SessionEvent::Ready { request_id });
         }
     }
 
-    fn venue_error(&mut self, code: &'static str, message: String) {
-        self.ready.error = Some(code);
+    fn venue_fault(&mut self, fault: SessionFault, message: String) {
+        self.ready.fault = Some(fault);
         self.ready.is_waiting = false;
-        let event = VenueError { venue: VENUE.into(), code: code.into(), message: message.into() };
-        self.tell(Recipient::All, Event::VenueError(event));
+        self.tell_session(SessionEvent::Fault { fault, message });
     }
 
     /// The broker has ended the session: nothing that waits is sent any more (P23a).
@@ -211,13 +197,10 @@ impl Desk {
         if !self.queue.iter().any(Job::is_login) {
             self.ready.asked.clear();
         }
-        let ts = now.wall.millis();
-        self.write(&AuditLine::SessionExpired(AuditSessionExpired { ts }));
+        audit::session_expired(&mut *self.log, now.wall);
         self.password.forget();
-        self.venue_error(
-            "session_expired",
-            "the broker has ended the session; log in again".into(),
-        );
+        let why = "the broker has ended the session; log in again";
+        self.venue_fault(SessionFault::Expired, why.to_owned());
         let rejection = expired();
         let waiting = std::mem::take(&mut self.queue);
         for job in waiting {
@@ -234,12 +217,12 @@ impl Desk {
     pub fn set_second_password(&mut self, asked: Asked, value: Secret, now: Now) {
         if value.expose().is_empty() {
             let text = "VALUE: the second password is empty".to_owned();
-            return self.tell_error(&asked, ipc::error_code::VALIDATION_ERROR, text, None);
+            return self.tell_error(&asked, FailureCode::Invalid, text, None);
         }
         self.password.set(value, now.mono);
         self.at_modal.clear();
-        let set = SecondPasswordSet { request_id: asked.request_id.into() };
-        self.tell(Recipient::Client(asked.client), Event::SecondPasswordSet(set));
+        let request_id = asked.request_id;
+        self.reply(asked.client, Reply::SecondPasswordSet { request_id });
     }
 
     /// Forgets the second password. Commands that had been answered with the question for it end.
@@ -277,29 +260,26 @@ impl Desk {
     }
 
     /// Tells where the venue stands.
-    pub fn venue_state(&mut self, client: u64, state: &GetVenueState) {
-        let lifecycle = match self.stand {
-            _ if !self.ready.asked.is_empty() => VenueLifecycle::LoggingIn,
-            SessionStand::Active if self.ready.is_waiting => VenueLifecycle::LoggingIn,
-            SessionStand::LoggedOut => VenueLifecycle::Disconnected,
-            SessionStand::Active => VenueLifecycle::Ready,
-            SessionStand::Frozen => VenueLifecycle::TokenExpired,
+    pub fn venue_state(&mut self, asked: Asked) {
+        let stage = match self.stand {
+            _ if !self.ready.asked.is_empty() => VenueStage::LoggingIn,
+            SessionStand::Active if self.ready.is_waiting => VenueStage::LoggingIn,
+            SessionStand::LoggedOut => VenueStage::LoggedOut,
+            SessionStand::Active => VenueStage::Ready,
+            SessionStand::Frozen => VenueStage::Expired,
         };
-        let push = match (self.stand, self.stream_is_up()) {
-            (SessionStand::Active, true) => Some("Streaming".into()),
-            (SessionStand::Active, false) if self.rules.phase.takes_notices() => {
-                Some("Reconnecting".into())
-            }
+        let stream_is_up = match (self.stand, self.stream_is_up()) {
+            (SessionStand::Active, true) => Some(true),
+            (SessionStand::Active, false) if self.rules.phase.takes_notices() => Some(false),
             _ => None,
         };
-        let event = Event::VenueState(VenueState {
-            request_id: state.request_id.as_text().into_owned().into(),
-            venue: VENUE.into(),
-            state: lifecycle,
-            push,
-            code: self.ready.error.map(Into::into),
+        let standing = VenueStanding {
+            request_id: asked.request_id,
+            stage,
+            stream_is_up,
+            fault: self.ready.fault,
             since_ms: self.ready.since_ms,
-        });
-        self.tell(Recipient::Client(client), event);
+        };
+        self.reply(asked.client, Reply::VenueState(standing));
     }
 }

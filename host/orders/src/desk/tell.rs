@@ -1,58 +1,102 @@
-//! Events of orders as clients are told them (specification 2, "Events"; specification 4, P9, P14, P17).
+//! Events of orders and refusals of commands (specification 2, "Events"; specification 4, P9, P14, P17).
+
+use std::sync::Arc;
 
 use domain::order_mapping::BrokerRow;
-use domain::{Price, Quantity, ReasonCode, Rejection};
-use ipc::{
-    Error, Event, OrderAccepted, OrderCanceled, OrderContext, OrderExpired, OrderFilled,
-    OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSubmitted, OrderUpdated, Text,
-};
+use domain::{Fill, OrderEventKind, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos};
 
-use super::{Asked, Desk, Now, Recipient, VENUE};
+use super::{Asked, Desk, Now, Recipient};
 use crate::book::{DeskOrder, OrderKey};
-
-pub(super) fn owned(text: Option<&str>) -> Option<Text<'static>> {
-    text.map(|text| Text::Owned(text.to_owned()))
-}
-
-fn context(order: Option<&DeskOrder>, request_id: Option<String>) -> OrderContext<'static> {
-    OrderContext {
-        request_id: request_id.map(Text::Owned),
-        venue: Some(VENUE.into()),
-        instrument_id: order.map(|order| Text::Owned(order.instrument_id.to_string())),
-        order_side: order.map(|order| order.order.side),
-        ..OrderContext::default()
-    }
-}
+use crate::event::{
+    CommandFailed, CommandRefused, DeskEvent, DeskOrderEvent, FailureCode, Reply, SessionEvent,
+};
 
 /// A fill as it is told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToldFill<'a> {
-    pub(crate) trade_id: &'a str,
+    pub(crate) trade_id: &'a ShortText,
     pub(crate) quantity: Quantity,
     pub(crate) price: Price,
-    pub(crate) ts_ms: u64,
+    pub(crate) ts: TsNanos,
 }
 
 impl Desk {
-    pub(super) fn ids(&self, key: OrderKey) -> (Option<Text<'static>>, Option<Text<'static>>) {
+    pub(super) fn ids(&self, key: OrderKey) -> (Option<ShortText>, Option<ShortText>) {
         let order = self.book.get(key);
-        let id = order.and_then(|order| owned(order.client_order_id.as_deref()));
-        let number = order.and_then(|order| owned(order.venue_order_id.as_deref()));
-        (id, number)
+        let id = order.and_then(|order| order.client_order_id.clone());
+        (id, order.and_then(|order| order.venue_order_id.clone()))
     }
 
-    fn context_of(&self, key: OrderKey, request_id: Option<String>) -> OrderContext<'static> {
-        context(self.book.get(key), request_id)
+    pub(crate) fn tell(&mut self, to: Recipient, event: DeskEvent) {
+        self.out.push(super::Out::Tell(to, Box::new(event)));
+    }
+
+    pub(crate) fn reply(&mut self, client: u64, reply: Reply) {
+        self.tell(Recipient::Client(client), DeskEvent::Reply(reply));
+    }
+
+    pub(crate) fn tell_session(&mut self, event: SessionEvent) {
+        self.tell(Recipient::All, DeskEvent::Session(event));
+    }
+
+    /// Tells what happened to an order, as it is now; `request_id` is the command that led to it.
+    fn tell_order(
+        &mut self,
+        key: OrderKey,
+        request_id: Option<String>,
+        ts_event: TsNanos,
+        kind: impl FnOnce(&DeskOrder) -> OrderEventKind,
+    ) {
+        let Some(order) = self.book.get(key) else { return };
+        let event = DeskOrderEvent {
+            request_id,
+            origin: order.origin.clone(),
+            client_order_id: order.client_order_id.clone(),
+            venue_order_id: order.venue_order_id.clone(),
+            instrument: order.instrument,
+            instrument_id: order.instrument_id.clone(),
+            side: order.order.side,
+            ts_event,
+            status: order.status,
+            kind: kind(order),
+        };
+        self.tell(Recipient::All, DeskEvent::Order(event));
     }
 
     fn sender_of(&self, key: OrderKey) -> Option<String> {
         self.book.get(key).and_then(|order| order.request_id.clone())
     }
 
+    fn pending_request_of(&self, key: OrderKey) -> Option<String> {
+        let pending = self.book.get(key).and_then(|order| order.pending.as_ref());
+        pending.and_then(|pending| pending.request_id.clone())
+    }
+
+    /// Refuses a command; `order` is the one whose id it names.
+    fn refuse_command(
+        &mut self,
+        request_id: Option<String>,
+        client_order_id: Option<String>,
+        order: Option<OrderKey>,
+        rejection: &Rejection,
+        now: Now,
+    ) {
+        let order = order.and_then(|key| self.book.get(key));
+        let refused = CommandRefused {
+            request_id,
+            client_order_id,
+            instrument_id: order.map(|order| order.instrument_id.clone()),
+            side: order.map(|order| order.order.side),
+            origin: order.and_then(|order| order.origin.clone()),
+            rejection: with_prefix(rejection),
+            ts: now.wall,
+        };
+        self.tell(Recipient::All, DeskEvent::Reply(Reply::Refused(refused)));
+    }
+
     /// A command without an order, or whose order was never made, is refused.
     pub(crate) fn tell_refused(&mut self, request_id: String, rejection: &Rejection, now: Now) {
-        let event = rejected(None, rejection, now, context(None, Some(request_id)));
-        self.tell(Recipient::All, event);
+        self.refuse_command(Some(request_id), None, None, rejection, now);
     }
 
     /// A command about the order of an id is refused; the order itself, if there is one, stays.
@@ -63,10 +107,9 @@ impl Desk {
         rejection: &Rejection,
         now: Now,
     ) {
-        let order = self.book.by_id(client_order_id).and_then(|key| self.book.get(key));
-        let context = context(order, Some(asked.request_id.clone()));
-        let event = rejected(owned(Some(client_order_id)), rejection, now, context);
-        self.tell(Recipient::All, event);
+        let order = self.book.by_id(client_order_id);
+        let (request_id, id) = (asked.request_id.clone(), client_order_id.to_owned());
+        self.refuse_command(Some(request_id), Some(id), order, rejection, now);
     }
 
     /// The cancel of a row that no order of the book has is refused.
@@ -77,46 +120,40 @@ impl Desk {
         rejection: &Rejection,
         now: Now,
     ) {
-        let mut context = context(None, request_id);
-        context.instrument_id = Some(format!("{}.TSE", row.symbol).into());
-        context.order_side = Some(row.side);
-        self.tell(Recipient::All, rejected(None, rejection, now, context));
+        let refused = CommandRefused {
+            request_id,
+            client_order_id: None,
+            instrument_id: Some(format!("{}.TSE", row.symbol).into()),
+            side: Some(row.side),
+            origin: None,
+            rejection: with_prefix(rejection),
+            ts: now.wall,
+        };
+        self.tell(Recipient::All, DeskEvent::Reply(Reply::Refused(refused)));
     }
 
     pub(crate) fn tell_error(
         &mut self,
         asked: &Asked,
-        code: &str,
+        code: impl Into<FailureCode>,
         message: String,
-        venue_order_id: Option<String>,
+        venue_order_id: Option<ShortText>,
     ) {
-        let event = Event::Error(Error {
-            request_id: Some(asked.request_id.clone().into()),
-            code: code.to_owned().into(),
-            message: message.into(),
-            venue_order_id: venue_order_id.map(Into::into),
-        });
-        self.tell(Recipient::Client(asked.client), event);
+        let request_id = asked.request_id.clone();
+        let failed = CommandFailed { request_id, code: code.into(), message, venue_order_id };
+        self.reply(asked.client, Reply::Failed(failed));
     }
 
     pub(crate) fn tell_submitted(&mut self, key: OrderKey, now: Now) {
-        let event = Event::OrderSubmitted(OrderSubmitted {
-            client_order_id: self.ids(key).0,
-            ts_event_ms: now.wall.millis(),
-            context: self.context_of(key, self.sender_of(key)),
+        let request_id = self.sender_of(key);
+        self.tell_order(key, request_id, now.wall, |order| {
+            OrderEventKind::Submitted(Arc::new(order.request()))
         });
-        self.tell(Recipient::All, event);
     }
 
     pub(crate) fn tell_accepted(&mut self, key: OrderKey, now: Now) {
-        let (client_order_id, venue_order_id) = self.ids(key);
-        let event = Event::OrderAccepted(OrderAccepted {
-            client_order_id,
-            venue_order_id,
-            ts_event_ms: now.wall.millis(),
-            context: self.context_of(key, self.sender_of(key)),
-        });
-        self.tell(Recipient::All, event);
+        let request_id = self.sender_of(key);
+        self.tell_order(key, request_id, now.wall, |_| OrderEventKind::Accepted);
     }
 
     pub(crate) fn tell_rejected(
@@ -126,101 +163,56 @@ impl Desk {
         rejection: &Rejection,
         now: Now,
     ) {
-        let id = self.ids(key).0;
-        let event = rejected(id, rejection, now, self.context_of(key, request_id));
-        self.tell(Recipient::All, event);
+        if self.book.get(key).is_none() {
+            return self.refuse_command(request_id, None, None, rejection, now);
+        }
+        let rejection = with_prefix(rejection);
+        self.tell_order(key, request_id, now.wall, |_| OrderEventKind::Rejected(rejection));
     }
 
-    pub(crate) fn tell_pending(&mut self, key: OrderKey, is_update: bool, now: Now) {
-        let client_order_id = self.ids(key).0;
-        let order = self.book.get(key);
-        let pending = order.and_then(|order| order.pending.as_ref());
-        let request_id = pending.and_then(|pending| pending.request_id.clone());
-        let context = self.context_of(key, request_id);
-        let ts_event_ms = now.wall.millis();
-        let event = if is_update {
-            Event::OrderPendingUpdate(OrderPendingUpdate { client_order_id, ts_event_ms, context })
-        } else {
-            Event::OrderPendingCancel(OrderPendingCancel { client_order_id, ts_event_ms, context })
-        };
-        self.tell(Recipient::All, event);
+    /// A change, or a cancel, has been sent.
+    pub(crate) fn tell_pending(&mut self, key: OrderKey, kind: OrderEventKind, now: Now) {
+        let request_id = self.pending_request_of(key);
+        self.tell_order(key, request_id, now.wall, |_| kind);
     }
 
     pub(crate) fn tell_updated(&mut self, key: OrderKey, request_id: Option<String>, now: Now) {
-        let (client_order_id, venue_order_id) = self.ids(key);
-        let context = self.context_of(key, request_id);
-        let Some(order) = self.book.get(key) else { return };
-        let event = Event::OrderUpdated(OrderUpdated {
-            client_order_id,
-            venue_order_id,
-            quantity: order.order.quantity.into(),
-            price: order.order.price.map(Into::into),
-            trigger_price: order.order.trigger_price.map(Into::into),
-            expire_time_ns: order.expire_time.map(domain::TsNanos::nanos),
-            ts_event_ms: now.wall.millis(),
-            context,
+        self.tell_order(key, request_id, now.wall, |order| {
+            OrderEventKind::Updated(Arc::new(order.request()))
         });
-        self.tell(Recipient::All, event);
     }
 
-    pub(crate) fn tell_canceled(&mut self, key: OrderKey, ts_ms: u64) {
-        let (client_order_id, venue_order_id) = self.ids(key);
-        let pending = self.book.get(key).and_then(|order| order.pending.as_ref());
-        let request_id = pending.and_then(|pending| pending.request_id.clone());
-        let context = self.context_of(key, request_id);
-        let event = Event::OrderCanceled(OrderCanceled {
-            client_order_id,
-            venue_order_id,
-            ts_event_ms: ts_ms,
-            context,
-        });
-        self.tell(Recipient::All, event);
+    pub(crate) fn tell_canceled(&mut self, key: OrderKey, ts: TsNanos) {
+        let request_id = self.pending_request_of(key);
+        self.tell_order(key, request_id, ts, |_| OrderEventKind::Canceled);
     }
 
-    pub(crate) fn tell_expired(&mut self, key: OrderKey, ts_ms: u64) {
-        let (client_order_id, venue_order_id) = self.ids(key);
-        let event = Event::OrderExpired(OrderExpired {
-            client_order_id,
-            venue_order_id,
-            ts_event_ms: ts_ms,
-            context: self.context_of(key, None),
+    pub(crate) fn tell_expired(&mut self, key: OrderKey, ts: TsNanos) {
+        self.tell_order(key, None, ts, |order| {
+            OrderEventKind::Expired(order.order.time_in_force.as_str())
         });
-        self.tell(Recipient::All, event);
     }
 
     pub(crate) fn tell_filled(&mut self, key: OrderKey, fill: ToldFill<'_>) {
-        let (client_order_id, venue_order_id) = self.ids(key);
-        let Some(order) = self.book.get(key) else { return };
-        let event = Event::OrderFilled(OrderFilled {
-            client_order_id,
-            venue_order_id,
-            trade_id: fill.trade_id.to_owned().into(),
-            last_qty: fill.quantity.into(),
-            last_price: fill.price.into(),
-            cumulative_qty: Quantity::new(order.cumulative).into(),
-            leaves_qty: Quantity::new(order.leaves()).into(),
-            ts_event_ms: fill.ts_ms,
-            ts_event_ns: None,
-            context: self.context_of(key, None),
+        self.tell_order(key, None, fill.ts, |order| {
+            OrderEventKind::Filled(Fill {
+                side: order.order.side,
+                trade_id: fill.trade_id.clone(),
+                last_quantity: fill.quantity,
+                last_price: fill.price,
+                market_price: fill.price,
+                cumulative_quantity: Quantity::new(order.cumulative),
+                leaves_quantity: Quantity::new(order.leaves()),
+                commission: None,
+            })
         });
-        self.tell(Recipient::All, event);
     }
 }
 
-fn rejected(
-    client_order_id: Option<Text<'static>>,
-    rejection: &Rejection,
-    now: Now,
-    context: OrderContext<'static>,
-) -> Event<'static> {
+/// The rejection as it is told, with a prefix in its text.
+fn with_prefix(rejection: &Rejection) -> Rejection {
     let Rejection { code, text } = rejection;
-    Event::OrderRejected(OrderRejected {
-        client_order_id,
-        reason_code: *code,
-        reason_text: Text::Owned(reason_text(*code, text)),
-        ts_event_ms: now.wall.millis(),
-        context,
-    })
+    Rejection { code: *code, text: reason_text(*code, text) }
 }
 
 /// A reason text: one line of at most 512 characters, with a prefix (specification 2, "reason_text

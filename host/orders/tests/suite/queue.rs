@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ipc::{Event, GetOrderList, OrderListFilter};
+use ipc::{Command, Event, GetOrderList, OrderListFilter};
 use orders::{Asked, DeskRules, Recipient};
 
 use crate::world::{World, limit_buy};
@@ -20,9 +20,7 @@ fn list(world: &mut World, client: u64, request_id: &str) {
         venue: "web_broker".to_owned(),
         filter: OrderListFilter::default(),
     };
-    let now = world.now();
-    world.desk.order_list(asked, &list, now);
-    world.collect();
+    world.command(asked, Command::GetOrderList(list));
 }
 
 /// One client that asks without end takes no turn of another's order or cancel, and costs the broker no list

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerRequest, Field};
-use domain::{OrderSide, OrderType, TimeInForce, TsNanos};
+use domain::{OrderSide, OrderType, Secret, TimeInForce, TsNanos};
 use ipc::{
-    CancelAllOrders, CancelOrder, Event, GetOrderList, ModifyOrder, OrderListFilter,
-    OrderModifyChange, Secret, SubmitOrderRequest,
+    CancelAllOrders, CancelOrder, Command, Event, GetOrderList, ModifyOrder, OrderListFilter,
+    OrderModifyChange, SubmitOrder, SubmitOrderRequest,
 };
 use orders::limits::DETAILS_TIME;
 use orders::{
@@ -18,8 +18,10 @@ use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
 use crate::account::BALANCES;
 use crate::broker::Broker;
+use crate::desk_command::desk_command;
 use crate::dialect::PlainDialect;
 use crate::log::Log;
+use crate::present::desk_event;
 
 /// What the desk has sent and is not answered.
 pub(crate) enum InFlight {
@@ -168,11 +170,12 @@ impl World {
             match out {
                 Out::Tell(to, event) => {
                     // What a guard was told serves the order that it was asked for, and no next one.
-                    let is_other = !matches!(*event, Event::OrderSubmitted(_));
+                    let event = owned(&desk_event(&event));
+                    let is_other = !matches!(event, Event::OrderSubmitted(_));
                     if is_other && self.in_flight.is_none() {
                         self.broker.told.clear();
                     }
-                    self.told.push((to, *event));
+                    self.told.push((to, event));
                 }
                 Out::Send { ticket, request, password, within } => {
                     assert!(self.in_flight.is_none(), "one question at a time");
@@ -223,12 +226,23 @@ impl World {
         self.collect();
     }
 
+    /// Gives the desk a command as the engine decodes it.
+    pub(crate) fn command(&mut self, asked: Asked, command: Command) {
+        let now = self.now();
+        let command = desk_command(command, self.desk.instruments()).unwrap();
+        self.desk.command(asked, command, now);
+        self.collect();
+    }
+
     pub(crate) fn submit(&mut self, order: &SubmitOrderRequest) -> String {
         let asked = self.asked();
         let id = asked.request_id.clone();
-        let now = self.now();
-        self.desk.submit(asked, order, now);
-        self.collect();
+        let command = SubmitOrder {
+            request_id: id.clone().try_into().unwrap(),
+            venue: "web_broker".to_owned(),
+            order: order.clone(),
+        };
+        self.command(asked, Command::SubmitOrder(command));
         id
     }
 
@@ -256,9 +270,7 @@ impl World {
             venue_order_id: None,
             change,
         };
-        let now = self.now();
-        self.desk.modify(asked, &command, now);
-        self.collect();
+        self.command(asked, Command::ModifyOrder(command));
         request_id
     }
 
@@ -271,9 +283,7 @@ impl World {
             client_order_id: client.map(str::to_owned),
             venue_order_id: venue.map(str::to_owned),
         };
-        let now = self.now();
-        self.desk.cancel(asked, &command, now);
-        self.collect();
+        self.command(asked, Command::CancelOrder(command));
         request_id
     }
 
@@ -286,9 +296,7 @@ impl World {
             instrument_id: None,
             order_side: side,
         };
-        let now = self.now();
-        self.desk.cancel_all(asked, &command, now);
-        self.collect();
+        self.command(asked, Command::CancelAllOrders(command));
         request_id
     }
 
@@ -300,9 +308,7 @@ impl World {
             venue: "web_broker".to_owned(),
             filter,
         };
-        let now = self.now();
-        self.desk.order_list(asked, &command, now);
-        self.collect();
+        self.command(asked, Command::GetOrderList(command));
         request_id
     }
 
@@ -504,6 +510,11 @@ impl World {
         let found = self.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
         found.rev().find(|event| event["event"] == name).unwrap_or_default()
     }
+}
+
+/// An event that outlives what it was made from.
+fn owned(event: &Event<'_>) -> Event<'static> {
+    serde_json::from_value(serde_json::to_value(event).unwrap()).unwrap()
 }
 
 /// An event in a few words: its name, the order, and what makes it differ.
