@@ -17,40 +17,42 @@ mod cancel_all;
 mod change;
 mod details;
 mod discrepancies;
-mod given_up;
 mod guards;
 mod list_rows;
 mod lists;
 mod money;
 mod notices;
 mod queue;
+mod reconciliation;
 mod session;
 mod submit;
 mod tell;
 mod wall;
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
-use domain::{InstrumentIx, ReasonCode, Rejection, Secret, ShortText};
+use domain::order_mapping::{BrokerRequest, OrderMapping};
+use domain::{Rejection, Secret};
 use venues::ToldOnce;
-use venues::web_broker::{Called, Masters};
+use venues::web_broker::Called;
 
 use crate::audit::AuditSink;
+use crate::audit::restore::Restored;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
 use crate::command::DeskCommand;
 use crate::event::DeskEvent;
-use crate::heard::Heard;
 use crate::instruments::InstrumentTable;
 use crate::limits::{DETAILS_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
-use crate::restore::{Restored, RestoredFill};
+use crate::session::Session;
+pub use crate::session::{LoginDone, LoginFailed, SessionState};
 
+use cancel_all::CancelsOfMany;
+use queue::JobQueue;
 pub(crate) use queue::{Job, JobKind};
-pub use session::{LoginDone, LoginFailed};
+use reconciliation::{EarlierFills, Reconciliation};
 pub use venues::{Asked, Now, Recipient};
 
 /// The venue's name on the wire.
@@ -100,65 +102,21 @@ impl Default for DeskRules {
     }
 }
 
-/// Where the session at the broker stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionStand {
-    /// Nobody has logged in.
-    LoggedOut,
-    /// Orders can be sent.
-    Active,
-    /// The broker has ended it; a login is needed.
-    Frozen,
-}
-
-/// The job that the broker is asked for now.
-#[derive(Debug)]
-struct Active {
-    ticket: u64,
-    job: Job,
-}
-
 /// The order desk of one account at the web broker.
 pub struct Desk {
     rules: DeskRules,
     mapping: Box<dyn OrderMapping>,
     log: Box<dyn AuditSink>,
-    instruments: Arc<InstrumentTable>,
     book: Book,
     illegal: Illegal,
-    stand: SessionStand,
-    /// Logins in this process.
-    epoch: u64,
-    phase: VenuePhase,
-    /// An answer said that the venue is closed, which holds until another one shows that it is not.
-    is_closed_by_answer: bool,
-    /// The login's own account, in the broker's code.
-    account: String,
-    /// Whether the login has a margin account.
-    has_margin: bool,
-    masters: Option<Arc<Masters>>,
+    session: Session,
     password: SecondPassword,
-    /// Commands that were answered with the question for the second password.
-    at_modal: Vec<(Asked, Option<ShortText>)>,
-    queue: VecDeque<Job>,
-    active: Option<Active>,
-    tickets: u64,
-    cancels: Vec<cancel_all::CancelAll>,
-    cancels_begun: u64,
-    /// Rows that cancels of many are to end, or have ended, and that no order of the book has yet.
-    unowned: Vec<BrokerRow>,
-    /// Notices of orders that are not known yet, with the time of their coming.
-    held: Vec<(Duration, BrokerNotice)>,
-    heard: Heard,
-    /// Fills that were told before this process, by the numbers of orders that no list has had yet.
-    told_before: HashMap<ShortText, Vec<RestoredFill>>,
-    /// Orders that were told as not at the broker.
-    given_up: VecDeque<DeskOrder>,
+    queue: JobQueue,
+    cancels: CancelsOfMany,
+    reconciliation: Reconciliation,
     pace: discrepancies::Pace,
-    resync: lists::Resync,
     /// What balances and positions lacked.
     money_left_out: ToldOnce,
-    ready: session::Readiness,
     wall: wall::WallWatch,
     out: Vec<Out>,
 }
@@ -173,7 +131,7 @@ impl Desk {
         restored: Restored,
         now: Now,
     ) -> Self {
-        let (mut book, instruments) = (Book::default(), Arc::new(InstrumentTable::default()));
+        let mut book = Book::default();
         // The newest are those that may be sent again; there is room for as many new ones.
         let too_many = restored.entries.len().saturating_sub(ORDERS_RESTORED_MAX);
         if too_many > 0 {
@@ -183,48 +141,30 @@ impl Desk {
             );
         }
         for entry in restored.entries.into_iter().skip(too_many) {
-            let Some(instrument) = instruments.place(&entry.instrument_id) else { continue };
-            book.add(DeskOrder::restored(entry, instrument, now.mono));
+            let place = book.instruments().place(&entry.instrument_id);
+            if let Some(place) = place {
+                book.add(DeskOrder::restored(entry, place, now.mono));
+            }
         }
-        let mut told_before: HashMap<ShortText, Vec<RestoredFill>> = HashMap::new();
-        for fill in restored.fills {
-            told_before.entry(fill.venue_order_id.clone()).or_default().push(fill);
-        }
+        let earlier_fills = EarlierFills::new(restored.fills);
         let mut desk = Self {
             rules,
             mapping,
             log,
-            instruments,
             book,
             illegal: Illegal::default(),
-            stand: SessionStand::LoggedOut,
-            epoch: 0,
-            phase: VenuePhase::Unknown,
-            is_closed_by_answer: false,
-            account: String::new(),
-            has_margin: true,
-            masters: None,
+            session: Session::default(),
             password: SecondPassword::new(rules.password),
-            at_modal: Vec::new(),
-            queue: VecDeque::new(),
-            active: None,
-            tickets: 0,
-            cancels: Vec::new(),
-            cancels_begun: 0,
-            unowned: Vec::new(),
-            held: Vec::new(),
-            heard: Heard::default(),
-            told_before,
-            given_up: VecDeque::new(),
+            queue: JobQueue::default(),
+            cancels: CancelsOfMany::default(),
+            reconciliation: Reconciliation { earlier_fills, ..Reconciliation::default() },
             pace: discrepancies::Pace::default(),
-            resync: lists::Resync::default(),
             money_left_out: ToldOnce::default(),
-            ready: session::Readiness::default(),
             wall: wall::WallWatch::default(),
             out: Vec::new(),
         };
         for key in desk.book.keys() {
-            desk.take_told_fills(key);
+            desk.take_earlier_fills(key);
         }
         desk
     }
@@ -232,13 +172,7 @@ impl Desk {
     /// The instruments that its orders name: who decodes commands takes their places from here.
     #[must_use]
     pub const fn instruments(&self) -> &Arc<InstrumentTable> {
-        &self.instruments
-    }
-
-    /// The place and the name of an issue of the broker's; none where the table has no more places.
-    fn instrument_of(&self, symbol: &str) -> Option<(InstrumentIx, ShortText)> {
-        let name = ShortText::from(format!("{symbol}.TSE"));
-        Some((self.instruments.place(&name)?, name))
+        self.book.instruments()
     }
 
     /// Takes a command.
@@ -265,8 +199,8 @@ impl Desk {
 
     /// Where the session stands.
     #[must_use]
-    pub const fn stand(&self) -> SessionStand {
-        self.stand
+    pub const fn session_state(&self) -> SessionState {
+        self.session.state()
     }
 
     /// How many transitions of orders were tried that the state table does not have: each is a mistake of
@@ -285,12 +219,10 @@ impl Desk {
     /// A job's turn has come: asks the broker, or ends the job.
     fn begin(&mut self, job: Job, now: Now) {
         if job.is_login() {
-            let ticket = self.next_ticket();
-            self.out.push(Out::Login { ticket });
-            self.active = Some(Active { ticket, job });
-            return;
+            let ticket = self.queue.start(job);
+            return self.out.push(Out::Login { ticket });
         }
-        if let Err(rejection) = self.check_session() {
+        if let Err(rejection) = self.session.check_active() {
             return self.refuse_job(job, &rejection, now);
         }
         match job.kind {
@@ -306,26 +238,17 @@ impl Desk {
         }
     }
 
-    fn next_ticket(&mut self) -> u64 {
-        self.tickets += 1;
-        self.tickets
-    }
-
     /// Asks the broker for a job.
     fn send(&mut self, job: Job, request: BrokerRequest, password: Option<Secret>) {
-        let ticket = self.next_ticket();
         let password = password.filter(|_| request.password_field.is_some());
         let within = matches!(job.kind, JobKind::Details(_)).then_some(DETAILS_TIME);
+        let ticket = self.queue.start(job);
         self.out.push(Out::Send { ticket, request: Box::new(request), password, within });
-        self.active = Some(Active { ticket, job });
     }
 
     /// The broker has answered, or will not.
     pub fn answered(&mut self, ticket: u64, called: Called, now: Now) {
-        if self.active.as_ref().is_none_or(|active| active.ticket != ticket) {
-            return;
-        }
-        let Some(Active { job, .. }) = self.active.take() else { return };
+        let Some(job) = self.queue.finish(ticket) else { return };
         match job.kind {
             JobKind::Submit(_) => self.submit_answered(job, called, now),
             JobKind::Change(_) => self.change_answered(job, called, now),
@@ -345,7 +268,7 @@ impl Desk {
         if self.password.forget_idle(now.mono) {
             tracing::info!("the engine has forgotten the second password: no command used it");
         }
-        self.give_up_waits(now);
+        self.abandon_late(now);
         if let Some(today) = self.wall.day(now) {
             self.book.forget_before(today);
         }
@@ -353,7 +276,7 @@ impl Desk {
         self.tick_held(now);
         self.tick_discrepancies(now);
         self.tick_ready(now);
-        if self.is_closed_by_answer {
+        if self.session.is_closed_by_answer() {
             // A list that is answered says that the broker is there again.
             self.put_off_resync_once(now);
         }
@@ -389,41 +312,6 @@ impl Desk {
         }
     }
 
-    /// Whether orders can be sent (specification 4, P23b).
-    fn check_session(&self) -> Result<(), Rejection> {
-        let text = match self.stand {
-            SessionStand::Active => return Ok(()),
-            SessionStand::LoggedOut => "NOT_LOGGED_IN: log in at web_broker first",
-            SessionStand::Frozen => "FROZEN: the broker has ended the session; log in again",
-        };
-        Err(Rejection::new(ReasonCode::SessionExpired, text))
-    }
-
-    /// Whether the broker's masters are here, without which lots and price steps are unknown.
-    fn check_masters(&self) -> Result<(), Rejection> {
-        if self.masters.is_some() {
-            return Ok(());
-        }
-        let text = "MASTER_MISSING: the engine got no masters from the broker; log in again";
-        Err(Rejection::new(ReasonCode::InternalError, text))
-    }
-
-    /// Whether the broker says that it takes no orders (specification 4, P2).
-    fn check_open(&self) -> Result<(), Rejection> {
-        let is_closed = matches!(self.phase, VenuePhase::Closed | VenuePhase::NightClosing);
-        if is_closed || self.is_closed_by_answer {
-            let text = "VENUE_CLOSED: the broker says that it takes no orders now";
-            return Err(Rejection::new(ReasonCode::MarketClosed, text));
-        }
-        Ok(())
-    }
-
-    /// Whether a submit is on its way whose answer may name any number.
-    fn is_submitting(&self) -> bool {
-        let active = self.active.as_ref().map(|active| &active.job.kind);
-        matches!(active, Some(JobKind::Submit(submit)) if submit.is_sent)
-    }
-
     fn order_key_of(&self, client: Option<&str>, venue: Option<&str>) -> Option<OrderKey> {
         match (client, venue) {
             (Some(client), _) => self.book.by_id(client),
@@ -437,7 +325,7 @@ impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk")
             .field("rules", &self.rules)
-            .field("stand", &self.stand)
+            .field("session", &self.session.state())
             .finish_non_exhaustive()
     }
 }

@@ -64,7 +64,7 @@ pub const REASONS_PER_ORDER_MAX: usize = 20;
 pub const DISCREPANCIES_PER_MINUTE_MAX: u32 = 100;
 
 /// Orders that were told as not at the broker and are looked for in later lists all the same, the newest.
-pub const GIVEN_UP_KNOWN_MAX: usize = 1_000;
+pub const PRESUMED_REJECTED_MAX: usize = 1_000;
 
 /// Bytes of one line of the audit log; the longest that is written has far fewer.
 pub const AUDIT_LINE_BYTES_MAX: usize = 16 << 10;

@@ -10,8 +10,8 @@ use ipc::{
 };
 
 use super::{AuditSink, plain};
+use crate::audit::restore::REQUEST_KEY_VERSION;
 use crate::book::DeskOrder;
-use crate::restore::REQUEST_KEY_VERSION;
 
 /// What tells a fill.
 #[derive(Debug, Clone, Copy)]

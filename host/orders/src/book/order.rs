@@ -10,9 +10,9 @@ use domain::{
     OrderType, Price, Quantity, ShortText, TimeInForce, TriggerType, TsNanos,
 };
 
+use crate::audit::restore::{RestoredFill, RestoredOrder};
 use crate::desk::Now;
 use crate::limits::{CLAIM_LATEST_MS, FILLS_PER_ORDER_MAX, REASONS_PER_ORDER_MAX};
-use crate::restore::{RestoredFill, RestoredOrder};
 
 /// The kind of tag by which an order settles a margin position with shares or cash.
 const CLOSE_ACTION: &str = "close_action=";
@@ -231,7 +231,7 @@ impl DeskOrder {
 
     /// Whether a fill that was told before this process is its own: numbers begin again on another day, and
     /// the broker's time of an order is near that of its sending.
-    pub(crate) fn has_told(&self, fill: &RestoredFill) -> bool {
+    pub(crate) fn has_reported(&self, fill: &RestoredFill) -> bool {
         self.venue_order_id.as_deref() == Some(&*fill.venue_order_id)
             && self.instrument_id == fill.instrument_id
             && self.ts_ms.abs_diff(fill.order_ts_ms) <= CLAIM_LATEST_MS
@@ -239,7 +239,7 @@ impl DeskOrder {
 
     /// Takes a fill up that was told before this process: it counts, and nothing is told of it again. Whether
     /// it was the last one a list says, because the log does not tell changes.
-    pub(crate) fn take_told(&mut self, fill: &RestoredFill) {
+    pub(crate) fn take_reported(&mut self, fill: &RestoredFill) {
         let id = match fill.from_details {
             true => detail_id(&fill.trade_id),
             false => fill_id(fill.business_day.as_deref(), &fill.trade_id),

@@ -65,10 +65,10 @@ impl Desk {
             // The request has left, and what came back cannot be read.
             Err(fault) => return Ended::Unknown(fault_of(&fault).text),
         };
-        match verdict {
-            _ if venue_closed => self.is_closed_by_answer = true,
-            Verdict::Accepted(_) | Verdict::NoData => self.is_closed_by_answer = false,
-            _ => {}
+        if venue_closed {
+            self.session.set_closed_by_answer(true);
+        } else if matches!(verdict, Verdict::Accepted(_) | Verdict::NoData) {
+            self.session.set_closed_by_answer(false);
         }
         match verdict {
             Verdict::Accepted(accepted) => Ended::Done(accepted, Box::new(answered)),
@@ -171,7 +171,7 @@ impl Desk {
             Ended::Refused(rejection) => Err(guard_failed(&rejection.text)),
             Ended::WrongPassword(_, why) | Ended::Unknown(why) => Err(guard_failed(&why)),
         };
-        if job.is_given_up {
+        if job.is_abandoned {
             // The order was refused when its time was over.
             return;
         }
@@ -195,7 +195,7 @@ impl Desk {
         self.book.set_number(key, number, accepted.business_day.as_ref());
         let Some(order) = self.book.get_mut(key) else { return };
         let is_taken = order.take(OrderTrigger::VenueAccepts, now.mono, &mut self.illegal);
-        self.take_told_fills(key);
+        self.take_earlier_fills(key);
         crate::kill::here("before_accepted_line");
         if let Some(order) = self.book.get(key) {
             let day = accepted.business_day.as_deref();
@@ -211,7 +211,7 @@ impl Desk {
     /// Answers the sender of an order that was accepted.
     fn tell_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
         let (Some(asked), Some(order)) = (&job.asked, self.book.get(key)) else { return };
-        if job.is_given_up {
+        if job.is_abandoned {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
@@ -238,7 +238,7 @@ impl Desk {
 
     /// Tells whoever waits that the outcome of a request is unknown.
     pub(crate) fn tell_unknown(&mut self, job: &Job, why: &str) {
-        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
+        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_abandoned) {
             let why = plain(why);
             let text = format!(
                 "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"

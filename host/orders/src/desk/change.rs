@@ -97,7 +97,7 @@ impl Desk {
         now: Now,
     ) {
         let may_go = checked.and_then(|checked| {
-            self.check_session()?;
+            self.session.check_active()?;
             self.password.check_lock(now.mono)?;
             self.has_room(asked.client)?;
             Ok(checked)
@@ -176,7 +176,7 @@ impl Desk {
                 "NEW_EXPIRE_TIME_NS: the order is for an auction of today and takes no date",
             ));
         }
-        let masters = self.masters.as_deref();
+        let masters = self.session.masters();
         let issue = masters.map(|masters| issue_of(masters, &wanted.symbol)).transpose()?;
         if let Some(quantity) = change.quantity {
             if quantity.shares() <= order.cumulative {

@@ -84,11 +84,11 @@ impl Desk {
         if self.mapping.description().fill_rows.is_none() || tried >= DETAILS_TRIES_MAX {
             return false;
         }
-        let has_room = self.resync.details.len() < DETAILS_WAITING_MAX;
-        if has_room && self.may_ask_details(now) && self.resync.details.insert(key) {
+        let has_room = self.reconciliation.lists.details.len() < DETAILS_WAITING_MAX;
+        if has_room && self.may_ask_details(now) && self.reconciliation.lists.details.insert(key) {
             // A list has just been answered; what waits goes on when that is taken up.
             let kind = JobKind::Details(key);
-            self.put_in_queue(Job { asked: None, received: now.mono, kind, is_given_up: false });
+            self.queue.put(Job { asked: None, received: now.mono, kind, is_abandoned: false });
         }
         true
     }
@@ -97,12 +97,12 @@ impl Desk {
     /// some could not be had.
     fn may_ask_details(&self, now: Now) -> bool {
         self.cancels.is_empty()
-            && self.resync.no_details_until.is_none_or(|until| now.mono >= until)
+            && self.reconciliation.lists.no_details_until.is_none_or(|until| now.mono >= until)
     }
 
     /// The details of an order are no longer waited for.
     pub(super) fn details_done(&mut self, key: OrderKey) {
-        self.resync.details.remove(&key);
+        self.reconciliation.lists.details.remove(&key);
     }
 
     pub(super) fn begin_details(&mut self, job: Job, key: OrderKey, now: Now) {
@@ -140,13 +140,13 @@ impl Desk {
             Ended::Unknown(why) => {
                 let failed = Failed::Yet(why);
                 // Those that wait would fare alike.
-                for other in std::mem::take(&mut self.resync.details) {
+                for other in std::mem::take(&mut self.reconciliation.lists.details) {
                     self.details_failed(other, &failed, now);
                 }
                 failed
             }
         };
-        self.resync.no_details_until = Some(now.mono + DETAILS_PAUSE);
+        self.reconciliation.lists.no_details_until = Some(now.mono + DETAILS_PAUSE);
         self.details_failed(key, &failed, now);
     }
 

@@ -89,7 +89,7 @@ impl Desk {
     /// past so many reasons the next ones tell nothing new.
     pub(crate) fn tell_unreadable_rows(&mut self, why: Vec<String>, now: Now) {
         let all: BTreeSet<String> = why.iter().cloned().collect();
-        let before = std::mem::replace(&mut self.resync.left_out, all);
+        let before = std::mem::replace(&mut self.reconciliation.lists.left_out, all);
         let (mut new, mut seen) = (Vec::new(), before);
         for why in why {
             if !seen.insert(why.clone()) {

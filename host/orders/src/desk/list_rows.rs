@@ -26,7 +26,7 @@ impl Desk {
         request_id: &str,
         filter: Option<&OrderFilter>,
     ) {
-        let rows = self.resync.rows.iter().map(|row| self.listed(row));
+        let rows = self.reconciliation.lists.rows.iter().map(|row| self.listed(row));
         let is_wanted = |order: &ListedOrder| {
             let ListedOrder { instrument_id, row, .. } = order;
             filter.is_none_or(|filter| filter.takes(row.status, instrument_id, row.time))

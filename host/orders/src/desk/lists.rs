@@ -11,7 +11,7 @@ use venues::web_broker::{Answered, Called};
 use super::answers::{Ended, expired};
 use super::list_rows::filter_of;
 use super::submit::fault_of;
-use super::{Asked, Desk, Job, JobKind, Now, SessionStand};
+use super::{Asked, Desk, Job, JobKind, Now, SessionState};
 use crate::book::{DeskOrder, OrderKey, Seen};
 use crate::limits::{LIST_ROWS_MAX, RESYNC_PAUSE_MAX};
 use crate::reconcile::{self, FreeRow, ListAsked, Step};
@@ -40,7 +40,7 @@ pub(crate) struct ListJob {
 
 /// Lists that the desk asks for by itself.
 #[derive(Debug, Default)]
-pub(crate) struct Resync {
+pub(crate) struct ListSchedule {
     /// When the next one is due.
     due: Option<Duration>,
     /// How long after it the one after that is, while something stays unknown.
@@ -69,7 +69,7 @@ impl Desk {
     pub fn order_list(&mut self, asked: Asked, filter: Result<OrderFilter, Rejection>, now: Now) {
         let filter = self.rules.phase.check_change("GetOrderList").and_then(|()| {
             let filter = filter_of(filter?, now.wall.jst_date())?;
-            self.check_session()?;
+            self.session.check_active()?;
             self.has_room_to_ask(asked.client)?;
             Ok(filter)
         });
@@ -86,15 +86,18 @@ impl Desk {
 
     /// A list is wanted at once, and again while something stays unknown.
     pub(crate) fn ask_list_soon(&mut self, now: Now) {
-        self.resync.due = Some(now.mono);
-        self.resync.pause = self.rules.unknown_settle;
+        self.reconciliation.lists.due = Some(now.mono);
+        self.reconciliation.lists.pause = self.rules.unknown_settle;
     }
 
     pub(crate) fn tick_resync(&mut self, now: Now) {
-        let is_due = self.resync.due.is_some_and(|due| now.mono >= due);
-        if is_due && !self.resync.is_asked && self.stand == SessionStand::Active {
-            self.resync.is_asked = true;
-            self.resync.due = None;
+        let is_due = self.reconciliation.lists.due.is_some_and(|due| now.mono >= due);
+        if is_due
+            && !self.reconciliation.lists.is_asked
+            && self.session.state() == SessionState::Active
+        {
+            self.reconciliation.lists.is_asked = true;
+            self.reconciliation.lists.due = None;
             self.enqueue_list(None, Purpose::Resync, now);
         }
     }
@@ -154,12 +157,12 @@ impl Desk {
         self.renew_targets(now);
         match &list.purpose {
             Purpose::Client(filter) => {
-                if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
+                if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_abandoned) {
                     let (client, request_id) = (asked.client, asked.request_id.clone());
                     self.tell_list(client, &request_id, Some(filter));
                 }
             }
-            Purpose::Resync => self.resync.is_asked = false,
+            Purpose::Resync => self.reconciliation.lists.is_asked = false,
             Purpose::CancelAll(number) => self.cancel_all_listed(*number, now),
         }
         self.serve_waiting_lists(list.sent_at);
@@ -181,7 +184,7 @@ impl Desk {
             }
             (Purpose::CancelAll(number), _) => self.cancel_all_unlisted(*number, rejection, now),
             (Purpose::Resync, _) => {
-                self.resync.is_asked = false;
+                self.reconciliation.lists.is_asked = false;
                 tracing::warn!(why = %rejection, "the broker gave no list of orders");
                 self.put_off_resync(now);
             }
@@ -195,28 +198,30 @@ impl Desk {
             order.is_unknown() || order.awaits_list || order.pending.is_some() || order.is_unheard()
         };
         let is_needed = self.book.iter().any(|(_, order)| is_open(order))
-            || !self.held.is_empty()
-            || !self.resync.put_off.is_empty()
+            || !self.reconciliation.held.is_empty()
+            || !self.reconciliation.lists.put_off.is_empty()
             || self.has_untold_fills();
         if is_needed {
             self.put_off_resync(now);
-        } else if self.resync.due.is_none() {
-            self.resync.pause = self.rules.unknown_settle;
+        } else if self.reconciliation.lists.due.is_none() {
+            self.reconciliation.lists.pause = self.rules.unknown_settle;
         }
     }
 
     /// Plans a list of the desk's own, where none is planned.
     pub(crate) fn put_off_resync_once(&mut self, now: Now) {
-        if self.resync.due.is_none() && !self.resync.is_asked {
+        if self.reconciliation.lists.due.is_none() && !self.reconciliation.lists.is_asked {
             self.put_off_resync(now);
         }
     }
 
     fn put_off_resync(&mut self, now: Now) {
-        let pause = self.resync.pause.max(self.rules.unknown_settle);
+        let pause = self.reconciliation.lists.pause.max(self.rules.unknown_settle);
         let due = now.mono + pause;
-        self.resync.due = Some(self.resync.due.map_or(due, |known| known.min(due)));
-        self.resync.pause = (pause * 2).min(RESYNC_PAUSE_MAX.max(self.rules.unknown_settle));
+        self.reconciliation.lists.due =
+            Some(self.reconciliation.lists.due.map_or(due, |known| known.min(due)));
+        self.reconciliation.lists.pause =
+            (pause * 2).min(RESYNC_PAUSE_MAX.max(self.rules.unknown_settle));
     }
 
     /// The rows of an answer, each read by the dialect, and whether all could be read.
@@ -253,14 +258,13 @@ impl Desk {
 
     /// Whether a notice that is held may be of an order whose number is unknown.
     fn has_held_notice_for(&self, key: OrderKey) -> bool {
-        let order = self.book.get(key);
-        let symbol = order.map(|order| &order.order.symbol);
-        self.held.iter().any(|(_, notice)| Some(&notice.symbol) == symbol)
+        let symbol = self.book.get(key).map(|order| &order.order.symbol);
+        self.reconciliation.held.has_symbol(symbol)
     }
 
     /// Takes a list up.
     fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListAsked, now: Now) {
-        self.resync.put_off.clear();
+        self.reconciliation.lists.put_off.clear();
         let mut free: Vec<FreeRow<'_>> = Vec::new();
         let mut listed = BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
@@ -300,7 +304,7 @@ impl Desk {
             if self.has_held_notice_for(*key) {
                 continue;
             }
-            self.give_up(*key);
+            self.presume_rejected(*key);
             self.reject(*key, None, &reconcile::not_at_broker(), now);
         }
         let in_doubt: BTreeSet<OrderKey> = claims.ambiguous.iter().map(|(key, _)| *key).collect();
@@ -315,21 +319,21 @@ impl Desk {
             if is_claimed {
                 continue;
             }
-            let instrument = self.instrument_of(&row.symbol);
+            let instrument = self.book.instrument_of(&row.symbol);
             let foreign = instrument.map(|instrument| DeskOrder::foreign(row, instrument));
             if let Some(key) = foreign.and_then(|order| self.book.add(order)) {
                 listed.insert(key);
                 self.apply_foreign(key, row, now);
-                self.take_told_fills(key);
-                self.find_given_up(row, now);
+                self.take_earlier_fills(key);
+                self.find_presumed_rejected(row, now);
             }
         }
         self.apply_absence(&listed, asked, now);
         self.end_doubts(asked);
-        self.resync.rows = rows;
-        self.resync.listed_at = Some(asked.at);
+        self.reconciliation.lists.rows = rows;
+        self.reconciliation.lists.listed_at = Some(asked.at);
         if asked.is_full {
-            self.resync.full_at = Some(asked.at);
+            self.reconciliation.lists.full_at = Some(asked.at);
         }
         self.release_held(now);
         self.compare_fills(asked, now);
@@ -340,7 +344,7 @@ impl Desk {
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
             let is_told = order.changed_elsewhere.is_some_and(|since| asked.at >= since);
-            if is_told && !self.resync.put_off.contains(&key) {
+            if is_told && !self.reconciliation.lists.put_off.contains(&key) {
                 order.changed_elsewhere = None;
             }
         }
@@ -375,7 +379,7 @@ impl Desk {
         order.set_listed(row, asked.at);
         let steps = reconcile::steps(order, row, asked);
         if reconcile::is_put_off(order, row, asked) {
-            self.resync.put_off.insert(key);
+            self.reconciliation.lists.put_off.insert(key);
         }
         if !row.status.is_final() {
             (order.is_over, order.is_gone) = (false, false);
@@ -497,7 +501,8 @@ impl Desk {
                 order.end_as_listed(now.mono, &mut self.illegal);
             }
         }
-        let has_notices = self.resync.stream_up.is_some_and(|since| asked.has_settled_since(since));
+        let has_notices =
+            self.reconciliation.lists.stream_up.is_some_and(|since| asked.has_settled_since(since));
         let takes_notices = self.rules.phase.takes_notices();
         if takes_notices && !has_notices {
             return;
@@ -542,10 +547,10 @@ impl Desk {
 
     /// Since when the stream of notices is up; none while it is down.
     pub(crate) fn set_stream(&mut self, up: Option<Duration>) {
-        self.resync.stream_up = up;
+        self.reconciliation.lists.stream_up = up;
     }
 
     pub(crate) const fn stream_is_up(&self) -> bool {
-        self.resync.stream_up.is_some()
+        self.reconciliation.lists.stream_up.is_some()
     }
 }

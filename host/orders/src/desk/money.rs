@@ -39,7 +39,7 @@ impl Desk {
     }
 
     fn ask_money(&mut self, asked: Asked, kind: JobKind, now: Now) {
-        match self.check_session().and_then(|()| self.has_room_to_ask(asked.client)) {
+        match self.session.check_active().and_then(|()| self.has_room_to_ask(asked.client)) {
             Ok(()) => self.enqueue(Some(asked), kind, now),
             Err(rejection) => {
                 self.tell_error(&asked, rejection.code, rejection.text, None);
@@ -56,7 +56,7 @@ impl Desk {
 
     pub(crate) fn buying_power_answered(&mut self, mut job: Job, called: Called, now: Now) {
         let got = self.money_of(called, now);
-        if job.is_given_up {
+        if job.is_abandoned {
             return;
         }
         let JobKind::BuyingPower(BuyingPowerJob { cash }) = &mut job.kind else { return };
@@ -66,7 +66,7 @@ impl Desk {
             Some(cash) => Ok((cash, Some(account::read_margin(&answered)?))),
         });
         match read {
-            Ok((read, None)) if self.has_margin => {
+            Ok((read, None)) if self.session.has_margin() => {
                 *cash = Some(read);
                 self.begin_buying_power(job);
             }
@@ -107,7 +107,7 @@ impl Desk {
 
     pub(crate) fn positions_answered(&mut self, mut job: Job, called: Called, now: Now) {
         let got = self.money_of(called, now);
-        if job.is_given_up {
+        if job.is_abandoned {
             return;
         }
         let JobKind::Positions(PositionsJob { held }) = &mut job.kind else { return };
@@ -117,7 +117,7 @@ impl Desk {
             Some(known) => Ok((known, Some(account::read_margin_positions(&answered)?))),
         });
         match read {
-            Ok((read, None)) if self.has_margin => {
+            Ok((read, None)) if self.session.has_margin() => {
                 *held = Some(read);
                 self.begin_positions(job);
             }

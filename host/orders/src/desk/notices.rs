@@ -14,8 +14,8 @@ use super::tell::ToldFill;
 use super::{Desk, Now};
 use crate::audit::{self, FillSource};
 use crate::book::{OrderKey, Seen, detail_id, fill_id};
-use crate::heard::Hearing;
 use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
+use crate::seen_notices::Arrival;
 
 impl Desk {
     /// A frame of the stream of events. What the broker says of the venue counts in every phase, what it
@@ -27,7 +27,7 @@ impl Desk {
             return;
         }
         match read {
-            Ok(Ok(BrokerFrame::Order(notice))) => self.hear(notice, fields, now),
+            Ok(Ok(BrokerFrame::Order(notice))) => self.notice_came(notice, fields, now),
             Ok(Ok(BrokerFrame::Venue(phase))) => self.venue_phase(phase),
             // The broker ends a connection; that alone says nothing of the session (P8).
             Ok(Ok(BrokerFrame::Ended(number))) => {
@@ -59,11 +59,7 @@ impl Desk {
     }
 
     fn venue_phase(&mut self, phase: VenuePhase) {
-        if phase != self.phase {
-            tracing::info!(?phase, "the broker says whether it takes orders");
-        }
-        self.phase = phase;
-        self.is_closed_by_answer = false;
+        self.session.set_phase(phase);
         if phase == VenuePhase::NightClosing && self.password.forget() {
             tracing::info!(
                 "the engine has forgotten the second password: the broker closes for the night"
@@ -73,12 +69,12 @@ impl Desk {
 
     /// A notice comes, perhaps not for the first time. Only fills are passed on each time: their orders
     /// know them by their numbers.
-    fn hear(&mut self, mut notice: BrokerNotice, fields: &[Field], now: Now) {
+    fn notice_came(&mut self, mut notice: BrokerNotice, fields: &[Field], now: Now) {
         if notice.kind != NoticeKind::Filled {
-            match self.heard.take(&notice, fields, now.wall.jst_date()) {
-                Hearing::First => {}
-                Hearing::Again => return,
-                Hearing::Unknown => return self.ask_list_soon(now),
+            match self.reconciliation.seen.take(&notice, fields, now.wall.jst_date()) {
+                Arrival::First => {}
+                Arrival::Again => return,
+                Arrival::Unknown => return self.ask_list_soon(now),
             }
             if self.may_be_old(&notice, frame::is_resent(fields), now) {
                 notice.kind = NoticeKind::Changed;
@@ -107,7 +103,7 @@ impl Desk {
             return time.millis() / 1_000 < pending.sent.wall.millis() / 1_000;
         }
         let settle = if is_placed_here { Duration::ZERO } else { self.rules.unknown_settle };
-        let up = self.resync.stream_up;
+        let up = self.reconciliation.lists.stream_up;
         is_resent || up.is_none_or(|up| pending.sent.mono <= up + settle)
     }
 
@@ -136,7 +132,7 @@ impl Desk {
         if now.mono.saturating_sub(came) >= ORDER_ANSWER_TIME {
             return false;
         }
-        if order.is_restored() && self.resync.listed_at.is_none() {
+        if order.is_restored() && self.reconciliation.lists.listed_at.is_none() {
             return true;
         }
         self.may_end_early(key, fill.quantity)
@@ -154,22 +150,21 @@ impl Desk {
 
     /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
     fn hold(&mut self, notice: BrokerNotice, now: Now) {
-        if self.held.len() >= NOTICES_HELD_MAX {
+        if let Err(notice) = self.reconciliation.held.hold(now.mono, notice) {
             let text = format!("more than {NOTICES_HELD_MAX} notices name orders that no list has");
-            let number = Some(notice.venue_order_id.to_string());
+            let number = Some(&*notice.venue_order_id);
             let kind = Discrepancy::NoticeWithoutOrder;
-            return self.tell_discrepancy(None, number.as_deref(), kind, text, now);
+            return self.tell_discrepancy(None, number, kind, text, now);
         }
-        self.held.push((now.mono, notice));
-        if !self.is_submitting() {
+        if !self.queue.is_submitting() {
             self.ask_list_soon(now);
         }
     }
 
     /// Tells what has been held for too long.
     pub(crate) fn tick_held(&mut self, now: Now) {
-        let is_late = |came: &Duration| now.mono.saturating_sub(*came) >= ORDER_ANSWER_TIME;
-        if self.held.iter().any(|(came, notice)| notice.fill.is_some() && is_late(came)) {
+        let is_late = |came: Duration| now.mono.saturating_sub(came) >= ORDER_ANSWER_TIME;
+        if self.reconciliation.held.has_fill(is_late) {
             self.release_held(now);
         }
     }
@@ -177,20 +172,20 @@ impl Desk {
     /// Applies what was held of orders that are known by now; what a later list does not have either is
     /// told and dropped.
     pub(crate) fn release_held(&mut self, now: Now) {
-        if self.held.is_empty() {
+        if self.reconciliation.held.is_empty() {
             return;
         }
-        let is_submitting = self.is_submitting();
+        let is_submitting = self.queue.is_submitting();
         let settle = self.rules.unknown_settle;
         // A list of which a row was left out may have the order in that row (P129).
-        let listed_at = self.resync.full_at;
+        let listed_at = self.reconciliation.lists.full_at;
         let today = now.wall.jst_date();
         let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
-        for (came, notice) in std::mem::take(&mut self.held) {
+        for (came, notice) in self.reconciliation.held.take() {
             let number = &notice.venue_order_id;
             match self.book.by_number(number, Seen::notice(&notice, today)) {
                 Some(key) if self.must_wait(key, &notice, came, now) => {
-                    self.held.push((came, notice));
+                    self.reconciliation.held.put_back(came, notice);
                     continue;
                 }
                 Some(key) => {
@@ -208,9 +203,12 @@ impl Desk {
                 self.tell_discrepancy(None, Some(number), kind, text, now);
                 continue;
             }
-            self.held.push((came, notice));
+            self.reconciliation.held.put_back(came, notice);
         }
-        if !self.held.is_empty() && !is_submitting && self.resync.listed_at.is_none() {
+        if !self.reconciliation.held.is_empty()
+            && !is_submitting
+            && self.reconciliation.lists.listed_at.is_none()
+        {
             self.ask_list_soon(now);
         }
     }
@@ -395,23 +393,6 @@ impl Desk {
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
             self.ask_list_soon(now);
-        }
-    }
-
-    /// Counts the fills of an order that were told before this process, once its number is known.
-    pub(crate) fn take_told_fills(&mut self, key: OrderKey) {
-        let Some(order) = self.book.get_mut(key) else { return };
-        let Some(number) = order.venue_order_id.clone() else { return };
-        let Some(fills) = self.told_before.get_mut(&number) else { return };
-        fills.retain(|fill| {
-            let is_its = order.has_told(fill);
-            if is_its {
-                order.take_told(fill);
-            }
-            !is_its
-        });
-        if fills.is_empty() {
-            self.told_before.remove(&number);
         }
     }
 

@@ -39,8 +39,8 @@ impl Desk {
         let id = client_order_id.as_str();
         let checked = request.and_then(|request| {
             let place = request.instrument;
-            let name = self.instruments.name(place).unwrap_or_default();
-            let (phase, masters) = (self.rules.phase, self.masters.as_deref());
+            let name = self.book.instruments().name(place).unwrap_or_default();
+            let (phase, masters) = (self.rules.phase, self.session.masters());
             let checked = check_order(request, &name, phase, masters, now.wall)?;
             let plan = self.mapping.plan(&checked.order).map_err(|fault| fault_of(&fault))??;
             Ok((checked, plan, (place, name)))
@@ -57,9 +57,10 @@ impl Desk {
             return self.known_id(&asked, key, is_same);
         }
         let may_go = self
-            .check_session()
-            .and_then(|()| self.check_masters())
-            .and_then(|()| self.check_open())
+            .session
+            .check_active()
+            .and_then(|()| self.session.check_masters())
+            .and_then(|()| self.session.check_open())
             .and_then(|()| self.password.check_lock(now.mono))
             .and_then(|()| self.has_room(asked.client));
         if let Err(rejection) = may_go {
@@ -144,7 +145,7 @@ impl Desk {
         }
         let password = submit.password.clone();
         let key = submit.key;
-        let may_go = self.check_open().and_then(|()| self.may_use(&password, now));
+        let may_go = self.session.check_open().and_then(|()| self.may_use(&password, now));
         if let Err(rejection) = may_go {
             return self.refuse_job(job, &rejection, now);
         }
@@ -152,7 +153,8 @@ impl Desk {
         if submit.allocations.is_empty() {
             submit.allocations = super::guards::whole(&submit.plan, order.order.quantity);
         }
-        let made = self.mapping.new_order(&order.order, &self.account, &submit.allocations);
+        let made =
+            self.mapping.new_order(&order.order, self.session.account(), &submit.allocations);
         let request = match made.map_err(|fault| fault_of(&fault)).and_then(|made| made) {
             Ok(request) => request,
             Err(rejection) => return self.refuse_job(job, &rejection, now),
@@ -208,13 +210,7 @@ impl Desk {
     pub(crate) fn ask_password(&mut self, asked: Asked, id: Option<ShortText>) {
         let request_id = asked.request_id.clone();
         self.reply(asked.client, Reply::SecondPasswordRequired { request_id });
-        let is_same = |(other, _): &(Asked, Option<ShortText>)| *other == asked;
-        if !self.at_modal.iter().any(is_same) {
-            if self.at_modal.len() >= crate::limits::JOBS_WAITING_MAX {
-                self.at_modal.remove(0);
-            }
-            self.at_modal.push((asked, id));
-        }
+        self.password.wait(asked, id);
     }
 }
 

@@ -200,7 +200,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{accepted_line, rejected_line, submit_line};
+    use crate::audit::testing::{accepted_line, rejected_line, submit_line};
 
     fn text(lines: &[AuditLine<'_>]) -> Vec<u8> {
         let mut bytes = Vec::new();
