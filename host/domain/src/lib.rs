@@ -20,6 +20,7 @@ pub mod holidays;
 pub mod instrument;
 pub mod limits;
 pub mod market;
+pub mod market_update;
 pub mod money;
 pub mod order;
 pub mod order_mapping;

@@ -130,3 +130,53 @@ impl OrderFilter {
             && self.date.is_none_or(|date| date == placed.jst_date())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text<T: std::fmt::Debug>(refused: Result<T, Rejection>) -> String {
+        refused.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_id_is_no_blank_and_tags_have_an_end() {
+        let tags = |count: usize, chars: usize| vec!["x".repeat(chars); count];
+        assert_eq!(check_texts("a", &tags(2, TAG_CHARS_MAX), 2), Ok(()));
+        assert!(text(check_texts(" ", &[], 2)).contains("CLIENT_ORDER_ID: it needs 1 to 36"));
+        for tags in [tags(3, 1), tags(1, TAG_CHARS_MAX + 1)] {
+            assert_eq!(
+                text(check_texts("a", &tags, 2)),
+                "VALIDATION_ERROR: TAGS: an order takes at most 2 tags of at most 128 characters"
+            );
+        }
+    }
+
+    #[test]
+    fn only_stocks_have_a_symbol() {
+        assert_eq!(stock_symbol("7203.TSE", 8).as_deref(), Ok("7203"));
+        assert_eq!(
+            text(stock_symbol("160060018.OSE", 8)),
+            "UNSUPPORTED_INSTRUMENT: FUTURES: `16006001` is not a stock; orders take only stocks"
+        );
+        assert_eq!(
+            text(stock_symbol("no stock at all", 8)),
+            "VALIDATION_ERROR: INSTRUMENT_ID: `no stock` is not an instrument of Tokyo; write it \
+             like 7203.TSE"
+        );
+    }
+
+    #[test]
+    fn a_filter_takes_what_fits_all_of_its_fields() {
+        let read = |status, date| OrderFilter::read(status, Some("7203.TSE".into()), date, 4);
+        let filter = read(Some("ACCEPTED"), Some("20261120")).unwrap();
+        let placed = TsNanos::from_jst("2026-11-20".parse().unwrap(), 0).unwrap();
+        let later = placed.plus_nanos(crate::time::NANOS_PER_DAY);
+        assert!(filter.takes(OrderStatus::Accepted, "7203.TSE", placed));
+        assert!(!filter.takes(OrderStatus::Filled, "7203.TSE", placed));
+        assert!(!filter.takes(OrderStatus::Accepted, "6758.TSE", placed));
+        assert!(!filter.takes(OrderStatus::Accepted, "7203.TSE", later));
+        assert!(text(read(Some("accepted"), None)).contains("STATUS: `acce` is not"));
+        assert!(text(read(None, Some("2026-11-20"))).contains("DATE: `2026` is not a date"));
+    }
+}

@@ -9,7 +9,8 @@
 //!   of a connection, for programs on this machine.
 //! - `present`: from what happens to events of the wire.
 //! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
-//!   `orders`: what people want with their orders; `ledger`, `klines`, `ids`: how it is told.
+//!   `orders`: what people want with their orders; `ledger`: their orders and positions; `present`: all of it as
+//!   messages of the wire.
 
 pub mod client;
 pub mod credentials;
@@ -17,7 +18,6 @@ mod decode;
 mod dispatch;
 mod handshake;
 mod hub;
-mod klines;
 mod ledger;
 pub mod limits;
 mod live;
@@ -35,6 +35,7 @@ mod waits;
 
 pub use ::orders::{AUDIT_FILE, DeskRules, OrderPhase, PasswordRules};
 pub use live::{LocalBroker, WebBroker};
+pub use present::market::{EXCHANGE, depth, live_trade};
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;

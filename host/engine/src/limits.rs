@@ -104,7 +104,7 @@ pub const TICKER_BYTES_MAX: usize = 16;
 pub const STREAM_HEADS_MAX: usize = 256;
 /// Characters of a wrong instrument that a rejection repeats.
 pub const ID_CHARS_SHOWN: usize = 64;
-/// Tags of an order, each of [`domain::order_rules::TAG_CHARS_MAX`] characters at most: a line of the run's
+/// Tags of an order, each of at most 128 characters: a line of the run's
 /// journal holds them.
 pub const TAGS_MAX: usize = 64;
 /// Pings of a client within [`ERRORS_WITHIN`]: each is answered, and answers that nobody reads take memory.

@@ -19,20 +19,21 @@ use ipc::{
     CancelAllResult, Decimal, EngineStarted, Event, ExecutionConfig, ExecutionMarker, Kline,
     KlineInterval, KlineUpdate, Multiplier, OrderContext, OrderListUpdated, OrderRejected,
     PositionClosed, PositionOpened, PositionsUpdated, ReplayBuyingPower, ShareCount,
-    StrategySignal, SubmitOrderResult, SubmitOutcome, Text, TradeRow, TradeSide,
+    StrategySignal, SubmitOrderResult, SubmitOutcome, Text, TradeRow,
 };
+use marketdata::GrowingBar;
 use replay::RunCommand;
 use results::rows::{ClientCommand, FillRow, PositionEvent};
 use results::sink::Record;
 
 use crate::hub::Hub;
-use crate::klines::{GrowingBar, shares};
 use crate::ledger::{Asked, ListFilter, Orders, PositionLife, position_row};
 use crate::limits::{
     LIST_ROWS_MAX, SESSION_BARS_MAX, SESSION_SIGNALS_MAX, SIGNAL_NOTE_CHARS_MAX,
     SIGNAL_TAG_CHARS_MAX, TELL_EVERY,
 };
 use crate::outbox::{Newest, TradesHead};
+use crate::present::market as wire;
 use crate::{ACCOUNT, VENUE};
 
 /// The code of an order with tags that are not in the registry (P10).
@@ -285,19 +286,10 @@ impl Run {
         let Some(market) = self.markets.get_mut(usize::from(trade.instrument.0)) else { return };
         market.sequence += 1;
         market.last_price = Some(trade.price);
-        let row = TradeRow {
-            price: trade.price.into(),
-            qty: shares(trade.quantity.shares()),
-            side: TradeSide::Unknown,
-            side_rule: None,
-            ts_ms: trade.ts_event.millis(),
-            ts_ns: Some(trade.ts_event.nanos()),
-            sequence_id: market.sequence,
-            received_ms: None,
-            after_gap: None,
-        };
+        let row = wire::replay_trade(trade, market.sequence);
         let is_wanted = hub.is_wanted(&market.head.ticker);
-        let ended = GrowingBar::take(&mut market.bar, trade).map(|bar| bar.kline(true));
+        let ended = GrowingBar::take(&mut market.bar, BarGranularity::Minute, trade);
+        let ended = ended.map(|made| wire::made_bar(&made, true));
         if let Some(kline) = &ended {
             push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
         }
@@ -313,7 +305,8 @@ impl Run {
             {
                 market.bar_told = wall;
                 let index = usize::from(trade.instrument.0);
-                let update = market.kline(KlineInterval::Minute, vec![bar.kline(false)]);
+                let update =
+                    market.kline(KlineInterval::Minute, vec![wire::made_bar(&bar.so_far(), false)]);
                 let newest = Some(Newest::GrowingBar(index));
                 hub.tell_ticker(&market.head.ticker, &Event::KlineUpdate(update), newest);
             }
@@ -326,26 +319,7 @@ impl Run {
         self.now = bar.ts_event;
         let Some(market) = self.markets.get_mut(usize::from(bar.instrument.0)) else { return };
         market.last_price = Some(bar.close);
-        let (interval, open) = match bar.granularity {
-            BarGranularity::Minute => {
-                let open = bar.ts_event.nanos() - domain::time::NANOS_PER_MINUTE;
-                (KlineInterval::Minute, TsNanos::from_nanos(open))
-            }
-            BarGranularity::Day => {
-                (KlineInterval::Day, crate::ledger::midnight(bar.ts_event.jst_date()))
-            }
-        };
-        let kline = Kline {
-            open_time_ms: open.millis(),
-            close_time_ms: bar.ts_event.millis(),
-            open: bar.open.into(),
-            high: bar.high.into(),
-            low: bar.low.into(),
-            close: bar.close.into(),
-            volume: shares(bar.volume.shares()),
-            turnover: None,
-            is_final: true,
-        };
+        let (interval, kline) = (wire::interval(bar.granularity), wire::file_bar(bar));
         push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
         let update = Event::KlineUpdate(market.kline(interval, vec![kline]));
         hub.tell_ticker(&market.head.ticker, &update, None);
@@ -851,7 +825,7 @@ impl Run {
     /// The newest bars of each instrument; the last one may still grow.
     pub(crate) fn last_bars(&self) -> Vec<KlineUpdate<'_>> {
         let told = |market: &'_ Market| {
-            let growing = market.bar.map(|bar| bar.kline(false));
+            let growing = market.bar.map(|bar| wire::made_bar(&bar.so_far(), false));
             let klines: Vec<Kline> = market.last_bars.iter().cloned().chain(growing).collect();
             (!klines.is_empty()).then_some(klines)
         };
@@ -871,7 +845,7 @@ impl Run {
     pub(crate) fn end_bars(&mut self, hub: &mut Hub) {
         for market in &mut self.markets {
             if let Some(bar) = market.bar.take() {
-                let kline = bar.kline(true);
+                let kline = wire::made_bar(&bar.so_far(), true);
                 push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
                 let update = Event::KlineUpdate(market.kline(KlineInterval::Minute, vec![kline]));
                 hub.tell_ticker(&market.head.ticker, &update, None);

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | submit | before the request leaves | yes; where that fails nothing is sent |
 //! | accepted, rejected | after the broker's answer | no |
-//! | filled | before a fill is told | no |
+//! | filled | before a fill is reported | no |
 //! | session_expired | when the session freezes, before the rejections | no |
 //!
 //! A log is of one host by a lock on `web_broker_orders.lock`, also while that host is suspended.

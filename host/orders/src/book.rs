@@ -13,7 +13,7 @@ use crate::instruments::InstrumentTable;
 use crate::limits::ORDERS_HELD_MAX;
 
 pub(crate) use order::{
-    DeskOrder, Illegal, Pending, Seen, close_action, detail_id, fill_id, last_moment,
+    DeskOrder, Illegal, PendingOperation, Seen, close_action, detail_id, fill_id, last_moment,
 };
 
 /// An order's place in the book: in the order in which the desk came to know of them.

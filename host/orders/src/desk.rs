@@ -1,16 +1,16 @@
 //! The order desk: what becomes of each command, answer, list and notice. It does no input or output but
 //! to the audit log, and knows no clock: everything happens at a [`Now`] that the caller gives, and what
-//! is to be told or sent is handed out as [`Out`]. So every crossing of messages can be played in a test.
+//! is to be reported or sent is handed out as [`Out`]. So every crossing of messages can be played in a test.
 //!
 //! Commands wait in one queue (`queue`), because the broker takes one question at a time. A command is checked when
 //! it comes (`submit`, `change`), and again when its turn has come.
 //!
 //! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
 //! - `change`: changes and cancels; `cancel_all`: cancels of many;
-//! - `lists` and `notices`: what the broker tells by itself; what both mean for an order: `crate::reconcile`;
-//!   `details`: the fills that a list has and no notice told;
-//! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events;
-//!   `discrepancies`: events of what does not fit; `given_up`: orders that a late list has.
+//! - `lists` and `notices`: what the broker says by itself; what both mean for an order: `crate::reconcile`;
+//!   `reconciliation`: what of it is not settled yet; `details`: the fills that a list has and no notice;
+//! - `money`: balances and positions; `session`: login, freeze, password; `queue`: what waits for the broker;
+//! - `reports`: events of orders; `discrepancies`: events of what does not fit.
 
 mod answers;
 mod cancel_all;
@@ -24,9 +24,9 @@ mod money;
 mod notices;
 mod queue;
 mod reconciliation;
+mod reports;
 mod session;
 mod submit;
-mod tell;
 mod wall;
 
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use domain::order_mapping::{BrokerRequest, OrderMapping};
 use domain::{Rejection, Secret};
-use venues::ToldOnce;
+use venues::ReportedOnce;
 use venues::web_broker::Called;
 
 use crate::audit::AuditSink;
@@ -53,7 +53,7 @@ use cancel_all::CancelsOfMany;
 use queue::JobQueue;
 pub(crate) use queue::{Job, JobKind};
 use reconciliation::{EarlierFills, Reconciliation};
-pub use venues::{Asked, Now, Recipient};
+pub use venues::{Now, Recipient, RequestContext};
 
 /// The venue's name on the wire.
 pub const VENUE: &str = "web_broker";
@@ -61,8 +61,8 @@ pub const VENUE: &str = "web_broker";
 /// What is to be done outside.
 #[derive(Debug)]
 pub enum Out {
-    /// Somebody is to be told.
-    Tell(Recipient, Box<DeskEvent>),
+    /// Somebody gets an event.
+    Emit(Recipient, Box<DeskEvent>),
     /// The broker is to be asked; the answer comes back with [`Desk::answered`] and the same ticket.
     Send {
         /// Names the question.
@@ -114,9 +114,9 @@ pub struct Desk {
     queue: JobQueue,
     cancels: CancelsOfMany,
     reconciliation: Reconciliation,
-    pace: discrepancies::Pace,
+    report_rate: discrepancies::ReportRate,
     /// What balances and positions lacked.
-    money_left_out: ToldOnce,
+    money_left_out: ReportedOnce,
     wall: wall::WallWatch,
     out: Vec<Out>,
 }
@@ -158,8 +158,8 @@ impl Desk {
             queue: JobQueue::default(),
             cancels: CancelsOfMany::default(),
             reconciliation: Reconciliation { earlier_fills, ..Reconciliation::default() },
-            pace: discrepancies::Pace::default(),
-            money_left_out: ToldOnce::default(),
+            report_rate: discrepancies::ReportRate::default(),
+            money_left_out: ReportedOnce::default(),
             wall: wall::WallWatch::default(),
             out: Vec::new(),
         };
@@ -176,7 +176,7 @@ impl Desk {
     }
 
     /// Takes a command.
-    pub fn command(&mut self, asked: Asked, command: DeskCommand, now: Now) {
+    pub fn command(&mut self, asked: RequestContext, command: DeskCommand, now: Now) {
         match command {
             DeskCommand::Submit(order) => self.submit(asked, order, now),
             DeskCommand::Modify(change) => self.modify(asked, change, now),
@@ -303,7 +303,7 @@ impl Desk {
             JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
             JobKind::BuyingPower(_) | JobKind::Positions(_) => {
                 if let Some(asked) = asked {
-                    self.tell_error(&asked, rejection.code, rejection.text.clone(), None);
+                    self.report_error(&asked, rejection.code, rejection.text.clone(), None);
                 }
             }
             // The next list asks for them again.

@@ -28,7 +28,7 @@ mod testing;
 
 pub use audit::{AUDIT_FILE, AuditError, AuditLog, AuditSink, Restored};
 pub use command::{CancelMany, DeskCommand, NamedOrder, NewOrder, OrderChange};
-pub use desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient};
+pub use desk::{Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, RequestContext};
 pub use event::DeskEvent;
 pub use instruments::InstrumentTable;
 pub use password::PasswordRules;

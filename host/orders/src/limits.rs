@@ -50,10 +50,10 @@ pub const DETAILS_TRIES_MAX: u32 = 3;
 pub const LIST_ROWS_MAX: usize = 50_000;
 
 /// Rows in one message about a list.
-pub const LIST_ROWS_TOLD_MAX: usize = 10_000;
+pub const LIST_ROWS_SENT_MAX: usize = 10_000;
 
 /// Rows of one list that are told one by one because they cannot be read; the rest is told as a count.
-pub const UNREADABLE_ROWS_TOLD_MAX: usize = 20;
+pub const UNREADABLE_ROWS_REPORTED_MAX: usize = 20;
 
 /// Reasons for which the row of one order was left out of lists and that are told; a broker's row has fewer
 /// fields that can be wrong in turn.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use domain::{ReasonCode, Rejection, Secret, ShortText};
-use venues::Asked;
+use venues::RequestContext;
 
 use crate::limits::JOBS_WAITING_MAX;
 
@@ -50,7 +50,7 @@ pub struct SecondPassword {
     refused: u64,
     locked_until: Option<Duration>,
     /// Commands that were answered with the question for it, with the id of the order that each names.
-    waiting: Vec<(Asked, Option<ShortText>)>,
+    waiting: Vec<(RequestContext, Option<ShortText>)>,
 }
 
 impl SecondPassword {
@@ -78,7 +78,7 @@ impl SecondPassword {
     }
 
     /// A command is answered with the question for it, once.
-    pub fn wait(&mut self, asked: Asked, id: Option<ShortText>) {
+    pub fn wait(&mut self, asked: RequestContext, id: Option<ShortText>) {
         if self.waiting.iter().any(|(other, _)| *other == asked) {
             return;
         }
@@ -89,7 +89,7 @@ impl SecondPassword {
     }
 
     /// The commands that were answered with the question for it.
-    pub fn take_waiting(&mut self) -> Vec<(Asked, Option<ShortText>)> {
+    pub fn take_waiting(&mut self) -> Vec<(RequestContext, Option<ShortText>)> {
         std::mem::take(&mut self.waiting)
     }
 

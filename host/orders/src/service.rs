@@ -23,7 +23,7 @@ use venues::web_broker::{
 
 use crate::audit::{AuditError, AuditLog};
 use crate::command::DeskCommand;
-use crate::desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient};
+use crate::desk::{Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, RequestContext};
 use crate::event::DeskEvent;
 use crate::instruments::InstrumentTable;
 
@@ -89,7 +89,7 @@ pub enum ServiceError {
 pub struct Busy;
 
 enum Input {
-    Command { asked: Asked, command: Box<DeskCommand> },
+    Command { asked: RequestContext, command: Box<DeskCommand> },
     Left { client: u64 },
 }
 
@@ -105,14 +105,14 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the log, restores what it says, and starts the thread. `tell` is called on that thread for
+    /// Opens the log, restores what it says, and starts the thread. `emit` is called on that thread for
     /// every event, in order.
     ///
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
         mut setup: Setup,
-        tell: impl Fn(Recipient, &DeskEvent) + Send + 'static,
+        emit: impl Fn(Recipient, &DeskEvent) + Send + 'static,
     ) -> Result<Self, ServiceError> {
         let description = setup.mapping.description();
         // Its own word: a file may have any name.
@@ -153,7 +153,7 @@ impl Service {
                 let worker = Worker {
                     desk,
                     watch,
-                    tell: Box::new(tell),
+                    emit: Box::new(emit),
                     credentials,
                     transport: Some(transport),
                     call: None,
@@ -194,7 +194,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Busy`]: it was not taken.
-    pub fn command(&self, asked: Asked, command: DeskCommand) -> Result<(), Busy> {
+    pub fn command(&self, asked: RequestContext, command: DeskCommand) -> Result<(), Busy> {
         let command = Box::new(command);
         self.inputs.try_send(Input::Command { asked, command }).map_err(|_| Busy)
     }
@@ -228,14 +228,14 @@ enum Done {
     LoggedIn { ticket: u64, ended: Result<LoginDone, LoginFailed> },
 }
 
-/// Tells clients.
-type Tell = Box<dyn Fn(Recipient, &DeskEvent) + Send>;
+/// Gives clients what the desk tells.
+type Emit = Box<dyn Fn(Recipient, &DeskEvent) + Send>;
 type Call = Pin<Box<dyn Future<Output = (Transport, Done)> + Send>>;
 
 struct Worker {
     desk: Desk,
     watch: Stopwatch,
-    tell: Tell,
+    emit: Emit,
     credentials: FindCredentials,
     /// None while it is asked: one request is on its way at a time.
     transport: Option<Transport>,
@@ -279,8 +279,8 @@ impl Worker {
         {
             self.done(done);
             for out in self.desk.take_out() {
-                if let Out::Tell(to, event) = out {
-                    (self.tell)(to, &event);
+                if let Out::Emit(to, event) = out {
+                    (self.emit)(to, &event);
                 }
             }
         }
@@ -355,8 +355,8 @@ impl Worker {
         let held = |desk: &Desk| desk.second_password().map(secret);
         for out in self.desk.take_out() {
             match out {
-                Out::Tell(to, event) => {
-                    (self.tell)(to, &event);
+                Out::Emit(to, event) => {
+                    (self.emit)(to, &event);
                     if let DeskEvent::Order(event) = *event
                         && event.kind == OrderEventKind::Accepted
                     {
@@ -373,7 +373,7 @@ impl Worker {
                     transport.also_hide(held(&self.desk));
                     self.call = Some(Box::pin(async move {
                         if is_order && crate::kill::is_at("sending") {
-                            // The request leaves, and nobody waits for its answer.
+                            // The request leaves, and its answer is not awaited.
                             let password = password.as_ref().map(secret);
                             let sent = transport.call(&request, password.as_ref());
                             let _ = tokio::time::timeout(KILL_AFTER, sent).await;

@@ -257,7 +257,7 @@ impl Session {
     }
 
     /// The session keeps waiting although a fault was reported.
-    pub(crate) const fn keep_waiting(&mut self) {
+    pub(crate) const fn wait_on(&mut self) {
         self.is_waiting = true;
     }
 

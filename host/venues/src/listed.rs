@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::text::on_one_line;
 
 /// Rows that were left out of one list and are told one by one; the rest is told as a count.
-pub const LEFT_OUT_TOLD_MAX: usize = 20;
+pub const LEFT_OUT_LINES_MAX: usize = 20;
 /// Characters of the longest id of a row that is told. A longer one is not told at all: of a secret in one that
 /// is cut, a part is left that nobody finds again.
 const ID_CHARS_MAX: usize = 40;
@@ -66,9 +66,9 @@ impl<T> Listed<T> {
 }
 
 /// What is told of rows that were left out: of the first ones each, and how many more there were.
-pub fn told(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
-    let more = left_out.len().saturating_sub(LEFT_OUT_TOLD_MAX);
-    let first = left_out.iter().take(LEFT_OUT_TOLD_MAX);
+pub fn left_out_lines(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
+    let more = left_out.len().saturating_sub(LEFT_OUT_LINES_MAX);
+    let first = left_out.iter().take(LEFT_OUT_LINES_MAX);
     let first =
         first.map(|odd| format!("{}; the engine leaves it out and shows the rest", odd.why));
     first.chain(
@@ -78,9 +78,9 @@ pub fn told(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
 
 /// What each client was told of what its answers do not have: a row is told once, as long as each answer lacks it.
 #[derive(Debug, Default)]
-pub struct ToldOnce(BTreeMap<(u64, &'static str), BTreeSet<String>>);
+pub struct ReportedOnce(BTreeMap<(u64, &'static str), BTreeSet<String>>);
 
-impl ToldOnce {
+impl ReportedOnce {
     /// What of these a client was not told with the answer of that kind before.
     pub fn news(
         &mut self,
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn each_client_is_told_once_as_long_as_a_row_stays_odd() {
-        let mut known = ToldOnce::default();
+        let mut known = ReportedOnce::default();
         let mut news = |client, kind, rows: &[&str]| {
             let odd = known.news(client, kind, listed(rows).left_out);
             odd.into_iter().filter_map(|odd| odd.id).collect::<Vec<_>>().join(" ")
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn rows_past_the_first_ones_are_told_as_a_count() {
-        let odd = vec!["d"; LEFT_OUT_TOLD_MAX + 3];
-        let told: Vec<String> = told(&listed(&odd).left_out).collect();
-        assert_eq!(told.len(), LEFT_OUT_TOLD_MAX + 1);
-        assert!(told[LEFT_OUT_TOLD_MAX].contains(" 3 more rows "), "{told:?}");
+        let odd = vec!["d"; LEFT_OUT_LINES_MAX + 3];
+        let told: Vec<String> = left_out_lines(&listed(&odd).left_out).collect();
+        assert_eq!(told.len(), LEFT_OUT_LINES_MAX + 1);
+        assert!(told[LEFT_OUT_LINES_MAX].contains(" 3 more rows "), "{told:?}");
     }
 }

@@ -10,8 +10,8 @@ use domain::order_mapping::{BrokerAnswer, BrokerOrder, Field, OrderMapping};
 use domain::{OrderOrigin, OrderSide, OrderType, Price, Quantity, Secret, TimeInForce};
 use ipc::{AuditContext, AuditLine, AuditSubmit, SubmitOrderRequest};
 use orders::{
-    Asked, AuditLog, AuditSink, Desk, DeskRules, InstrumentTable, LoginDone, NewOrder, Now,
-    OrderPhase, Out, Restored,
+    AuditLog, AuditSink, Desk, DeskRules, InstrumentTable, LoginDone, NewOrder, Now, OrderPhase,
+    Out, RequestContext, Restored,
 };
 use sandbox::{DialectInstance, Sandbox, SandboxConfig};
 use serde_json::json;
@@ -99,8 +99,8 @@ fn now(watch: Stopwatch) -> Now {
     Now { mono: watch.elapsed(), wall: wall_now() }
 }
 
-fn asked(number: u64) -> Asked {
-    Asked { client: 1, request_id: number.to_string() }
+fn asked(number: u64) -> RequestContext {
+    RequestContext { client: 1, request_id: number.to_string() }
 }
 
 fn accepted(number: u64) -> Called {
@@ -125,7 +125,7 @@ fn accepted(number: u64) -> Called {
 fn ticket(desk: &mut Desk) -> Option<u64> {
     desk.take_out().into_iter().find_map(|out| match out {
         Out::Send { ticket, .. } | Out::Login { ticket } => Some(ticket),
-        Out::Tell(..) => None,
+        Out::Emit(..) => None,
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ipc::{Command, Dialect, VenueCapabilities};
-use orders::{Asked, AuditError, DeskRules, Service, ServiceError, Setup};
+use orders::{AuditError, DeskRules, RequestContext, Service, ServiceError, Setup};
 use venues::web_broker::WebBrokerConfig;
 
 use super::desk_command::desk_command;
@@ -64,7 +64,8 @@ impl OrderDesk {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         let service = service.as_ref().ok_or(())?;
         let request_id = command.request_id().map(|id| id.as_text().into_owned());
-        let asked = Asked { client: client.number(), request_id: request_id.unwrap_or_default() };
+        let asked =
+            RequestContext { client: client.number(), request_id: request_id.unwrap_or_default() };
         // No other command names this venue.
         let Some(command) = desk_command(command, service.instruments()) else { return Ok(()) };
         service.command(asked, command).map_err(|_| ())

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
+use domain::market_update::MarketUpdate;
 
 use crate::limits::{RECORDER_GIVE_UP_TIME, RECORDER_QUEUE_ROWS, RECORDER_TELL_TIME};
 
@@ -163,6 +164,14 @@ impl Recorder {
         let threads = vec![recorder, day_files];
         let end_time = pace.end_time;
         Ok(Self { rows: Some(rows), shared, ending, end_time, teller, threads, running })
+    }
+
+    /// Hands over what a feed has sent, the order book first; never waits. What is not kept is counted.
+    pub fn record(&self, update: &MarketUpdate) {
+        let _ = self.try_record(BoardRow::Depth(update.board.clone()));
+        if let Some(trade) = &update.trade {
+            let _ = self.try_record(BoardRow::Trade(trade.clone()));
+        }
     }
 
     /// Hands a row over; never waits.

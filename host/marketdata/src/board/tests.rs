@@ -10,13 +10,16 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use domain::market_update::{
+    AggressorSide, Board, Level, SideRule, Symbol, TimeSource, TradePrint,
+};
 use domain::{JstDate, Random, TsNanos};
 
 use super::day_files::DayFiles;
 use super::folder::{BoardFolder, DayFolder};
 use super::journal::{Journal, JournalError, JournalSummary, read_journal};
 use super::recorder::{NotKept, Recorder};
-use super::row::{BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};
+use super::row::BoardRow;
 use super::segment::seal;
 use super::table::{read_depth, read_trade_prints};
 use super::trades_file::{is_up_to_date, make_trades_file};
@@ -76,12 +79,12 @@ fn row(number: u64) -> BoardRow {
             timestamp_ms: at(number).millis() / 1_000 * 1_000,
             price: 10_000 * (2_000 + random.below(100) as i64),
             quantity: 1_000_000 * (1 + random.below(9) as i64),
-            side: Side::ALL[random.place(Side::ALL.len())],
+            side: AggressorSide::ALL[random.place(AggressorSide::ALL.len())],
             side_rule: [None, Some(SideRule::AtAsk), Some(SideRule::AfterGap)][random.place(3)],
             after_gap: false,
         });
     }
-    BoardRow::Depth(DepthRow {
+    BoardRow::Depth(Board {
         symbol,
         stream_session_id,
         sequence_id,
@@ -104,7 +107,7 @@ fn trade(text: &str, ms: u64, yen: i64, shares: i64) -> TradePrint {
         timestamp_ms: at(ms).millis(),
         price: yen * 10_000,
         quantity: shares * 10_000,
-        side: Side::Buy,
+        side: AggressorSide::Buy,
         side_rule: None,
         after_gap: false,
     }
@@ -146,7 +149,7 @@ fn stored(folder: &Path) -> BTreeMap<u64, BoardRow> {
     };
     for day in super::days(&BoardFolder::new(folder)).unwrap() {
         for path in day.finished().unwrap().into_iter().filter_map(|one| one.depth) {
-            let take = |row: DepthRow| -> Result<(), ParquetError> {
+            let take = |row: Board| -> Result<(), ParquetError> {
                 assert_eq!(row.received.jst_date(), day.date());
                 put(row.sequence_id, BoardRow::Depth(row));
                 Ok(())
@@ -307,7 +310,7 @@ fn the_longest_rows_fill_a_block_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let level = Level { price: BOARD_VALUE_MAX, quantity: -BOARD_VALUE_MAX };
     let side = vec![level; BOARD_LEVELS_MAX];
-    let longest = DepthRow {
+    let longest = Board {
         symbol: symbol("ABCDEFGH9"),
         stream_session_id: "x".repeat(SESSION_ID_BYTES_MAX).into(),
         sequence_id: u64::try_from(i64::MAX).unwrap(),

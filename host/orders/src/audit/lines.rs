@@ -107,7 +107,7 @@ pub(crate) fn rejected(
     write(log, &line);
 }
 
-/// Writes a fill that is about to be told.
+/// Writes a fill that is about to be reported.
 pub(crate) fn filled(
     log: &mut dyn AuditSink,
     order: &DeskOrder,

@@ -7,7 +7,7 @@
 //! | accepted with a number | the broker has it |
 //! | accepted without one | sent, its number unknown |
 //! | rejected | its id is free |
-//! | filled | the fill counts, and is not told again |
+//! | filled | the fill counts, and is not reported again |
 //! | session_expired, another version of the key, what is no line | nothing |
 
 use std::collections::{HashMap, VecDeque};
@@ -53,7 +53,7 @@ pub struct RestoredOrder {
     pub ts_ms: u64,
 }
 
-/// A fill that a process before has told, or was about to tell (specification 4, P130).
+/// A fill that a process before has reported, or was about to tell (specification 4, P130).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredFill {
     /// The broker's number of the order.
@@ -64,7 +64,7 @@ pub struct RestoredFill {
     pub instrument_id: ShortText,
     /// The broker's business day of the notice, where it said one.
     pub business_day: Option<ShortText>,
-    /// Whether the broker's details of the order told it; its number is the desk's own then.
+    /// Whether the broker's details of the order reported it; its number is the desk's own then.
     pub from_details: bool,
     /// The broker's number of the fill.
     pub trade_id: ShortText,
@@ -79,7 +79,7 @@ pub struct RestoredFill {
 pub struct Restored {
     /// Orders in the order of their submit lines.
     pub entries: Vec<RestoredOrder>,
-    /// Fills that were told, the newest [`FILLS_RESTORED_MAX`].
+    /// Fills that were reported, the newest [`FILLS_RESTORED_MAX`].
     pub fills: VecDeque<RestoredFill>,
     /// Bytes up to the end of the last whole line.
     pub whole_bytes: u64,

@@ -1,7 +1,7 @@
 //! What an answer means for the order that was sent (specification 2, "Submit flow", 4 to 6;
 //! specification 4, P18).
 //!
-//! | the call ended with | the order | its log line | its sender is told |
+//! | the call ended with | the order | its log line | its sender gets |
 //! |---|---|---|---|
 //! | a number | ACCEPTED | accepted | OrderAccepted, SubmitOrderResult |
 //! | a clear refusal | REJECTED, id free | rejected | OrderRejected |
@@ -17,7 +17,7 @@ use venues::web_broker::{Answered, CallFailure, Called};
 
 use super::guards::guard_failed;
 use super::submit::{SubmitJob, fault_of};
-use super::{Asked, Desk, Job, JobKind, Now};
+use super::{Desk, Job, JobKind, Now, RequestContext};
 use crate::audit::{self, plain};
 use crate::book::{OrderKey, Seen};
 use crate::event::{Reply, SubmitReply};
@@ -37,7 +37,7 @@ pub(crate) enum Ended {
     WrongPassword(bool, String),
     /// The session is gone.
     Expired,
-    /// Nobody can tell.
+    /// The outcome is unknown.
     Unknown(String),
 }
 
@@ -100,7 +100,7 @@ impl Desk {
                 }
                 self.password.accept();
                 self.accepted(key, &accepted, p_no.unwrap_or(0), now);
-                self.tell_created(&job, key, &accepted);
+                self.report_created(&job, key, &accepted);
                 self.release_held(now);
             }
             Ended::Done(..) => self.unknown(&job, key, "the answer has no order number", now),
@@ -204,12 +204,12 @@ impl Desk {
         }
         crate::kill::here("accepted_line_written");
         if is_taken {
-            self.tell_accepted(key, now);
+            self.report_accepted(key, now);
         }
     }
 
     /// Answers the sender of an order that was accepted.
-    fn tell_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
+    fn report_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
         let (Some(asked), Some(order)) = (&job.asked, self.book.get(key)) else { return };
         if job.is_abandoned {
             return;
@@ -226,24 +226,24 @@ impl Desk {
         self.reply(asked.client, Reply::Submitted(reply));
     }
 
-    /// The request has left and nobody can tell what became of it: the order stays as it is, and lists
+    /// The request has left and its outcome is unknown: the order stays as it is, and lists
     /// are asked for until they say.
     fn unknown(&mut self, job: &Job, key: OrderKey, why: &str, now: Now) {
         if let Some(order) = self.book.get_mut(key) {
             order.unknown_since = Some(now.mono);
         }
-        self.tell_unknown(job, why);
+        self.report_unknown(job, why);
         self.ask_list_soon(now);
     }
 
     /// Tells whoever waits that the outcome of a request is unknown.
-    pub(crate) fn tell_unknown(&mut self, job: &Job, why: &str) {
+    pub(crate) fn report_unknown(&mut self, job: &Job, why: &str) {
         if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_abandoned) {
             let why = plain(why);
             let text = format!(
                 "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"
             );
-            self.tell_error(asked, ReasonCode::InternalError, text, None);
+            self.report_error(asked, ReasonCode::InternalError, text, None);
         }
     }
 
@@ -251,7 +251,7 @@ impl Desk {
     pub(crate) fn reject(
         &mut self,
         key: OrderKey,
-        asked: Option<&Asked>,
+        asked: Option<&RequestContext>,
         rejection: &Rejection,
         now: Now,
     ) {
@@ -266,7 +266,7 @@ impl Desk {
         order.unknown_since = None;
         order.pending = None;
         audit::rejected(&mut *self.log, order, rejection, now.wall);
-        self.tell_rejected(key, request_id, rejection, now);
+        self.report_rejected(key, request_id, rejection, now);
         self.book.free_id(key);
     }
 
@@ -289,7 +289,7 @@ pub(crate) fn expired() -> Rejection {
     Rejection::new(ReasonCode::SessionExpired, text)
 }
 
-/// Whether a text of the broker's can be a number or a code: nothing else is told in their place.
+/// Whether a text of the broker's can be a number or a code: nothing else is reported in their place.
 fn is_word(text: &str) -> bool {
     let is_short = (1..=NUMBER_CHARS_MAX).contains(&text.len());
     is_short && text.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-')
@@ -310,7 +310,7 @@ fn both(
     }
 }
 
-/// The broker's warning. A code that is none is not told.
+/// The broker's warning. A code that is none is not reported.
 fn warning_of(accepted: &BrokerAccepted) -> Option<(String, String)> {
     let code = accepted.warning_code.as_deref()?;
     let code = if is_word(code) { code } else { "broker_warning" };

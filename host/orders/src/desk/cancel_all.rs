@@ -1,7 +1,7 @@
 //! Cancels of many orders (specification 2, "CancelAllOrders"; specification 4, P13, P23a, P23b): a list,
 //! then the broker's own request for all or single cancels where a filter is given, then lists until all
 //! have ended or the time is over. Foreign orders of the account are cancelled, too, and rows of the list
-//! of which nobody knows yet whose they are.
+//! whose owner is not known yet.
 //!
 //! A cancel of many has one end: `OrderRejected` without an order where it was refused, not sent in time or
 //! ended with the session, else `CancelAllResult`. Its parts tell failures of single orders and no end.
@@ -18,8 +18,8 @@ use super::answers::{Ended, expired};
 use super::change::{Change, ChangeJob};
 use super::lists::Purpose;
 use super::submit::fault_of;
-use super::{Asked, Desk, Job, JobKind, Now};
-use crate::book::{Book, DeskOrder, OrderKey, Pending, Seen};
+use super::{Desk, Job, JobKind, Now, RequestContext};
+use crate::book::{Book, DeskOrder, OrderKey, PendingOperation, Seen};
 use crate::check::symbol_of;
 use crate::command::CancelMany;
 use crate::event::Reply;
@@ -68,7 +68,7 @@ pub(crate) struct RowCancel {
 #[derive(Debug)]
 pub(crate) struct CancelAll {
     number: u64,
-    asked: Asked,
+    asked: RequestContext,
     password: HeldPassword,
     /// Which orders.
     wanted: CancelMany,
@@ -110,7 +110,13 @@ impl CancelsOfMany {
     }
 
     /// Begins one, which waits for a list; gives its number.
-    fn begin(&mut self, asked: Asked, wanted: CancelMany, password: HeldPassword, now: Now) -> u64 {
+    fn begin(
+        &mut self,
+        asked: RequestContext,
+        wanted: CancelMany,
+        password: HeldPassword,
+        now: Now,
+    ) -> u64 {
         self.begun += 1;
         self.under_way.push(CancelAll {
             number: self.begun,
@@ -152,7 +158,7 @@ impl CancelsOfMany {
 
 impl Desk {
     /// Cancels every open order, or those of one sender, instrument or side.
-    pub fn cancel_all(&mut self, asked: Asked, wanted: CancelMany, now: Now) {
+    pub fn cancel_all(&mut self, asked: RequestContext, wanted: CancelMany, now: Now) {
         let may_go = self.rules.phase.check_change("CancelAllOrders").and_then(|()| {
             wanted.instrument_id.as_deref().map(symbol_of).transpose()?;
             self.session.check_active()?;
@@ -161,7 +167,7 @@ impl Desk {
             self.cancels.check_room()
         });
         if let Err(rejection) = may_go {
-            return self.tell_refused(asked.request_id, &rejection, now);
+            return self.report_refused(asked.request_id, &rejection, now);
         }
         let Some(password) = self.password.use_it(now.mono) else {
             return self.ask_password(asked, None);
@@ -176,7 +182,7 @@ impl Desk {
         all.is_listing = false;
         all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
         if all.targets.is_some() {
-            self.tell_cancels(now);
+            self.report_cancels(now);
             return self.tick_cancels(now);
         }
         if is_late(all, now) {
@@ -220,7 +226,7 @@ impl Desk {
 
     /// Queues a part of a cancel of many: its time counts from the receipt of the whole, and it has no end
     /// of its own.
-    fn enqueue_part(&mut self, asked: Asked, received: Duration, kind: JobKind, now: Now) {
+    fn enqueue_part(&mut self, asked: RequestContext, received: Duration, kind: JobKind, now: Now) {
         self.queue.put(Job { asked: Some(asked), received, kind, is_abandoned: true });
         self.work(now);
     }
@@ -249,7 +255,7 @@ impl Desk {
     }
 
     /// Brings the targets that no order of the book has up to the newest list. Where one has turned out to
-    /// be an order placed elsewhere that has ended, its end is told: its cancel was asked for here.
+    /// be an order placed elsewhere that has ended, its end is reported: its cancel was asked for here.
     pub(crate) fn renew_targets(&mut self, now: Now) {
         let Self { cancels: CancelsOfMany { under_way, unowned, .. }, book, .. } = self;
         if unowned.is_empty() {
@@ -278,8 +284,8 @@ impl Desk {
         for key in owned {
             let order = self.book.get(key).filter(|order| order.client_order_id.is_none());
             match order.map(|order| order.status) {
-                Some(OrderStatus::Canceled) => self.tell_canceled(key, now.wall),
-                Some(OrderStatus::Expired) => self.tell_expired(key, now.wall),
+                Some(OrderStatus::Canceled) => self.report_canceled(key, now.wall),
+                Some(OrderStatus::Expired) => self.report_expired(key, now.wall),
                 _ => {}
             }
         }
@@ -332,13 +338,13 @@ impl Desk {
     /// A row is not cancelled.
     pub(crate) fn refuse_cancel_row(
         &mut self,
-        asked: Option<&Asked>,
+        asked: Option<&RequestContext>,
         cancel: &RowCancel,
         rejection: &Rejection,
         now: Now,
     ) {
         let request_id = asked.map(|asked| asked.request_id.clone());
-        self.tell_row_refused(&cancel.row, request_id, rejection, now);
+        self.report_row_refused(&cancel.row, request_id, rejection, now);
     }
 
     /// The turn of the broker's own request for all has come.
@@ -362,14 +368,15 @@ impl Desk {
                 continue;
             }
             let request_id = Some(request_id.clone());
-            order.pending = Some(Pending { request_id, wanted: None, sent: now, ended: None });
-            self.tell_pending(key, OrderEventKind::PendingCancel, now);
+            order.pending =
+                Some(PendingOperation { request_id, wanted: None, sent: now, ended: None });
+            self.report_pending(key, OrderEventKind::PendingCancel, now);
         }
         self.send(job, request, Some(password.value));
     }
 
     /// The broker's own request for all was answered. Its orders are those of the job: the cancel of many
-    /// itself may have been given up in the meantime.
+    /// itself may have ended in the meantime.
     pub(crate) fn cancel_all_answered(&mut self, job: Job, called: Called, now: Now) {
         let ended = self.end_of(called);
         let JobKind::CancelAll { number, targets } = &job.kind else { return };
@@ -424,7 +431,7 @@ impl Desk {
     /// Ends a cancel of many of which nothing was done. One that has ended already stays so.
     pub(crate) fn refuse_cancel_all(&mut self, number: u64, rejection: &Rejection, now: Now) {
         let Some(all) = self.cancels.end(number) else { return };
-        self.tell_refused(all.asked.request_id, rejection, now);
+        self.report_refused(all.asked.request_id, rejection, now);
     }
 
     /// Ends the cancels whose orders have all ended, or whose time is over, and asks for lists, of which
@@ -463,14 +470,14 @@ impl Desk {
     }
 
     /// Tells where orders stand to whoever waits for a cancel of many.
-    fn tell_cancels(&mut self, now: Now) {
+    fn report_cancels(&mut self, now: Now) {
         let mut told = Vec::new();
         for all in self.cancels.under_way.iter_mut().filter(|all| all.targets.is_some()) {
             all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
             told.push(all.asked.clone());
         }
         for asked in told {
-            self.tell_list(asked.client, &asked.request_id, None);
+            self.report_list(asked.client, &asked.request_id, None);
         }
     }
 
@@ -489,7 +496,7 @@ impl Desk {
         let targets = all.targets.unwrap_or_default();
         let canceled = targets.iter().filter(|target| target.is_canceled(&self.book)).count();
         let request_id = all.asked.request_id;
-        self.tell_list(all.asked.client, &request_id, None);
+        self.report_list(all.asked.client, &request_id, None);
         let failed = (targets.len() - canceled) as u64;
         let reply = Reply::CanceledMany { request_id, canceled: canceled as u64, failed };
         self.reply(all.asked.client, reply);

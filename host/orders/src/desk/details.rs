@@ -1,11 +1,11 @@
-//! Details of orders (`CLMOrderListDetail`): asked for where a list has shares filled that no notice told,
+//! Details of orders (`CLMOrderListDetail`): asked for where a list has shares filled that no notice reported,
 //! because the stream has lost the notice or was not there. They have each fill with its price and its time,
 //! but no number; so a fill that notices and details tell is known again by its shares and its price.
 //!
-//! Only what the details do not have either is told as missing. They are held against what is known of the order,
-//! and where one thing does not fit, nothing of them is told: an invented fill is worse than a missing one.
+//! Only what the details do not have either is reported as missing. They are held against what is known of the order,
+//! and where one thing does not fit, nothing of them is reported: an invented fill is worse than a missing one.
 //!
-//! Nobody waits for details. So they are asked for when nothing else waits, their answer has a short time of its
+//! No client waits for details. So they are asked for when nothing else waits, their answer has a short time of its
 //! own, and where it does not come none are asked for for a while.
 
 use domain::order_mapping::{BrokerAccepted, BrokerFill, ListedFill};
@@ -77,7 +77,7 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
 }
 
 impl Desk {
-    /// Asks for the details of an order with shares filled that no notice told. False where nothing comes of
+    /// Asks for the details of an order with shares filled that no notice reported. False where nothing comes of
     /// that: the dialect has no such request, or it was asked for in vain.
     pub(crate) fn ask_details(&mut self, key: OrderKey, now: Now) -> bool {
         let tried = self.book.get(key).map_or(DETAILS_TRIES_MAX, |order| order.details_tried);
@@ -166,7 +166,7 @@ impl Desk {
         let detail = read_order_detail(answered).map_err(Failed::Wrong)?;
         let Some(order) = self.book.get(key) else { return Ok(()) };
         check(order, &detail, &fills)?;
-        let untold = order.untold_of(&fills).ok_or_else(|| {
+        let untold = order.unreported_of(&fills).ok_or_else(|| {
             Failed::Yet("its details lack a fill that came in a notice".to_owned())
         })?;
         let shares =
@@ -176,7 +176,7 @@ impl Desk {
             return Ok(());
         }
         for fill in &untold {
-            self.tell_detailed(key, fill, now);
+            self.report_detailed(key, fill, now);
         }
         let Some(order) = self.book.get_mut(key) else { return Ok(()) };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
@@ -191,12 +191,12 @@ impl Desk {
     }
 
     /// Tells a fill that only the details have, with a number of the desk's own.
-    fn tell_detailed(&mut self, key: OrderKey, fill: &ListedFill, now: Now) {
+    fn report_detailed(&mut self, key: OrderKey, fill: &ListedFill, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
-        order.details_told += 1;
+        order.details_reported += 1;
         let number = match &order.business_day {
-            Some(day) => format!("{day}-D{}", order.details_told),
-            None => format!("D{}", order.details_told),
+            Some(day) => format!("{day}-D{}", order.details_reported),
+            None => format!("D{}", order.details_reported),
         };
         let trade_id = ShortText::from(number.as_str());
         order.note_detailed(detail_id(&trade_id), (fill.quantity, fill.price));
@@ -219,7 +219,7 @@ impl Desk {
         read.into_iter().collect()
     }
 
-    /// Details could not be had, or have not all: after some times the fills are told as missing; at once where
+    /// Details could not be had, or have not all: after some times the fills are reported as missing; at once where
     /// they contradict what is known.
     fn details_failed(&mut self, key: OrderKey, failed: &Failed, now: Now) {
         let (why, is_wrong) = match failed {
@@ -236,7 +236,7 @@ impl Desk {
                 "the list has {listed} shares filled, the engine has reported {told}; details: \
                  {why}"
             );
-            self.tell_discrepancy(Some(key), None, Discrepancy::FillsMissing, text, now);
+            self.report_discrepancy(Some(key), None, Discrepancy::FillsMissing, text, now);
         }
     }
 }

@@ -226,7 +226,7 @@ fn allocate(
     Ok(found)
 }
 
-/// The allocation of an order that names one position, where nobody asked how much of it is open.
+/// The allocation of an order that names one position, where no guard asked how much of it is open.
 pub(crate) fn whole(plan: &OrderPlan, asked: Quantity) -> Vec<Allocation> {
     match plan.positions.as_slice() {
         [position] => vec![Allocation { position: position.clone(), quantity: asked }],

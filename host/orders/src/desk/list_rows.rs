@@ -1,4 +1,4 @@
-//! Lists of orders as clients are told them: the broker's rows with the ids of their senders (specification
+//! Lists of orders as clients get them: the broker's rows with the ids of their senders (specification
 //! 2, `OrderRecordWire`, `OrderListFilter`).
 
 use domain::order_mapping::BrokerRow;
@@ -8,7 +8,7 @@ use super::Desk;
 use crate::book::Seen;
 use crate::check::symbol_of;
 use crate::event::{ListedOrder, OrderListPart, Reply};
-use crate::limits::LIST_ROWS_TOLD_MAX;
+use crate::limits::LIST_ROWS_SENT_MAX;
 
 /// A filter as it counts on a date in Japan. All that the broker lists is of today: what was placed today, or
 /// works today.
@@ -20,7 +20,7 @@ pub(crate) fn filter_of(mut filter: OrderFilter, today: JstDate) -> Result<Order
 
 impl Desk {
     /// Tells the newest list, in messages of limited size.
-    pub(crate) fn tell_list(
+    pub(crate) fn report_list(
         &mut self,
         client: u64,
         request_id: &str,
@@ -32,10 +32,10 @@ impl Desk {
             filter.is_none_or(|filter| filter.takes(row.status, instrument_id, row.time))
         };
         let mut rows: Vec<ListedOrder> = rows.filter(is_wanted).collect();
-        let is_split = rows.len() > LIST_ROWS_TOLD_MAX;
+        let is_split = rows.len() > LIST_ROWS_SENT_MAX;
         let mut told = 0_u64;
         loop {
-            let rest = rows.split_off(rows.len().min(LIST_ROWS_TOLD_MAX));
+            let rest = rows.split_off(rows.len().min(LIST_ROWS_SENT_MAX));
             let orders = std::mem::replace(&mut rows, rest);
             told += orders.len() as u64;
             let more = !rows.is_empty();

@@ -2,8 +2,8 @@
 //! null where it has none).
 //!
 //! That there is no margin is the login's own word (`sSinyouKouzaKubun`), and nothing is asked then. An
-//! answer that is none never means it: half of what an account has is not told as all of it. A row or an amount
-//! that cannot be read is left out, and told as an error after the rest: to each client once.
+//! answer that is none never means it: half of what an account has is not reported as all of it. A row or an amount
+//! that cannot be read is left out, and reported as an error after the rest: to each client once.
 
 use domain::{Money, ReasonCode};
 use venues::web_broker::account::{Holding, MarginPosition};
@@ -11,7 +11,7 @@ use venues::web_broker::{Answered, Called, account};
 use venues::{LeftOut, Listed};
 
 use super::answers::{Ended, expired};
-use super::{Asked, Desk, Job, JobKind, Now};
+use super::{Desk, Job, JobKind, Now, RequestContext};
 use crate::event::Reply;
 
 /// Buying power that is being asked for: cash first, then margin.
@@ -29,20 +29,20 @@ pub(crate) struct PositionsJob {
 
 impl Desk {
     /// Tells the buying power.
-    pub fn buying_power(&mut self, asked: Asked, now: Now) {
+    pub fn buying_power(&mut self, asked: RequestContext, now: Now) {
         self.ask_money(asked, JobKind::BuyingPower(BuyingPowerJob::default()), now);
     }
 
     /// Tells the positions.
-    pub fn positions(&mut self, asked: Asked, now: Now) {
+    pub fn positions(&mut self, asked: RequestContext, now: Now) {
         self.ask_money(asked, JobKind::Positions(PositionsJob::default()), now);
     }
 
-    fn ask_money(&mut self, asked: Asked, kind: JobKind, now: Now) {
+    fn ask_money(&mut self, asked: RequestContext, kind: JobKind, now: Now) {
         match self.session.check_active().and_then(|()| self.has_room_to_ask(asked.client)) {
             Ok(()) => self.enqueue(Some(asked), kind, now),
             Err(rejection) => {
-                self.tell_error(&asked, rejection.code, rejection.text, None);
+                self.report_error(&asked, rejection.code, rejection.text, None);
             }
         }
     }
@@ -70,12 +70,12 @@ impl Desk {
                 *cash = Some(read);
                 self.begin_buying_power(job);
             }
-            Ok((cash, margin)) => self.tell_buying_power(&job, cash, margin, now),
+            Ok((cash, margin)) => self.report_buying_power(&job, cash, margin, now),
             Err(why) => self.no_money(&job, &why),
         }
     }
 
-    fn tell_buying_power(
+    fn report_buying_power(
         &mut self,
         job: &Job,
         cash: Result<Money, String>,
@@ -93,7 +93,7 @@ impl Desk {
             ts: now.wall,
         };
         self.reply(asked.client, reply);
-        venues::told(&odd).for_each(|why| self.no_money(job, &why));
+        venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
     pub(crate) fn begin_positions(&mut self, job: Job) {
@@ -123,13 +123,13 @@ impl Desk {
             }
             Ok((held, margin)) => {
                 let none = || Listed { rows: Vec::new(), left_out: Vec::new() };
-                self.tell_positions(&job, held, margin.unwrap_or_else(none), now);
+                self.report_positions(&job, held, margin.unwrap_or_else(none), now);
             }
             Err(why) => self.no_money(&job, &why),
         }
     }
 
-    fn tell_positions(
+    fn report_positions(
         &mut self,
         job: &Job,
         held: Listed<Holding>,
@@ -146,7 +146,7 @@ impl Desk {
         self.reply(asked.client, reply);
         let odd = held.left_out.into_iter().chain(margin.left_out);
         let odd = self.money_left_out.news(asked.client, "positions", odd);
-        venues::told(&odd).for_each(|why| self.no_money(job, &why));
+        venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
     /// An answer, or in words why there is none.
@@ -165,7 +165,7 @@ impl Desk {
     fn no_money(&mut self, job: &Job, why: &str) {
         if let Some(asked) = job.asked.as_ref() {
             let text = format!("BALANCES: {why}");
-            self.tell_error(asked, ReasonCode::InternalError, text, None);
+            self.report_error(asked, ReasonCode::InternalError, text, None);
         }
     }
 }

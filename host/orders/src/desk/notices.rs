@@ -9,8 +9,8 @@ use domain::order_mapping::{BrokerFill, BrokerFrame, BrokerNotice, Field, Notice
 use domain::{Discrepancy, OrderStatus, Quantity, ReasonCode, Rejection, TsNanos};
 use venues::web_broker::frame;
 
+use super::reports::ReportedFill;
 use super::submit::fault_of;
-use super::tell::ToldFill;
 use super::{Desk, Now};
 use crate::audit::{self, FillSource};
 use crate::book::{OrderKey, Seen, detail_id, fill_id};
@@ -36,7 +36,7 @@ impl Desk {
             Ok(Ok(BrokerFrame::KeepAlive | BrokerFrame::Other)) => {}
             Ok(Err(why)) => self.unreadable_notice(why, now),
             // A fault goes to the log as an error: within the pace, too.
-            Err(fault) if self.pace.has_room(now) => {
+            Err(fault) if self.report_rate.has_room(now) => {
                 self.unreadable_notice(fault_of(&fault).text, now);
             }
             Err(fault) => self.unreadable_notice(fault.kind.to_string(), now),
@@ -44,7 +44,7 @@ impl Desk {
         self.work(now);
     }
 
-    /// A frame of the stream of events that nobody can read: a list tells what it may have said.
+    /// A frame of the stream of events that cannot be read: a list tells what it may have said.
     pub fn unreadable_frame(&mut self, why: String, now: Now) {
         if !self.rules.phase.takes_notices() {
             return;
@@ -54,7 +54,7 @@ impl Desk {
     }
 
     fn unreadable_notice(&mut self, why: String, now: Now) {
-        self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+        self.report_discrepancy(None, None, Discrepancy::Unreadable, why, now);
         self.ask_list_soon(now);
     }
 
@@ -123,10 +123,10 @@ impl Desk {
         }
     }
 
-    /// Whether a fill can only be told when it is known how many shares the order has at the broker: of an
+    /// Whether a fill can only be reported when it is known how many shares the order has at the broker: of an
     /// order of the log, which does not tell changes, or of one that was changed elsewhere, a list says it; of
     /// one whose change to more shares is under way, the answer (P27), or a list. Else an order that works on
-    /// would end here. It waits no longer than for an answer: a fill is told late rather than never.
+    /// would end here. It waits no longer than for an answer: a fill is reported late rather than never.
     fn must_wait(&self, key: OrderKey, notice: &BrokerNotice, came: Duration, now: Now) -> bool {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get(key)) else { return false };
         if now.mono.saturating_sub(came) >= ORDER_ANSWER_TIME {
@@ -154,7 +154,7 @@ impl Desk {
             let text = format!("more than {NOTICES_HELD_MAX} notices name orders that no list has");
             let number = Some(&*notice.venue_order_id);
             let kind = Discrepancy::NoticeWithoutOrder;
-            return self.tell_discrepancy(None, number, kind, text, now);
+            return self.report_discrepancy(None, number, kind, text, now);
         }
         if !self.queue.is_submitting() {
             self.ask_list_soon(now);
@@ -170,7 +170,7 @@ impl Desk {
     }
 
     /// Applies what was held of orders that are known by now; what a later list does not have either is
-    /// told and dropped.
+    /// reported and dropped.
     pub(crate) fn release_held(&mut self, now: Now) {
         if self.reconciliation.held.is_empty() {
             return;
@@ -200,7 +200,7 @@ impl Desk {
             if is_unlisted && !is_submitting && !may_be_unknown {
                 let text = format!("a notice ({:?}) names an order that no list has", notice.kind);
                 let kind = Discrepancy::NoticeWithoutOrder;
-                self.tell_discrepancy(None, Some(number), kind, text, now);
+                self.report_discrepancy(None, Some(number), kind, text, now);
                 continue;
             }
             self.reconciliation.held.put_back(came, notice);
@@ -215,7 +215,7 @@ impl Desk {
 
     fn apply_notice(&mut self, key: OrderKey, notice: &BrokerNotice, now: Now) {
         if let Some(order) = self.book.get_mut(key) {
-            order.told_on = Some(now.wall.jst_date());
+            order.seen_on = Some(now.wall.jst_date());
         }
         let ts = notice.time.unwrap_or(now.wall);
         let reason = |words: &str| notice.reason.clone().unwrap_or_else(|| words.to_owned());
@@ -235,7 +235,7 @@ impl Desk {
             NoticeKind::Filled => self.filled(key, notice, ts, now),
             NoticeKind::FillCanceled => {
                 let text = "the broker took a fill back; look at its own records".to_owned();
-                self.tell_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
+                self.report_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
                 self.ask_list_soon(now);
             }
             NoticeKind::Changed => self.changed_elsewhere(key, now),
@@ -283,19 +283,19 @@ impl Desk {
         }
         if pending.is_none() {
             // A change that had counted as done: the list has what the order really is.
-            self.tell_rejected(key, None, &rejection, now);
+            self.report_rejected(key, None, &rejection, now);
             self.ask_list_soon(now);
         }
     }
 
-    /// An order is cancelled: told once, by whichever comes first of notice and list (P27).
+    /// An order is cancelled: reported once, by whichever comes first of notice and list (P27).
     pub(crate) fn canceled(&mut self, key: OrderKey, ts: TsNanos, now: Now) {
-        self.end(key, OrderTrigger::CancelDone, now, |desk| desk.tell_canceled(key, ts));
+        self.end(key, OrderTrigger::CancelDone, now, |desk| desk.report_canceled(key, ts));
     }
 
-    /// An order's time ran out: told once.
+    /// An order's time ran out: reported once.
     pub(crate) fn expired(&mut self, key: OrderKey, ts: TsNanos, now: Now) {
-        self.end(key, OrderTrigger::Expire, now, |desk| desk.tell_expired(key, ts));
+        self.end(key, OrderTrigger::Expire, now, |desk| desk.report_expired(key, ts));
     }
 
     fn end(
@@ -308,7 +308,7 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         // An order that counts as rejected by a refused change was working after all.
         if order.awaits_list && order.found_working(now.mono, &mut self.illegal) {
-            self.tell_accepted(key, now);
+            self.report_accepted(key, now);
         }
         let Some(order) = self.book.get_mut(key) else { return };
         // Notice and list tell it, and notices come again.
@@ -321,7 +321,7 @@ impl Desk {
         }
     }
 
-    /// A notice of a fill, which may have come before, or which the order's details may have told.
+    /// A notice of a fill, which may have come before, or which the order's details may have reported.
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts: TsNanos, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
         let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
@@ -330,7 +330,7 @@ impl Desk {
             if known != told {
                 let text =
                     format!("fill {} came again with other shares or another price", fill.trade_id);
-                self.tell_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
+                self.report_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
             }
             return;
         }
@@ -344,7 +344,7 @@ impl Desk {
         self.take_fill(key, from, fill, ts, now);
     }
 
-    /// A fill that is known from now on: written down, counted and told once, whatever the order's state is.
+    /// A fill that is known from now on: written down, counted and reported once, whatever the order's state is.
     pub(super) fn take_fill(
         &mut self,
         key: OrderKey,
@@ -356,7 +356,7 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         if order.fills.len() >= FILLS_PER_ORDER_MAX {
             let text = format!("the order has more than {FILLS_PER_ORDER_MAX} fills");
-            return self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
+            return self.report_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         let id = match from {
             FillSource::Notice(day) => fill_id(day, &fill.trade_id),
@@ -377,19 +377,23 @@ impl Desk {
             order.is_over = true;
             order.pending = None;
         }
-        // Before it is told, so that no later process tells it as a new one (P130). Where that fails it is told
+        // Before it is reported, so that no later process tells it as a new one (P130). Where that fails it is reported
         // all the same.
         if let Some(order) = self.book.get(key) {
             audit::filled(&mut *self.log, order, from, fill, ts);
         }
-        let told =
-            ToldFill { trade_id: &fill.trade_id, quantity: fill.quantity, price: fill.price, ts };
-        self.tell_filled(key, told);
+        let told = ReportedFill {
+            trade_id: &fill.trade_id,
+            quantity: fill.quantity,
+            price: fill.price,
+            ts,
+        };
+        self.report_filled(key, told);
         self.after_fill(key, now);
         if is_over {
             let text =
                 format!("the broker reports more filled shares than the {asked} of the order");
-            self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
+            self.report_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
             self.ask_list_soon(now);

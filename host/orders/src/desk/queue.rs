@@ -6,14 +6,14 @@ use std::time::Duration;
 use domain::{ReasonCode, Rejection};
 
 use super::lists::Purpose;
-use super::{Asked, Desk, Now, cancel_all, change, lists, money, submit};
+use super::{Desk, Now, RequestContext, cancel_all, change, lists, money, submit};
 use crate::book::OrderKey;
 use crate::limits::{JOBS_OF_CLIENT_MAX, JOBS_WAITING_MAX, ORDER_ANSWER_TIME};
 
 /// What waits for the broker.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<RequestContext>,
     pub(crate) received: Duration,
     pub(crate) kind: JobKind,
     /// Its own end is not reported: the time of an answer is over, or it is a part of a cancel of many.
@@ -77,7 +77,7 @@ pub(crate) enum JobKind {
     List(lists::ListJob),
     BuyingPower(money::BuyingPowerJob),
     Positions(money::PositionsJob),
-    /// The fills of an order that a list has and no notice told.
+    /// The fills of an order that a list has and no notice reported.
     Details(OrderKey),
 }
 
@@ -206,7 +206,7 @@ impl Desk {
     }
 
     /// A job waits for its turn: what changes something before what only asks, details last, else as it came.
-    pub(crate) fn enqueue(&mut self, asked: Option<Asked>, kind: JobKind, now: Now) {
+    pub(crate) fn enqueue(&mut self, asked: Option<RequestContext>, kind: JobKind, now: Now) {
         self.withdraw_after_sleep(now);
         self.queue.put(Job { asked, received: now.mono, kind, is_abandoned: false });
         self.work(now);
@@ -237,7 +237,7 @@ impl Desk {
             if let (Some(asked), JobKind::List(list)) = (job.asked, job.kind)
                 && let Purpose::Client(filter) = list.purpose
             {
-                self.tell_list(asked.client, &asked.request_id, Some(&filter));
+                self.report_list(asked.client, &asked.request_id, Some(&filter));
             }
         }
     }
@@ -267,7 +267,7 @@ impl Desk {
             let text = format!(
                 "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
             );
-            self.tell_error(&asked, ReasonCode::InternalError, text, None);
+            self.report_error(&asked, ReasonCode::InternalError, text, None);
         }
     }
 

@@ -4,7 +4,7 @@
 use domain::{ReasonCode, Rejection, Secret};
 
 use super::answers::expired;
-use super::{Asked, Desk, JobKind, Now};
+use super::{Desk, JobKind, Now, RequestContext};
 use crate::audit;
 use crate::event::{FailureCode, Reply, SessionEvent, SessionFault, VenueStanding};
 use crate::limits::READY_TIME;
@@ -20,7 +20,7 @@ impl Desk {
             return;
         }
         self.session.login_moves(now);
-        self.tell_session(SessionEvent::LoginStarted { request_id });
+        self.report_session(SessionEvent::LoginStarted { request_id });
         self.enqueue(None, JobKind::Login, now);
     }
 
@@ -37,7 +37,7 @@ impl Desk {
                 // What is missing comes first: whoever waits for the end of the login sees it.
                 self.venue_fault(SessionFault::LoginFailed, why);
                 for request_id in self.session.take_waiting_logins() {
-                    self.tell_session(SessionEvent::LoginCancelled { request_id });
+                    self.report_session(SessionEvent::LoginCancelled { request_id });
                 }
             }
             Err(LoginFailed::Failed { why, has_session }) => {
@@ -59,7 +59,7 @@ impl Desk {
                 "the engine has forgotten the second password: the session has other addresses"
             );
         }
-        self.tell_session(SessionEvent::LoggedIn { epoch, changed, ts: now.wall });
+        self.report_session(SessionEvent::LoggedIn { epoch, changed, ts: now.wall });
         if self.session.masters().is_none() {
             let why =
                 "the engine got no masters from the broker and cannot check orders; log in again";
@@ -88,7 +88,7 @@ impl Desk {
                 "the broker's {what} has not come within {seconds} s; the engine keeps waiting"
             );
             self.venue_fault(SessionFault::NotReady, why);
-            self.session.keep_waiting();
+            self.session.wait_on();
         }
     }
 
@@ -96,13 +96,13 @@ impl Desk {
     pub(crate) fn check_ready(&mut self, now: Now) {
         let has_stream = self.stream_is_up() || !self.rules.phase.takes_notices();
         for request_id in self.session.take_readiness(has_stream, now).into_iter().flatten() {
-            self.tell_session(SessionEvent::Ready { request_id });
+            self.report_session(SessionEvent::Ready { request_id });
         }
     }
 
     fn venue_fault(&mut self, fault: SessionFault, message: String) {
         self.session.set_fault(fault);
-        self.tell_session(SessionEvent::Fault { fault, message });
+        self.report_session(SessionEvent::Fault { fault, message });
     }
 
     /// The broker has ended the session: what waits is not sent any more (P23a).
@@ -125,10 +125,10 @@ impl Desk {
     }
 
     /// Holds the second password. Who was asked for it sends the command again (P41).
-    pub fn set_second_password(&mut self, asked: Asked, value: Secret, now: Now) {
+    pub fn set_second_password(&mut self, asked: RequestContext, value: Secret, now: Now) {
         if value.expose().is_empty() {
             let text = "VALUE: the second password is empty".to_owned();
-            return self.tell_error(&asked, FailureCode::Invalid, text, None);
+            return self.report_error(&asked, FailureCode::Invalid, text, None);
         }
         self.password.set(value, now.mono);
         let request_id = asked.request_id;
@@ -147,8 +147,8 @@ impl Desk {
         let rejection = Rejection::new(ReasonCode::SecondPasswordRequired, text);
         for (asked, id) in self.password.take_waiting() {
             match id {
-                Some(id) => self.tell_order_refused(&asked, &id, &rejection, now),
-                None => self.tell_refused(asked.request_id, &rejection, now),
+                Some(id) => self.report_order_refused(&asked, &id, &rejection, now),
+                None => self.report_refused(asked.request_id, &rejection, now),
             }
         }
     }
@@ -160,7 +160,7 @@ impl Desk {
     }
 
     /// Tells where the venue stands.
-    pub fn venue_state(&mut self, asked: Asked) {
+    pub fn venue_state(&mut self, asked: RequestContext) {
         let stream_is_up = match (self.session.state(), self.stream_is_up()) {
             (SessionState::Active, true) => Some(true),
             (SessionState::Active, false) if self.rules.phase.takes_notices() => Some(false),

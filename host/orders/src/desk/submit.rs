@@ -8,7 +8,7 @@ use domain::order_mapping::{Allocation, OrderPlan};
 use domain::{OrderStatus, ReasonCode, Rejection, ShortText};
 
 use super::guards::Guard;
-use super::{Asked, Desk, Job, JobKind, Now};
+use super::{Desk, Job, JobKind, Now, RequestContext};
 use crate::audit;
 use crate::book::{DeskOrder, OrderKey};
 use crate::check::check_order;
@@ -33,7 +33,7 @@ pub(crate) struct SubmitJob {
 
 impl Desk {
     /// A new order. The steps are those of P24, in that order.
-    pub fn submit(&mut self, asked: Asked, order: NewOrder, now: Now) {
+    pub fn submit(&mut self, asked: RequestContext, order: NewOrder, now: Now) {
         crate::kill::here("command_taken");
         let NewOrder { origin, client_order_id, request_key, request } = order;
         let id = client_order_id.as_str();
@@ -47,7 +47,7 @@ impl Desk {
         });
         let (checked, plan, instrument) = match checked {
             Ok(checked) => checked,
-            Err(rejection) => return self.tell_order_refused(&asked, id, &rejection, now),
+            Err(rejection) => return self.report_order_refused(&asked, id, &rejection, now),
         };
         if let Some(key) = self.book.by_id(id) {
             let order = self.book.get(key);
@@ -64,7 +64,7 @@ impl Desk {
             .and_then(|()| self.password.check_lock(now.mono))
             .and_then(|()| self.has_room(asked.client));
         if let Err(rejection) = may_go {
-            return self.tell_order_refused(&asked, id, &rejection, now);
+            return self.report_order_refused(&asked, id, &rejection, now);
         }
         let Some(password) = self.password.use_it(now.mono) else {
             return self.ask_password(asked, Some(client_order_id));
@@ -82,7 +82,7 @@ impl Desk {
         let Some(key) = self.book.add(made) else {
             let text = "TOO_MANY_ORDERS: the order desk is full and takes no more orders today";
             let rejection = Rejection::new(ReasonCode::InternalError, text);
-            return self.tell_order_refused(&asked, id, &rejection, now);
+            return self.report_order_refused(&asked, id, &rejection, now);
         };
         crate::kill::here("id_in_map");
         let guards = self.guards_of(key, &plan);
@@ -100,7 +100,7 @@ impl Desk {
     }
 
     /// An id that an order has already: the same again is answered from the book, another one refused.
-    fn known_id(&mut self, asked: &Asked, key: OrderKey, is_same: bool) {
+    fn known_id(&mut self, asked: &RequestContext, key: OrderKey, is_same: bool) {
         let Some(order) = self.book.get(key) else { return };
         let venue_order_id = order.venue_order_id.clone();
         let client_order_id = order.client_order_id.clone().unwrap_or_default();
@@ -108,7 +108,7 @@ impl Desk {
             let text = format!(
                 "CLIENT_ORDER_ID: another order has `{client_order_id}` already; choose a new id"
             );
-            return self.tell_error(asked, FailureCode::Conflict, text, venue_order_id);
+            return self.report_error(asked, FailureCode::Conflict, text, venue_order_id);
         }
         let is_unknown = order.venue_order_id.is_none();
         let status = match order.status {
@@ -176,7 +176,7 @@ impl Desk {
             // The book holds it as INITIALIZED until here.
             let _ = order.take(OrderTrigger::Send, now.mono, &mut self.illegal);
         }
-        self.tell_submitted(key, now);
+        self.report_submitted(key, now);
         self.send(job, request, Some(password.value));
     }
 
@@ -193,7 +193,7 @@ impl Desk {
     /// An order of which nothing was sent: its id is free, as if it had never come.
     pub(crate) fn refuse_submit(
         &mut self,
-        asked: Option<&Asked>,
+        asked: Option<&RequestContext>,
         key: OrderKey,
         rejection: &Rejection,
         now: Now,
@@ -201,13 +201,13 @@ impl Desk {
         let id: Option<ShortText> =
             self.book.get(key).and_then(|order| order.client_order_id.clone());
         if let (Some(asked), Some(id)) = (asked, id) {
-            self.tell_order_refused(asked, &id, rejection, now);
+            self.report_order_refused(asked, &id, rejection, now);
         }
         self.book.remove(key);
     }
 
     /// Asks for the second password: nothing else is said, and the command is sent again by its sender.
-    pub(crate) fn ask_password(&mut self, asked: Asked, id: Option<ShortText>) {
+    pub(crate) fn ask_password(&mut self, asked: RequestContext, id: Option<ShortText>) {
         let request_id = asked.request_id.clone();
         self.reply(asked.client, Reply::SecondPasswordRequired { request_id });
         self.password.wait(asked, id);

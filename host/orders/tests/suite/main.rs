@@ -22,6 +22,7 @@ mod left_out;
 mod log;
 mod money;
 mod numbers;
+mod origins;
 mod pins;
 #[path = "../../../engine/src/present/orders.rs"]
 mod present;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ipc::{Command, Event, GetOrderList, OrderListFilter};
-use orders::{Asked, DeskRules, Recipient};
+use orders::{DeskRules, Recipient, RequestContext};
 
 use crate::world::{World, limit_buy};
 
@@ -14,7 +14,7 @@ fn world() -> World {
 }
 
 fn list(world: &mut World, client: u64, request_id: &str) {
-    let asked = Asked { client, request_id: request_id.to_owned() };
+    let asked = RequestContext { client, request_id: request_id.to_owned() };
     let list = GetOrderList {
         request_id: request_id.to_owned().try_into().unwrap(),
         venue: "web_broker".to_owned(),

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerRequest, Field};
-use domain::{OrderSide, OrderType, Secret, TimeInForce, TsNanos};
+use domain::{OrderOrigin, OrderSide, OrderType, Secret, TimeInForce, TsNanos};
 use ipc::{
     CancelAllOrders, CancelOrder, Command, Event, GetOrderList, ModifyOrder, OrderListFilter,
     OrderModifyChange, SubmitOrder, SubmitOrderRequest,
 };
 use orders::limits::DETAILS_TIME;
 use orders::{
-    Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, OrderPhase, Out, Recipient, Restored,
+    Desk, DeskCommand, DeskRules, LoginDone, LoginFailed, NewOrder, Now, OrderPhase, Out,
+    Recipient, RequestContext, Restored,
 };
 use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
@@ -157,9 +158,9 @@ impl World {
         Now { mono: self.mono, wall: self.wall }
     }
 
-    pub(crate) fn asked(&mut self) -> Asked {
+    pub(crate) fn asked(&mut self) -> RequestContext {
         self.commands += 1;
-        Asked { client: 1, request_id: format!("r{}", self.commands) }
+        RequestContext { client: 1, request_id: format!("r{}", self.commands) }
     }
 
     /// Takes what the desk wants done. Whatever a broker tells and in whatever order, no order takes a
@@ -168,7 +169,7 @@ impl World {
         assert_eq!(self.desk.illegal_transitions(), 0, "an illegal transition");
         for out in self.desk.take_out() {
             match out {
-                Out::Tell(to, event) => {
+                Out::Emit(to, event) => {
                     // What a guard was told serves the order that it was asked for, and no next one.
                     let event = owned(&desk_event(&event));
                     let is_other = !matches!(event, Event::OrderSubmitted(_));
@@ -227,7 +228,7 @@ impl World {
     }
 
     /// Gives the desk a command as the engine decodes it.
-    pub(crate) fn command(&mut self, asked: Asked, command: Command) {
+    pub(crate) fn command(&mut self, asked: RequestContext, command: Command) {
         let now = self.now();
         let command = desk_command(command, self.desk.instruments()).unwrap();
         self.desk.command(asked, command, now);
@@ -244,6 +245,21 @@ impl World {
         };
         self.command(asked, Command::SubmitOrder(command));
         id
+    }
+
+    /// A new order of somebody else than a person.
+    pub(crate) fn submit_of(&mut self, origin: OrderOrigin, order: &SubmitOrderRequest) {
+        let place = self.desk.instruments().place(&order.instrument_id).unwrap();
+        let order = NewOrder {
+            origin,
+            client_order_id: order.client_order_id.as_str().into(),
+            request_key: order.request_key(),
+            request: order.to_request(place),
+        };
+        let asked = self.asked();
+        let now = self.now();
+        self.desk.command(asked, DeskCommand::Submit(order), now);
+        self.collect();
     }
 
     pub(crate) fn modify(

@@ -43,7 +43,7 @@ pub fn accepts(board: &GatewayBoard, is_subscribed: bool) -> Result<(), DropReas
     let levels = || board.asks.iter().chain(&board.bids);
     let is_well_formed = is_symbol(&board.symbol)
         && numbers.iter().flatten().all(|number| *number >= 0)
-        && levels().all(|level| level.price >= 0 && level.qty >= 0)
+        && levels().all(|level| level.price >= 0 && level.quantity >= 0)
         && board.asks.len() <= BOARD_LEVELS_MAX
         && board.bids.len() <= BOARD_LEVELS_MAX;
     if is_well_formed { Ok(()) } else { Err(DropReason::Malformed) }
@@ -146,7 +146,7 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use domain::gateway_mapping::GatewayLevel;
+    use domain::market_update::Level;
     use domain::time::NANOS_PER_SECOND;
 
     use super::*;
@@ -159,8 +159,8 @@ mod tests {
             volume: Some(0),
             best_ask: Some(1_000_000),
             best_bid: Some(990_000),
-            asks: vec![GatewayLevel { price: 1_000_000, qty: 0 }; BOARD_LEVELS_MAX],
-            bids: vec![GatewayLevel { price: 990_000, qty: 1_000_000 }; BOARD_LEVELS_MAX],
+            asks: vec![Level { price: 1_000_000, quantity: 0 }; BOARD_LEVELS_MAX],
+            bids: vec![Level { price: 990_000, quantity: 1_000_000 }; BOARD_LEVELS_MAX],
             ..GatewayBoard::default()
         }
     }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn p53_a_board_that_cannot_be_one_is_malformed() {
-        let level = GatewayLevel { price: 1, qty: 1 };
+        let level = Level { price: 1, quantity: 1 };
         type Spoil = fn(&mut GatewayBoard);
         let wrongs: [(&str, Spoil); 9] = [
             ("symbol", |board| board.symbol = "130a".to_owned()),
@@ -188,9 +188,9 @@ mod tests {
             ("ask", |board| board.best_ask = Some(-1)),
             ("bid", |board| board.best_bid = Some(i64::MIN)),
             ("level's price", |board| board.asks[9].price = -1),
-            ("level's quantity", |board| board.bids[9].qty = -1),
-            ("asks", |board| board.asks.push(GatewayLevel { price: 1, qty: 1 })),
-            ("bids", |board| board.bids.push(GatewayLevel { price: 1, qty: 1 })),
+            ("level's quantity", |board| board.bids[9].quantity = -1),
+            ("asks", |board| board.asks.push(Level { price: 1, quantity: 1 })),
+            ("bids", |board| board.bids.push(Level { price: 1, quantity: 1 })),
         ];
         for (what, spoil) in wrongs {
             let mut board = board();

@@ -11,46 +11,42 @@
 //! | the stream ends | opened again after 5, 10, 20, 40 and 80 s; registrations come first; then the gateway is down, and tried every 80 s (P49) |
 //! | the gateway is down and the stream opens | the venue is ready again, with the password in memory (P46) |
 
-mod farewell;
 mod reads;
+mod replies;
 mod session;
+mod shutdown;
 mod stream;
 mod symbols;
-mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
+use domain::gateway_mapping::{GatewayErrorKind, GatewayMapping, GatewayRefusal};
 use domain::order_mapping::MappingFault;
-use ipc::{Event, GetVenueState, VenueState, error_code};
 use secrecy::SecretString;
 
 use self::reads::Read;
 use self::session::{Failure, Login, Outage, Renewal, Suspect};
 use self::stream::Stream;
+use super::NoPassword;
 use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
 use super::drops::{Dropped, Report};
+use super::event::{Command, ErrorCode, VenueEvent};
 use super::feed::Feed;
 use super::hidden::Hidden;
-use super::kept::LeftOver;
 use super::lanes::{Call, LANES, Lanes};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX};
 use super::register_set::RegisterSet;
+use super::registration_file::LeftOver;
 use super::request::{Answer, Class, NoAnswer, Question, Request};
-use super::{NoPassword, VENUE};
-use crate::{Asked, Now, Recipient, ToldOnce};
-
-/// The code of a venue that is ready while no boards are shown, because the gateway logs everybody out then
-/// (specification 4, P47).
-pub const FORCED_LOGOUT: &str = "forced_logout";
+use crate::{Now, Recipient, ReportedOnce, RequestContext};
 
 /// What is to be done outside.
 #[derive(Debug)]
 pub enum Out {
-    /// Somebody is to be told.
-    Tell(Recipient, Box<Event<'static>>),
+    /// An event is to be sent.
+    Send(Recipient, Box<VenueEvent>),
     /// The gateway is to be asked; the answer comes back with [`Gateway::answered`] and the same ticket.
     Ask {
         /// Names the question.
@@ -59,7 +55,7 @@ pub enum Out {
         request: Request,
     },
     /// What the gateway has registered for us is to be written down, before what follows is done.
-    Keep {
+    WriteRegistered {
         /// See [`ForcedLogout::gateway_day`].
         gateway_day: u64,
         /// The symbols.
@@ -131,7 +127,7 @@ pub(crate) enum Job {
     /// The gateway's list is asked for, by registering once more what is registered.
     List,
     /// A client wants to know something.
-    Read(Asked, Read),
+    Read(RequestContext, Read),
     /// The name of a symbol that is registered, for whoever waits to be told that it is; this client waits the
     /// longest. The board that tells it registers nothing new.
     Name(u64, String),
@@ -175,7 +171,7 @@ pub struct Gateway {
     tickets: u64,
     set: RegisterSet,
     /// What was written down of it last, and the gateway's day.
-    kept: (u64, Vec<String>),
+    written: (u64, Vec<String>),
     /// Clients that wait for the registration of a symbol.
     subscribers: BTreeMap<String, Vec<symbols::Waiting>>,
     /// Of these, the symbols that are registered and whose names are being read, and since when.
@@ -196,9 +192,9 @@ pub struct Gateway {
     /// What an engine before this one has left registered, and on which day of the gateway's.
     left: Option<LeftOver>,
     /// Why orders of the newest list were left out of it: each is told once.
-    odd_orders: ToldOnce,
+    odd_orders: ReportedOnce,
     /// What balances and positions lacked.
-    left_out: ToldOnce,
+    left_out: ReportedOnce,
     /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
     unregister_after: BTreeMap<String, Duration>,
     /// Entries of others in the gateway's last list.
@@ -206,8 +202,6 @@ pub struct Gateway {
     /// Names of issues, as frames have told them.
     names: BTreeMap<String, String>,
     feed: Feed,
-    /// The board of the last frame that counted.
-    board: GatewayBoard,
     dropped: Dropped,
     malformed: Report,
     stream: Stream,
@@ -236,7 +230,7 @@ impl Gateway {
             answered_at: None,
             tickets: 0,
             set: RegisterSet::default(),
-            kept: (0, Vec::new()),
+            written: (0, Vec::new()),
             subscribers: BTreeMap::new(),
             naming: BTreeMap::new(),
             names_after: Duration::ZERO,
@@ -247,13 +241,12 @@ impl Gateway {
             look_again: None,
             look_last: Duration::ZERO,
             left: None,
-            odd_orders: ToldOnce::default(),
-            left_out: ToldOnce::default(),
+            odd_orders: ReportedOnce::default(),
+            left_out: ReportedOnce::default(),
             unregister_after: BTreeMap::new(),
             foreign: 0,
             names: BTreeMap::new(),
             feed: Feed::default(),
-            board: GatewayBoard::default(),
             dropped: Dropped::default(),
             malformed: Report::default(),
             stream: Stream::default(),
@@ -343,7 +336,7 @@ impl Gateway {
                 }
                 _ => {}
             }
-            self.keep(now);
+            self.write_registered(now);
             let request = Request { question, secret: token.clone() };
             self.out.push_back(Out::Ask { ticket, request });
             if one_only {
@@ -353,7 +346,7 @@ impl Gateway {
     }
 
     /// Puts what a client wants to know among the requests that wait.
-    fn enqueue(&mut self, asked: Asked, read: Read, question: Question) {
+    fn enqueue(&mut self, asked: RequestContext, read: Read, question: Question) {
         let call = Call::new(Job::Read(asked, read), question);
         self.lanes.of(&call.question).push_fair(call, Job::client);
     }
@@ -370,7 +363,7 @@ impl Gateway {
             // A name is worth no second try, and its board no outage.
             Err(_) | Ok(Answer { status: 500.., .. }) if matches!(call.job, Job::Name(..)) => {
                 self.doubt(&call, now);
-                self.give_names_up(now);
+                self.stop_naming(now);
             }
             Err(NoAnswer::Refused(why)) => {
                 self.nothing_came_of(at, call, &why, Failure::Refused, now)
@@ -384,7 +377,7 @@ impl Gateway {
             Ok(answer) => match answer.status {
                 200 => {
                     self.token_is_untried &= ticket < self.token_ticket;
-                    self.told(at, call, &answer.body, now);
+                    self.answered_well(at, call, &answer.body, now);
                 }
                 500.. => {
                     let why = format!("the gateway answers HTTP status {}", answer.status);
@@ -433,7 +426,7 @@ impl Gateway {
             GatewayErrorKind::TokenExpired
                 if call.has_new_token && matches!(call.job, Job::Name(..)) =>
             {
-                self.failed(call, error_code::TOKEN_EXPIRED, &refusal.message, now);
+                self.failed(call, ErrorCode::TokenExpired, &refusal.message, now);
             }
             GatewayErrorKind::TokenExpired if call.has_new_token || self.token_is_untried => {
                 self.put_back(call);
@@ -454,16 +447,16 @@ impl Gateway {
                     call.slowed += 1;
                     self.put_back(call);
                 } else {
-                    self.failed(call, error_code::RATE_LIMITED, &refusal.message, now);
+                    self.failed(call, ErrorCode::RateLimited, &refusal.message, now);
                 }
-                self.give_names_up(now);
+                self.stop_naming(now);
             }
             GatewayErrorKind::RegisterFull => {
                 let why = symbols::full_there(&refusal.message, self.set.has_listed());
-                self.failed(call, error_code::REGISTER_FULL, &why, now);
+                self.failed(call, ErrorCode::RegisterFull, &why, now);
             }
             GatewayErrorKind::Other => {
-                self.failed(call, error_code::GATEWAY_ERROR, &refusal.message, now);
+                self.failed(call, ErrorCode::GatewayError, &refusal.message, now);
             }
         }
     }
@@ -482,7 +475,7 @@ impl Gateway {
             if self.is_healing() && call.job.client().is_none() {
                 return self.stream_lost(&why, now);
             }
-            return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
+            return self.failed(call, ErrorCode::GatewayError, &why, now);
         }
         tracing::warn!(question = ?call.question, why, "the engine asks the local broker again");
         call.not_before = now.mono + self.rules.retry_wait;
@@ -502,19 +495,19 @@ impl Gateway {
     }
 
     /// A request has come to nothing.
-    fn failed(&mut self, call: Call<Job>, code: &'static str, why: &str, now: Now) {
+    fn failed(&mut self, call: Call<Job>, code: ErrorCode, why: &str, now: Now) {
         match call.job {
             Job::Read(asked, read) => {
                 self.read_failed(asked.client, &read);
-                self.tell_error(&asked, code, why);
+                self.send_error(&asked, code, why);
             }
-            Job::Name(_, symbol) => self.name_is_known(&symbol),
+            Job::Name(_, symbol) => self.named(&symbol),
             job => self.registration_failed(job, call.question, code, why, now),
         }
     }
 
     /// An answer of status 200.
-    fn told(&mut self, sent: Duration, call: Call<Job>, body: &str, now: Now) {
+    fn answered_well(&mut self, sent: Duration, call: Call<Job>, body: &str, now: Now) {
         let done = match &call.job {
             Job::Read(asked, read) => self.read_done(asked.clone(), read.clone(), body, now),
             Job::Name(_, symbol) => {
@@ -529,24 +522,37 @@ impl Gateway {
         }
     }
 
-    /// Tells where the venue stands.
-    pub fn venue_state(&mut self, client: u64, asked: &GetVenueState, now: Now) {
+    /// Says where the venue stands.
+    pub fn venue_state(&mut self, context: RequestContext, now: Now) {
         let state = self.state();
         // Nothing is wrong then, and nothing is shown.
         let is_quiet = state.is_ready() && self.rules.forced_logout.contains(now.wall);
-        let code = if is_quiet { Some(FORCED_LOGOUT) } else { self.life.code() };
-        let event = Event::VenueState(VenueState {
-            request_id: asked.request_id.as_text().into_owned().into(),
-            venue: VENUE.into(),
-            state: state.wire(),
-            push: state.push(),
-            code: code.map(Into::into),
-            since_ms: self.life.since_ms(),
-        });
-        self.tell(Recipient::Client(client), event);
+        let code = if is_quiet { Some(ErrorCode::ForcedLogout) } else { self.life.code() };
+        let event = VenueEvent::State {
+            request_id: context.request_id,
+            state,
+            code,
+            since: self.life.since(),
+        };
+        self.send(Recipient::Client(context.client), event);
     }
 
-    /// Somebody asks for the password, or gave none.
+    /// Does what a client wants.
+    pub fn command(&mut self, context: RequestContext, command: &Command, now: Now) {
+        match command {
+            Command::Subscribe(ticker) => self.subscribe(context, ticker, now),
+            Command::Unsubscribe(ticker) => self.unsubscribe(&context, ticker, now),
+            Command::ReadBoard(ticker) => self.board(context, ticker, now),
+            Command::EvictLru => self.evict_lru(&context, now),
+            Command::ReadBuyingPower => self.buying_power(context, now),
+            Command::ListOrders(query) => self.order_list(context, query, now),
+            Command::ListPositions => self.positions(context, now),
+            Command::Login => self.login(Some(context), now),
+            Command::ReadState => self.venue_state(context, now),
+        }
+    }
+
+    /// The password that a login waits for, or why there is none.
     pub fn password(&mut self, given: Result<SecretString, NoPassword>, now: Now) {
         self.password_given(given, now);
         self.drive(now);

@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 
 use domain::text::on_one_line;
 use http_client::{Secrets, one_line};
-use ipc::{OrderRecordWire, PositionRow, Text};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
+use super::account::{AccountOrder, AccountPosition};
 use super::limits::{NAME_CHARS_MAX, PASSWORDS_HIDDEN_MAX, TOKENS_HIDDEN_MAX, WORDS_CHARS_MAX};
 
 /// What stands in the place of a code that is a secret.
@@ -88,25 +88,23 @@ impl Hidden {
     }
 
     /// Hides what an order repeats: in its ids and in all further fields, their names too.
-    pub(crate) fn order(&self, row: &mut OrderRecordWire<'static>) {
+    pub(crate) fn order(&self, row: &mut AccountOrder) {
         self.text(&mut row.venue_order_id);
         self.text(&mut row.instrument_id);
-        if let Some(extra) = &mut row.extra {
-            self.fields(extra);
-        }
+        self.fields(&mut row.extra);
     }
 
     /// Hides what a position repeats: in its ids.
-    pub(crate) fn position(&self, row: &mut PositionRow<'static>) {
+    pub(crate) fn position(&self, row: &mut AccountPosition) {
         self.text(&mut row.instrument_id);
-        if let Some(id) = &mut row.tategyoku_id {
+        if let Some(id) = &mut row.number {
             self.text(id);
         }
     }
 
-    fn text(&self, text: &mut Text<'static>) {
+    fn text(&self, text: &mut String) {
         if self.secrets.stand_in(text) {
-            *text = self.secrets.redacted(text).into();
+            *text = self.secrets.redacted(text);
         }
     }
 

@@ -89,6 +89,6 @@ pub const LISTED_MAX: usize = 1_000;
 /// shows that they are not.
 pub const RELEASED_MAX: usize = 1_000;
 /// Symbols in the file of those that are registered: all that can be wanted or released.
-pub const KEPT_SYMBOLS_MAX: usize = super::REGISTER_MAX + RELEASED_MAX;
+pub const REGISTRATION_FILE_SYMBOLS_MAX: usize = super::REGISTER_MAX + RELEASED_MAX;
 /// Bytes of the file of registered symbols that are read; it has at most 12 a symbol.
-pub const KEPT_BYTES_MAX: u64 = 64 << 10;
+pub const REGISTRATION_FILE_BYTES_MAX: u64 = 64 << 10;

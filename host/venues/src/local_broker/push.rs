@@ -26,10 +26,10 @@ pub(crate) enum Pushed {
 }
 
 /// What a connection tells, with its name.
-type Told = (u64, Pushed);
+type Named = (u64, Pushed);
 
 /// The queue of what all connections tell.
-pub(crate) fn queue() -> (mpsc::Sender<Told>, mpsc::Receiver<Told>) {
+pub(crate) fn queue() -> (mpsc::Sender<Named>, mpsc::Receiver<Named>) {
     mpsc::channel(FRAMES_WAITING_MAX)
 }
 
@@ -40,7 +40,7 @@ pub(crate) async fn follow(
     path: String,
     connection: u64,
     time: Duration,
-    sender: mpsc::Sender<Told>,
+    sender: mpsc::Sender<Named>,
     mut pings: mpsc::Receiver<()>,
 ) {
     let why = run(&endpoint, &path, connection, time, &sender, &mut pings).await;
@@ -53,7 +53,7 @@ async fn run(
     path: &str,
     connection: u64,
     time: Duration,
-    sender: &mpsc::Sender<Told>,
+    sender: &mpsc::Sender<Named>,
     pings: &mut mpsc::Receiver<()>,
 ) -> String {
     let address = SecretString::from(format!("ws://{}{path}", endpoint.authority()));
@@ -92,7 +92,7 @@ async fn run(
             Some(Ok(Message::Close(_))) | None => return "the gateway ended the stream".to_owned(),
             Some(Ok(Message::Frame(_))) => continue,
             Some(Err(error)) => {
-                return websocket::told(&error, "the gateway", FRAME_RECEIVED_BYTES_MAX);
+                return websocket::reason(&error, "the gateway", FRAME_RECEIVED_BYTES_MAX);
             }
         };
         if !listens(sender.send((connection, pushed)).await) {

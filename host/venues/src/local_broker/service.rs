@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use domain::clock::{Stopwatch, wall_now};
 use domain::gateway_mapping::GatewayMapping;
+use domain::market_update::MarketUpdate;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use ipc::{Command, DepthSnapshot, Event, TradeRow};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -22,15 +22,16 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
+use super::event::{Command, VenueEvent};
 use super::gateway::{Gateway, Out, Rules};
-use super::kept::{Kept, LeftOver};
 use super::limits::{COMMANDS_WAITING_MAX, END_TIME};
 use super::push::{self, Pushed, follow};
+use super::registration_file::{LeftOver, RegistrationFile};
 use super::request::{Answer, NoAnswer};
 use super::rest::Rest;
-use crate::{Asked, Now, Recipient};
+use crate::{Now, Recipient, RequestContext};
 
-/// Why nobody gave a password (specification 4, P50).
+/// Why there is no password (specification 4, P50).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoPassword {
     /// In one line, without a secret.
@@ -52,29 +53,18 @@ pub struct Setup {
     pub ask_password: AskPassword,
     /// The file in which registered symbols are kept for the engine after one that was killed; with none they
     /// stay registered then.
-    pub kept: Option<PathBuf>,
+    pub registration_file: Option<PathBuf>,
 }
 
-/// What came of one frame: a snapshot, and the trade derived from it, in this order (specification 4, P56).
-#[derive(Debug, Clone, Copy)]
-pub struct MarketData<'a> {
-    /// Code of the issue, like `7203`.
-    pub symbol: &'a str,
-    /// The board.
-    pub depth: &'a DepthSnapshot<'a>,
-    /// The trade.
-    pub trade: Option<&'a TradeRow>,
-}
-
-/// What the venue tells.
+/// What comes out of the venue's thread, in order.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum Output<'a> {
     /// An event. `Subscribed` and `Unsubscribed` to a client are where its market data begins and ends;
-    /// after `SubscriptionEvicted` nobody gets that symbol.
-    Event(Recipient, &'a Event<'a>),
-    /// Market data for all clients that are subscribed.
-    Market(MarketData<'a>),
-    /// A turn's market data was told: it goes out together.
+    /// after `Evicted` no client gets that symbol.
+    Event(Recipient, &'a VenueEvent),
+    /// Market data for all clients that are subscribed: the board goes out before the trade (specification 4, P56).
+    Market(&'a MarketUpdate),
+    /// The market data of a turn is complete: it goes out together.
     MarketPause,
 }
 
@@ -106,7 +96,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// What comes in. Commands are counted; of the others each client and each question for a password brings one.
 enum Input {
-    Command { client: u64, command: Box<Command> },
+    Command(RequestContext, Command),
     Left { client: u64 },
     Password(Result<SecretString, NoPassword>),
 }
@@ -128,9 +118,9 @@ impl Service {
     /// [`ServiceError`].
     pub fn start(
         setup: Setup,
-        tell: impl FnMut(Told<'_>) + Send + 'static,
+        tell: impl FnMut(Output<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
-        let Setup { config, mapping, ask_password, kept } = setup;
+        let Setup { config, mapping, ask_password, registration_file } = setup;
         let endpoint = Endpoint::of(&config)?;
         let description = mapping.description().clone();
         let rest = Rest::new(&endpoint, &description.rest_prefix, config.request_timeout);
@@ -147,10 +137,10 @@ impl Service {
         let watch = Stopwatch::start();
         let now = Now { mono: Duration::ZERO, wall: wall_now() };
         let mut gateway = Gateway::new(Rules::of(&config), mapping, now);
-        let kept = kept.and_then(|path| Kept::open(&path));
-        if let Some(kept) = &kept {
+        let registration_file = registration_file.and_then(|path| RegistrationFile::open(&path));
+        if let Some(file) = &registration_file {
             let gateway_day = config.forced_logout.gateway_day(now.wall);
-            gateway.left_over(kept.left(gateway_day, now.wall.millis()));
+            gateway.left_over(file.left(gateway_day, now.wall.millis()));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (inputs, waiting) = mpsc::unbounded_channel();
@@ -173,7 +163,7 @@ impl Service {
                     ask_password: Arc::new(Mutex::new(ask_password)),
                     passwords,
                     commands: taken,
-                    kept,
+                    registration_file,
                     frames,
                     push: None,
                     calls: FuturesUnordered::new(),
@@ -189,17 +179,16 @@ impl Service {
         self.is_production
     }
 
-    /// Hands a command over; commands that are none of the venue's are passed over.
+    /// Hands a command over.
     ///
     /// # Errors
     /// [`Busy`]: it was not taken.
-    pub fn command(&self, client: u64, command: Command) -> Result<(), Busy> {
+    pub fn command(&self, context: RequestContext, command: Command) -> Result<(), Busy> {
         if self.commands.fetch_add(1, Ordering::Relaxed) >= COMMANDS_WAITING_MAX {
             self.commands.fetch_sub(1, Ordering::Relaxed);
             return Err(Busy);
         }
-        let command = Box::new(command);
-        self.inputs.send(Input::Command { client, command }).map_err(|_| Busy)
+        self.inputs.send(Input::Command(context, command)).map_err(|_| Busy)
     }
 
     /// A client is gone: what it was subscribed to is released, after the commands that it has sent.
@@ -250,13 +239,13 @@ struct Worker<T> {
     ask_password: Arc<Mutex<AskPassword>>,
     passwords: mpsc::WeakUnboundedSender<Input>,
     commands: Arc<AtomicUsize>,
-    kept: Option<Kept>,
+    registration_file: Option<RegistrationFile>,
     frames: mpsc::Sender<(u64, Pushed)>,
     push: Option<Push>,
     calls: FuturesUnordered<Call>,
 }
 
-impl<T: FnMut(Told<'_>)> Worker<T> {
+impl<T: FnMut(Output<'_>)> Worker<T> {
     fn now(&self) -> Now {
         Now { mono: self.watch.elapsed(), wall: wall_now() }
     }
@@ -301,7 +290,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                         self.act();
                         next = if self.is_over(begin) { None } else { inputs.try_recv().ok() };
                     }
-                    // Whoever has many commands keeps nobody's frames up, nor the task that receives them.
+                    // Many commands of one client keep no frames up, nor the task that receives them.
                     tokio::task::yield_now().await;
                     let first = stream.try_recv().ok();
                     self.all_pushed(first, &mut stream);
@@ -327,16 +316,16 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         {
             let now = self.now();
             self.gateway.answered(ticket, came, now);
-            // Nobody is told any more.
+            // What the venue says now has no reader.
             self.gateway.take_out();
         }
-        let Some(request) = self.gateway.farewell() else { return };
+        let Some(request) = self.gateway.last_unregister() else { return };
         let answer = self.rest.ask(request).await;
         let mut are_out = is_done(&answer);
         if matches!(answer, Ok(Answer { status: 400..500, .. }))
-            && let Some(request) = self.gateway.farewell_list()
+            && let Some(request) = self.gateway.last_list()
             && let Ok(list) = self.rest.ask(request).await
-            && let Ok(rest) = self.gateway.farewell_of_list(&list.body)
+            && let Ok(rest) = self.gateway.last_unregister_of_list(&list.body)
         {
             are_out = match rest {
                 Some(request) => is_done(&self.rest.ask(request).await),
@@ -344,36 +333,21 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
             };
         }
         let now = self.now();
-        if let Some(kept) = self.kept.as_ref().filter(|_| are_out) {
-            kept.write(self.gateway.left_at_the_end(now));
+        if let Some(file) = self.registration_file.as_ref().filter(|_| are_out) {
+            file.write(self.gateway.left_at_the_end(now));
         }
     }
 
     fn input(&mut self, input: Input) {
         let now = self.now();
         let gateway = &mut self.gateway;
-        let (client, command) = match input {
-            Input::Left { client } => return gateway.client_left(client, now),
-            Input::Password(given) => return gateway.password(given, now),
-            Input::Command { client, command } => {
+        match input {
+            Input::Left { client } => gateway.client_left(client, now),
+            Input::Password(given) => gateway.password(given, now),
+            Input::Command(context, command) => {
                 self.commands.fetch_sub(1, Ordering::Relaxed);
-                (client, *command)
+                gateway.command(context, &command, now);
             }
-        };
-        let request_id = command.request_id().map(|id| id.as_text().into_owned());
-        let request_id = request_id.unwrap_or_default();
-        let asked = Asked { client, request_id };
-        match &command {
-            Command::Subscribe(subscribe) => gateway.subscribe(asked, subscribe, now),
-            Command::Unsubscribe(unsubscribe) => gateway.unsubscribe(&asked, unsubscribe, now),
-            Command::GetBoard(board) => gateway.board(asked, board, now),
-            Command::EvictLru(_) => gateway.evict_lru(&asked, now),
-            Command::GetBuyingPower(_) => gateway.buying_power(asked, now),
-            Command::GetOrderList(list) => gateway.order_list(asked, list, now),
-            Command::GetPositions(_) => gateway.positions(asked, now),
-            Command::RequestVenueLogin(_) => gateway.login(Some(asked), now),
-            Command::GetVenueState(state) => gateway.venue_state(client, state, now),
-            _ => {}
         }
     }
 
@@ -394,7 +368,7 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
             next = if is_over { None } else { stream.try_recv().ok() };
         }
         if is_market {
-            (self.tell)(Told::MarketPause);
+            (self.tell)(Output::MarketPause);
         }
     }
 
@@ -403,17 +377,12 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         let now = self.now();
         match pushed {
             Pushed::Frame(message) => {
-                if !self.gateway.frame(connection, &message, now) {
+                let Some(update) = self.gateway.frame(connection, &message, now) else {
                     return false;
-                }
-                // What is told before it goes out before it.
+                };
+                // What the venue says before it goes out before it.
                 self.act();
-                let out = self.gateway.show(now);
-                (self.tell)(Told::Market(MarketData {
-                    symbol: &out.depth.ticker,
-                    depth: &out.depth,
-                    trade: out.trade.as_ref(),
-                }));
+                (self.tell)(Output::Market(&update));
                 return true;
             }
             Pushed::Opened => self.gateway.push_opened(connection, now),
@@ -427,14 +396,14 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
     fn act(&mut self) {
         for out in self.gateway.take_out() {
             match out {
-                Out::Tell(to, event) => (self.tell)(Told::Event(to, &event)),
+                Out::Send(to, event) => (self.tell)(Output::Event(to, &event)),
                 Out::Ask { ticket, request } => {
                     let rest = Arc::clone(&self.rest);
                     self.calls.push(Box::pin(async move { (ticket, rest.ask(request).await) }));
                 }
-                Out::Keep { gateway_day, symbols } => {
-                    if let Some(kept) = &self.kept {
-                        kept.write(LeftOver { gateway_day, symbols, late_until_ms: None });
+                Out::WriteRegistered { gateway_day, symbols } => {
+                    if let Some(file) = &self.registration_file {
+                        file.write(LeftOver { gateway_day, symbols, late_until_ms: None });
                     }
                 }
                 Out::AskPassword => self.ask_password(),

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use domain::gateway_mapping::GatewayErrorKind;
-use ipc::{Event, VenueLoginCancelled, VenueLoginStarted, VenueReady, error_code};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 use zeroize::Zeroizing;
 
-use super::super::VENUE;
+use super::super::event::{ErrorCode, VenueEvent};
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
 use super::super::limits::{LOGINS_WAITING_MAX, RATE_PAUSES, RETRIES, TOKEN_CHARS_MAX};
@@ -17,13 +16,13 @@ use super::super::request::{Answer, NoAnswer, Question, Request};
 use super::super::service::NoPassword;
 use super::symbols::read_list;
 use super::{Gateway, Job, Out};
-use crate::{Asked, Now, Recipient};
+use crate::{Now, Recipient, RequestContext};
 
 /// A login that is under way.
 #[derive(Debug)]
 pub(crate) struct Login {
     /// The commands that asked, with their clients; none where it began by itself.
-    asked: Vec<Option<Asked>>,
+    asked: Vec<Option<RequestContext>>,
 }
 
 /// The request for a token, with the password in memory.
@@ -109,12 +108,12 @@ enum Refusal {
 
 impl Gateway {
     /// Logs in; a second command joins a login that is under way (P45).
-    pub fn login(&mut self, asked: Option<Asked>, now: Now) {
+    pub fn login(&mut self, asked: Option<RequestContext>, now: Now) {
         match (self.state(), &mut self.login) {
             (State::Ready(_), _) => {
                 if let Some(asked) = asked {
                     let event = ready(Some(&asked));
-                    self.tell(Recipient::Client(asked.client), event);
+                    self.send(Recipient::Client(asked.client), event);
                 }
                 return;
             }
@@ -126,7 +125,7 @@ impl Gateway {
                 let why = format!(
                     "{LOGINS_WAITING_MAX} commands wait for the login already; wait for VenueReady"
                 );
-                return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
+                return self.send_error(&asked, ErrorCode::RateLimited, &why);
             }
             _ => {}
         }
@@ -135,10 +134,9 @@ impl Gateway {
             self.password = None;
         }
         self.life.step(Trigger::LoginAsked, now.wall);
-        let request_id = asked.as_ref().map(|asked| asked.request_id.clone().into());
+        let request_id = asked.as_ref().map(|asked| asked.request_id.clone());
         self.login = Some(Login { asked: vec![asked] });
-        let started = VenueLoginStarted { venue: VENUE.into(), request_id };
-        self.tell(Recipient::All, Event::VenueLoginStarted(started));
+        self.send(Recipient::All, VenueEvent::LoginStarted { request_id });
         if self.password.is_some() {
             self.renewal = Some(Renewal::at(now.mono));
             self.ask_token(now);
@@ -168,9 +166,8 @@ impl Gateway {
                 }
                 self.life.step(Trigger::LoginCancelled, now.wall);
                 for asked in self.login.take().map(|login| login.asked).unwrap_or_default() {
-                    let request_id = asked.map(|asked| asked.request_id.into());
-                    let event = VenueLoginCancelled { venue: VENUE.into(), request_id };
-                    self.tell(Recipient::All, Event::VenueLoginCancelled(event));
+                    let request_id = asked.map(|asked| asked.request_id);
+                    self.send(Recipient::All, VenueEvent::LoginCancelled { request_id });
                 }
             }
         }
@@ -299,7 +296,7 @@ impl Gateway {
         self.take_left_over(now);
         for asked in login.asked {
             let event = ready(asked.as_ref());
-            self.tell(Recipient::All, event);
+            self.send(Recipient::All, event);
         }
         self.begin_stream(now);
     }
@@ -317,7 +314,7 @@ impl Gateway {
                 "check the API password in its settings and log in again"
             }
         };
-        self.login_failed(error_code::LOGIN_FAILED, why, advice, now);
+        self.login_failed(ErrorCode::LoginFailed, why, advice, now);
     }
 
     /// The gateway wants fewer requests for a token (P48).
@@ -332,10 +329,10 @@ impl Gateway {
         if self.login.is_none() {
             return self.token_expired(why, now);
         }
-        self.login_failed(error_code::RATE_LIMITED, why, "wait a minute and log in again", now);
+        self.login_failed(ErrorCode::RateLimited, why, "wait a minute and log in again", now);
     }
 
-    fn login_failed(&mut self, code: &'static str, why: &str, advice: &str, now: Now) {
+    fn login_failed(&mut self, code: ErrorCode, why: &str, advice: &str, now: Now) {
         self.login = None;
         self.life.step(Trigger::LoginRefused, now.wall);
         let message = format!("the gateway refuses the login ({why}); {advice}");
@@ -353,9 +350,9 @@ impl Gateway {
                  logged in, then log in again here"
             )
         };
-        self.end_session(error_code::TOKEN_EXPIRED, &message);
+        self.end_session(ErrorCode::TokenExpired, &message);
         self.token = None;
-        self.venue_error(error_code::TOKEN_EXPIRED, message, now);
+        self.venue_error(ErrorCode::TokenExpired, message, now);
     }
 
     /// The gateway cannot be reached, or what it answers is of no use, however often it was tried.
@@ -373,8 +370,8 @@ impl Gateway {
     pub(super) fn went_down(&mut self, why: &str, answers: bool, now: Now) {
         self.answers_badly = answers;
         let message = self.is_down(&format!(" ({why})"));
-        self.end_session(error_code::LOCAL_APP_DOWN, &message);
-        self.venue_error(error_code::LOCAL_APP_DOWN, message, now);
+        self.end_session(ErrorCode::LocalAppDown, &message);
+        self.venue_error(ErrorCode::LocalAppDown, message, now);
         self.try_silently_later(now);
     }
 
@@ -391,21 +388,21 @@ impl Gateway {
     }
 
     /// Everything that waits fails, and nothing is under way any more.
-    fn end_session(&mut self, code: &'static str, message: &str) {
+    fn end_session(&mut self, code: ErrorCode, message: &str) {
         (self.renewal, self.outage, self.login) = (None, None, None);
         self.close_stream();
         let suspect = self.suspect.take().map(|suspect| suspect.call);
         for call in self.lanes.clear().into_iter().chain(suspect) {
-            self.given_up(call, code, message);
+            self.fail_call(call, code, message);
         }
-        self.give_up_subscribers(code, message);
+        self.fail_subscribers(code, message);
     }
 
-    fn given_up(&mut self, call: Call<Job>, code: &'static str, message: &str) {
+    fn fail_call(&mut self, call: Call<Job>, code: ErrorCode, message: &str) {
         // Registrations are made anew with the next stream.
         if let Job::Read(asked, read) = call.job {
             self.read_failed(asked.client, &read);
-            self.tell_error(&asked, code, message);
+            self.send_error(&asked, code, message);
         }
     }
 
@@ -430,7 +427,7 @@ impl Gateway {
             let first = *call.silent_since.get_or_insert(sent);
             // A stream that has just told something lives still.
             let lately = sent.min(now.mono.saturating_sub(self.rules.retry_wait));
-            if self.has_lived_since(sent) || self.has_heard_since(lately) {
+            if self.has_lived_since(sent) || self.was_alive_since(lately) {
                 self.outage = None;
                 return self.try_again(call, why, now);
             }
@@ -451,7 +448,7 @@ impl Gateway {
         match (&call.job, &call.question) {
             (Job::Unregister, _) => true,
             (Job::Register, Question::Register(symbols)) => {
-                symbols.iter().all(|symbol| self.was_told_of(symbol))
+                symbols.iter().all(|symbol| self.was_reported(symbol))
             }
             _ => false,
         }
@@ -461,7 +458,7 @@ impl Gateway {
     fn fails_alone(&mut self, call: Call<Job>, why: &str, now: Now) {
         self.outage = None;
         let why = format!("{why}, {} times", call.failures);
-        self.failed(call, error_code::GATEWAY_ERROR, &why, now);
+        self.failed(call, ErrorCode::GatewayError, &why, now);
     }
 
     /// An outage begins, or one more of its tries has failed.
@@ -470,7 +467,7 @@ impl Gateway {
         let Some(outage) = &mut self.outage else {
             tracing::warn!(why, "the local broker gives no answer; the engine asks again");
             self.outage = Some(Outage { retries: 0, since: now.mono, next });
-            self.give_names_up(now);
+            self.stop_naming(now);
             return self.put_back(call);
         };
         // What was sent before says no more than what is known.
@@ -519,7 +516,7 @@ impl Gateway {
 
     /// Whether the gateway has answered something since then, or its stream shows that it lives.
     fn has_lived_since(&self, then: Duration) -> bool {
-        self.answered_at.is_some_and(|at| at > then) || self.has_heard_since(then)
+        self.answered_at.is_some_and(|at| at > then) || self.was_alive_since(then)
     }
 
     pub(super) fn tick_session(&mut self, now: Now) {
@@ -527,9 +524,8 @@ impl Gateway {
     }
 }
 
-fn ready(asked: Option<&Asked>) -> Event<'static> {
-    let request_id = asked.map(|asked| asked.request_id.clone().into());
-    Event::VenueReady(VenueReady { venue: VENUE.into(), request_id })
+fn ready(asked: Option<&RequestContext>) -> VenueEvent {
+    VenueEvent::Ready { request_id: asked.map(|asked| asked.request_id.clone()) }
 }
 
 /// Whether a text can stand in a header.

@@ -6,13 +6,12 @@ use std::time::Duration;
 use domain::TsNanos;
 use domain::calendar::ExchangeCalendar;
 use domain::gateway_mapping::GatewayBoard;
+use domain::market_update::MarketUpdate;
 use domain::session::{self, TradingHours};
-use ipc::{Event, VenueReady};
 
-use super::super::VENUE;
 use super::super::config::KeepAlive;
 use super::super::drops::{DropReason, accepts};
-use super::super::feed::FrameOut;
+use super::super::event::VenueEvent;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
 use super::super::limits::{FRAME_BYTES_MAX, PING_EVERY, PING_TIME, STREAM_LASTS, STREAMS_MAX};
@@ -51,7 +50,7 @@ pub(crate) struct Stream {
     /// Since when the frames of the present connection count.
     trusted_since: Option<Duration>,
     /// When something came over a stream that is trusted: the gateway lives.
-    heard: Option<Duration>,
+    alive_at: Option<Duration>,
     ping: Option<Duration>,
     pong: Option<Duration>,
     is_logged_out: bool,
@@ -169,8 +168,7 @@ impl Gateway {
             // What fails from here on is another outage.
             self.stream.attempt = 0;
             tracing::info!("the local broker is back");
-            let event = VenueReady { venue: VENUE.into(), request_id: None };
-            self.tell(Recipient::All, Event::VenueReady(event));
+            self.send(Recipient::All, VenueEvent::Ready { request_id: None });
         }
     }
 
@@ -223,7 +221,7 @@ impl Gateway {
         (self.stream.stand, self.stream.next) = (Stand::Closed, None);
         // What the old connection still tells is nobody's.
         self.stream.connection += 1;
-        (self.stream.ping, self.stream.pong, self.stream.heard) = (None, None, None);
+        (self.stream.ping, self.stream.pong, self.stream.alive_at) = (None, None, None);
     }
 
     pub(super) fn tick_stream(&mut self, now: Now) {
@@ -287,72 +285,64 @@ impl Gateway {
     /// A pong: the connection lives.
     pub fn push_lives(&mut self, connection: u64, now: Now) {
         if connection == self.stream.connection {
-            self.heard(now);
+            self.note_alive(now);
         }
     }
 
-    fn heard(&mut self, now: Now) {
+    fn note_alive(&mut self, now: Now) {
         self.stream.pong = None;
-        self.stream.heard = Some(now.mono).filter(|_| self.stream.stand == Stand::Trusted);
+        self.stream.alive_at = Some(now.mono).filter(|_| self.stream.stand == Stand::Trusted);
     }
 
     /// Whether the stream shows that the gateway has lived since then.
-    pub(super) fn has_heard_since(&self, then: Duration) -> bool {
-        self.stream.heard.is_some_and(|heard| heard > then)
+    pub(super) fn was_alive_since(&self, then: Duration) -> bool {
+        self.stream.alive_at.is_some_and(|at| at > then)
     }
 
-    /// A frame. Tells whether it counts: then what it became is told with [`Gateway::show`], after what is to be
-    /// done now.
-    pub fn frame(&mut self, connection: u64, message: &[u8], now: Now) -> bool {
+    /// A frame. Gives what it became, where it counts: for all clients that are subscribed, in the order of frames,
+    /// after what is to be done outside now.
+    pub fn frame(&mut self, connection: u64, message: &[u8], now: Now) -> Option<MarketUpdate> {
         if connection != self.stream.connection {
-            return false;
+            return None;
         }
-        self.heard(now);
-        if let Err(reason) = self.take_frame(message, now) {
-            self.dropped.count(reason, now.wall);
-            return false;
-        }
+        self.note_alive(now);
+        let board = match self.take_frame(message, now) {
+            Ok(board) => board,
+            Err(reason) => {
+                self.dropped.count(reason, now.wall);
+                return None;
+            }
+        };
         // Whoever waits for the name is subscribed before the first frame.
-        if self.naming.contains_key(&self.board.symbol) {
-            let symbol = self.board.symbol.clone();
-            self.name_is_known(&symbol);
+        if self.naming.contains_key(&board.symbol) {
+            self.named(&board.symbol);
         }
-        true
+        self.feed.frame(board, now.wall)
     }
 
-    /// What the frame that was taken last became. It goes to all clients that are subscribed, in the order of
-    /// frames.
-    pub fn show(&mut self, now: Now) -> FrameOut<'_> {
-        self.feed.frame(&self.board, now.wall)
-    }
-
-    /// Reads a frame that counts into `board`.
-    fn take_frame(&mut self, message: &[u8], now: Now) -> Result<(), DropReason> {
+    /// Reads a frame that counts.
+    fn take_frame(&mut self, message: &[u8], now: Now) -> Result<GatewayBoard, DropReason> {
         if self.stream.stand != Stand::Trusted || !self.state().is_ready() {
             return Err(DropReason::Untrusted);
         }
         if self.rules.forced_logout.contains(now.wall) {
             return Err(DropReason::LoggedOut);
         }
-        match self.read_frame(message) {
-            Ok(board) => self.board = board,
-            Err(why) => {
-                if self.malformed.count(now.wall).is_some() {
-                    let given = String::from_utf8_lossy(message);
-                    let why = self.secrets.words_about(&given, &why);
-                    tracing::warn!(why, "the engine cannot read a frame of the local broker");
-                }
-                return Err(DropReason::Malformed);
+        let mut board = self.read_frame(message).map_err(|why| {
+            if self.malformed.count(now.wall).is_some() {
+                let given = String::from_utf8_lossy(message);
+                let why = self.secrets.words_about(&given, &why);
+                tracing::warn!(why, "the engine cannot read a frame of the local broker");
             }
-        }
+            DropReason::Malformed
+        })?;
         self.stream.has_frame = true;
         self.stream.last_frame = Some(now);
-        accepts(&self.board, self.set.is_subscribed(&self.board.symbol))?;
-        if let Some(name) = self.board.name.take() {
-            let symbol = self.board.symbol.clone();
-            self.learn_name(message, &symbol, &name);
+        accepts(&board, self.set.is_subscribed(&board.symbol))?;
+        if let Some(name) = board.name.take() {
+            self.learn_name(message, &board.symbol, &name);
         }
-        Ok(())
+        Ok(board)
     }
 
     fn read_frame(&mut self, message: &[u8]) -> Result<GatewayBoard, String> {

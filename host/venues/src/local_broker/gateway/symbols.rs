@@ -3,12 +3,10 @@
 
 use std::time::Duration;
 
-use ipc::{
-    Event, Subscribe, Subscribed, SubscriptionEvicted, TickerInfo, Unsubscribe, Unsubscribed,
-    error_code,
-};
 use serde::Deserialize;
 
+use super::super::REGISTER_MAX;
+use super::super::event::{ErrorCode, VenueEvent};
 use super::super::keys::{TOKYO, symbol_of};
 use super::super::lanes::Call;
 use super::super::lifecycle::State;
@@ -18,10 +16,9 @@ use super::super::limits::{
 };
 use super::super::register_set::Registration;
 use super::super::request::Question;
-use super::super::{EXCHANGE, REGISTER_MAX, VENUE};
 use super::reads::Read;
 use super::{Gateway, Job};
-use crate::{Asked, Now, Recipient};
+use crate::{Now, Recipient, RequestContext};
 
 /// A symbol that is to be registered.
 #[derive(Debug, Clone, Copy)]
@@ -34,19 +31,19 @@ pub(crate) struct Due {
     /// It is on its way.
     is_sent: bool,
     /// Whoever is subscribed knows that it could not be registered.
-    was_told: bool,
+    was_reported: bool,
 }
 
 impl Due {
     const fn at(at: Duration) -> Self {
-        Self { at, tries: 0, is_single: false, is_sent: false, was_told: false }
+        Self { at, tries: 0, is_single: false, is_sent: false, was_reported: false }
     }
 }
 
 /// A command that waits for the registration of a symbol.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    asked: Asked,
+    asked: RequestContext,
     /// The client was not subscribed before: where nothing comes of it, it has the symbol not.
     is_new: bool,
 }
@@ -102,17 +99,17 @@ const fn make_room(foreign: usize) -> &'static str {
 
 impl Gateway {
     /// Subscribes a client (P51).
-    pub fn subscribe(&mut self, asked: Asked, command: &Subscribe, now: Now) {
-        let symbol = match symbol_of(&command.ticker) {
+    pub fn subscribe(&mut self, asked: RequestContext, ticker: &str, now: Now) {
+        let symbol = match symbol_of(ticker) {
             Ok(symbol) => symbol.to_owned(),
             Err(why) => {
-                return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why.to_string());
+                return self.send_error(&asked, ErrorCode::ValidationError, &why.to_string());
             }
         };
         if self.state() == State::AppDown
             && let Some((code, why)) = self.why_not_ready()
         {
-            return self.tell_error(&asked, code, &why);
+            return self.send_error(&asked, code, &why);
         }
         let waiting = self.subscribers.get(&symbol).map_or(0, Vec::len);
         if waiting >= SUBSCRIBERS_WAITING_MAX {
@@ -120,7 +117,7 @@ impl Gateway {
                 "{waiting} commands wait for the registration of {symbol} already; wait for their \
                  answers"
             );
-            return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
+            return self.send_error(&asked, ErrorCode::RateLimited, &why);
         }
         let was_subscribed = self.set.is_subscribed(&symbol);
         let is_new = self.set.subscribers(&symbol).all(|client| client != asked.client);
@@ -133,7 +130,7 @@ impl Gateway {
         match registration {
             Registration::Full => {
                 let why = full(self.foreign);
-                self.tell_error(&asked, error_code::REGISTER_FULL, &why);
+                self.send_error(&asked, ErrorCode::RegisterFull, &why);
             }
             Registration::New if self.state().is_ready() => {
                 self.wanted_again(&symbol);
@@ -149,17 +146,17 @@ impl Gateway {
                 self.subscribers.entry(symbol).or_default().push(Waiting { asked, is_new });
             }
             // Before a login it is remembered.
-            Registration::New | Registration::Known => self.tell_subscribed(&asked, &symbol),
+            Registration::New | Registration::Known => self.send_subscribed(&asked, &symbol),
         }
         self.drive(now);
     }
 
     /// Releases a client's subscription; without one it is answered all the same.
-    pub fn unsubscribe(&mut self, asked: &Asked, command: &Unsubscribe, now: Now) {
-        let symbol = match symbol_of(&command.ticker) {
+    pub fn unsubscribe(&mut self, asked: &RequestContext, ticker: &str, now: Now) {
+        let symbol = match symbol_of(ticker) {
             Ok(symbol) => symbol.to_owned(),
             Err(why) => {
-                return self.tell_error(asked, error_code::VALIDATION_ERROR, &why.to_string());
+                return self.send_error(asked, ErrorCode::ValidationError, &why.to_string());
             }
         };
         // What waits for the same registration is answered first.
@@ -168,17 +165,13 @@ impl Gateway {
             waiting.extend(all.extract_if(.., |waiting| waiting.asked.client == asked.client));
         }
         for waiting in waiting {
-            self.tell_subscribed(&waiting.asked, &symbol);
+            self.send_subscribed(&waiting.asked, &symbol);
         }
         if self.set.release(asked.client, &symbol) {
             self.no_longer_wanted(&symbol);
         }
-        let event = Event::Unsubscribed(Unsubscribed {
-            request_id: asked.request_id.clone().into(),
-            venue: VENUE.into(),
-            ticker: symbol.into(),
-        });
-        self.tell(Recipient::Client(asked.client), event);
+        let event = VenueEvent::Unsubscribed { request_id: asked.request_id.clone(), symbol };
+        self.send(Recipient::Client(asked.client), event);
         self.drive(now);
     }
 
@@ -197,7 +190,7 @@ impl Gateway {
         let is_unasked = |symbol: &String| self.subscribers.get(symbol).is_none_or(Vec::is_empty);
         let unasked: Vec<_> = self.naming.keys().filter(|one| is_unasked(one)).cloned().collect();
         for symbol in unasked {
-            self.name_is_known(&symbol);
+            self.named(&symbol);
         }
         for symbol in self.set.client_left(client) {
             self.no_longer_wanted(&symbol);
@@ -208,7 +201,7 @@ impl Gateway {
     pub(super) fn no_longer_wanted(&mut self, symbol: &str) {
         self.feed.forget(symbol);
         self.subscribers.remove(symbol);
-        self.no_name_is_wanted(symbol);
+        self.end_naming(symbol);
         self.to_register.remove(symbol);
         self.unregister_after.remove(symbol);
         self.drop_waiting(symbol, |job| matches!(job, Job::Register));
@@ -235,48 +228,41 @@ impl Gateway {
     }
 
     /// Takes out the symbol that was used longest ago (specification 1, "States and transitions").
-    pub fn evict_lru(&mut self, asked: &Asked, now: Now) {
+    pub fn evict_lru(&mut self, asked: &RequestContext, now: Now) {
         let Some(symbol) = self.set.evict_lru() else {
             let why = "the engine has no registered symbol to remove";
-            return self.tell_error(asked, error_code::VALIDATION_ERROR, why);
+            return self.send_error(asked, ErrorCode::ValidationError, why);
         };
         let waiting = self.subscribers.remove(&symbol).unwrap_or_default();
         for Waiting { asked, .. } in waiting {
             let why = format!("the engine took {symbol} out of the register set");
-            self.tell_error(&asked, error_code::REGISTER_FULL, &why);
+            self.send_error(&asked, ErrorCode::RegisterFull, &why);
         }
         self.no_longer_wanted(&symbol);
-        let request_id = Some(asked.request_id.clone().into());
-        let event = SubscriptionEvicted { request_id, symbol: symbol.into() };
-        self.tell(Recipient::All, Event::SubscriptionEvicted(event));
+        let event = VenueEvent::Evicted { request_id: asked.request_id.clone(), symbol };
+        self.send(Recipient::All, event);
         self.drive(now);
     }
 
-    fn tell_subscribed(&mut self, asked: &Asked, symbol: &str) {
-        let event = Event::Subscribed(Subscribed {
-            request_id: asked.request_id.clone().into(),
-            venue: VENUE.into(),
-            ticker: symbol.to_owned().into(),
-            ticker_info: TickerInfo {
-                symbol: symbol.to_owned().into(),
-                exchange: EXCHANGE.into(),
-                market_kind: "Stock".into(),
-                display_name_ja: self.names.get(symbol).cloned().map(Into::into),
-            },
-        });
-        self.tell(Recipient::Client(asked.client), event);
+    fn send_subscribed(&mut self, asked: &RequestContext, symbol: &str) {
+        let event = VenueEvent::Subscribed {
+            request_id: asked.request_id.clone(),
+            symbol: symbol.to_owned(),
+            name: self.names.get(symbol).cloned(),
+        };
+        self.send(Recipient::Client(asked.client), event);
     }
 
     /// A symbol is registered: whoever waits for that is told, with the issue's name. Where that is not known yet,
     /// the gateway's board tells it, or the first frame (P51).
-    fn tell_named(&mut self, symbol: &str, now: Now) {
+    fn send_named(&mut self, symbol: &str, now: Now) {
         let first = self.subscribers.get(symbol).and_then(|waiting| waiting.first());
         let client = first.map(|waiting| waiting.asked.client);
         let may_ask = self.names_after <= now.mono && self.outage.is_none();
         let is_wanted = may_ask && !self.names.contains_key(symbol);
         let (Some(client), Ok((_, question)), true) = (client, Question::board(symbol), is_wanted)
         else {
-            return self.tell_waiting(symbol);
+            return self.send_to_waiting(symbol);
         };
         if self.naming.insert(symbol.to_owned(), now.mono).is_none() {
             let job = Job::Name(client, symbol.to_owned());
@@ -285,30 +271,30 @@ impl Gateway {
         }
     }
 
-    fn tell_waiting(&mut self, symbol: &str) {
+    fn send_to_waiting(&mut self, symbol: &str) {
         for waiting in self.subscribers.remove(symbol).unwrap_or_default() {
-            self.tell_subscribed(&waiting.asked, symbol);
+            self.send_subscribed(&waiting.asked, symbol);
         }
     }
 
     /// Tells whoever waits for a symbol's name that it is registered, with the name as far as it is known. An answer
     /// that comes when nobody waits any more says nothing of whoever waits for the registration by then.
-    pub(super) fn name_is_known(&mut self, symbol: &str) {
-        if self.no_name_is_wanted(symbol) {
-            self.tell_waiting(symbol);
+    pub(super) fn named(&mut self, symbol: &str) {
+        if self.end_naming(symbol) {
+            self.send_to_waiting(symbol);
         }
     }
 
     /// The gateway has something better to do than to tell names, or does not tell them: nobody waits for one.
-    pub(super) fn give_names_up(&mut self, now: Now) {
+    pub(super) fn stop_naming(&mut self, now: Now) {
         self.names_after = now.mono + self.rules.long_wait();
         for symbol in self.naming.keys().cloned().collect::<Vec<_>>() {
-            self.name_is_known(&symbol);
+            self.named(&symbol);
         }
     }
 
     /// Nobody waits for a name any more; tells whether somebody did.
-    fn no_name_is_wanted(&mut self, symbol: &str) -> bool {
+    fn end_naming(&mut self, symbol: &str) -> bool {
         let is_of = |job: &Job| matches!(job, Job::Name(_, named) if named == symbol);
         self.lanes.information.waiting.retain(|call| !is_of(&call.job));
         self.naming.remove(symbol).is_some()
@@ -321,9 +307,9 @@ impl Gateway {
         let late: Vec<String> = late.map(|(symbol, _)| symbol.clone()).collect();
         // One that answers meanwhile is asked for so much else by whoever waits: others need not do without.
         if self.answered_at.is_some_and(|at| now.mono.saturating_sub(at) < NAME_TIME) {
-            late.iter().for_each(|symbol| self.name_is_known(symbol));
+            late.iter().for_each(|symbol| self.named(symbol));
         } else if !late.is_empty() {
-            self.give_names_up(now);
+            self.stop_naming(now);
         }
     }
 
@@ -337,12 +323,12 @@ impl Gateway {
             }
             Err(why) => tracing::debug!(symbol, why, "the engine cannot read the name of an issue"),
         }
-        self.name_is_known(symbol);
+        self.named(symbol);
     }
 
     /// Whether whoever is subscribed knows that a symbol could not be registered.
-    pub(super) fn was_told_of(&self, symbol: &str) -> bool {
-        self.to_register.get(symbol).is_some_and(|due| due.was_told)
+    pub(super) fn was_reported(&self, symbol: &str) -> bool {
+        self.to_register.get(symbol).is_some_and(|due| due.was_reported)
     }
 
     pub(super) fn all_symbols(&self) -> Vec<String> {
@@ -466,7 +452,7 @@ impl Gateway {
         self.set.left_over(in_doubt);
         let found = self.set.apply_list(&list, taken_out);
         self.foreign = found.foreign;
-        self.keep(now);
+        self.write_registered(now);
         match (&call.job, &call.question) {
             (Job::Register, Question::Register(symbols)) => {
                 // The one used last stands first; whoever asked first is told first.
@@ -496,22 +482,22 @@ impl Gateway {
     /// What the gateway's list says of a symbol that was to be registered.
     fn registered(&mut self, symbol: &str, is_listed: bool, now: Now) {
         let due = self.to_register.remove(symbol);
-        let was_told = due.is_some_and(|due| due.was_told);
+        let was_reported = due.is_some_and(|due| due.was_reported);
         if is_listed {
-            if was_told {
+            if was_reported {
                 tracing::info!(symbol, "a symbol of the local broker is registered again");
             }
-            return self.tell_named(symbol, now);
+            return self.send_named(symbol, now);
         }
-        self.no_name_is_wanted(symbol);
+        self.end_naming(symbol);
         let tries = due.map_or(0, |due| due.tries) + 1;
         if tries <= RETRIES && self.set.contains(symbol) {
             let at = now.mono + self.rules.retry_wait;
-            self.to_register.insert(symbol.to_owned(), Due { tries, was_told, ..Due::at(at) });
+            self.to_register.insert(symbol.to_owned(), Due { tries, was_reported, ..Due::at(at) });
             return;
         }
         let why = format!("the gateway leaves {symbol} out of its list, {tries} times in a row");
-        self.not_registered(symbol, was_told, error_code::GATEWAY_ERROR, &why, now);
+        self.not_registered(symbol, was_reported, ErrorCode::GatewayError, &why, now);
     }
 
     /// The gateway refuses a registration.
@@ -519,11 +505,16 @@ impl Gateway {
         &mut self,
         job: Job,
         question: Question,
-        code: &'static str,
+        code: ErrorCode,
         why: &str,
         now: Now,
     ) {
-        tracing::warn!(?question, code, why, "the local broker refuses a registration");
+        tracing::warn!(
+            ?question,
+            code = code.name(),
+            why,
+            "the local broker refuses a registration"
+        );
         let Question::Register(symbols) = question else {
             // Some of them may be there no longer: the gateway's list says which.
             let call = Call::new(Job::List, Question::Register(self.all_symbols()));
@@ -535,14 +526,14 @@ impl Gateway {
         // One symbol that is refused keeps no other one out.
         let one_by_one = symbols.len() > 1;
         for symbol in symbols {
-            let was_told = self.to_register.remove(&symbol).is_some_and(|due| due.was_told);
+            let was_reported = self.to_register.remove(&symbol).is_some_and(|due| due.was_reported);
             self.set.refused(&symbol);
             self.feed.gap_of(&symbol);
             if one_by_one || !matches!(job, Job::Register) {
-                let due = Due { is_single: true, was_told, ..Due::at(now.mono) };
+                let due = Due { is_single: true, was_reported, ..Due::at(now.mono) };
                 self.to_register.insert(symbol, due);
             } else {
-                self.not_registered(&symbol, was_told, code, why, now);
+                self.not_registered(&symbol, was_reported, code, why, now);
             }
         }
         match job {
@@ -557,8 +548,8 @@ impl Gateway {
     fn not_registered(
         &mut self,
         symbol: &str,
-        was_told: bool,
-        code: &'static str,
+        was_reported: bool,
+        code: ErrorCode,
         why: &str,
         now: Now,
     ) {
@@ -570,12 +561,17 @@ impl Gateway {
             return;
         }
         let pause = self.rules.long_wait();
-        let due = Due { is_single: true, was_told: true, ..Due::at(now.mono + pause) };
+        let due = Due { is_single: true, was_reported: true, ..Due::at(now.mono + pause) };
         self.to_register.insert(symbol.to_owned(), due);
-        if was_told {
+        if was_reported {
             return;
         }
-        tracing::error!(symbol, code, why, "a symbol of the local broker is not registered");
+        tracing::error!(
+            symbol,
+            code = code.name(),
+            why,
+            "a symbol of the local broker is not registered"
+        );
         let pause = pause.as_secs();
         let message = format!(
             "{symbol} is no longer registered at the gateway and gets no frames ({why}); the \
@@ -583,13 +579,13 @@ impl Gateway {
         );
         let holders: Vec<u64> = self.set.subscribers(symbol).collect();
         for client in holders {
-            self.tell_error_of(client, None, code, &message);
+            self.send_error_to(client, None, code, &message);
         }
     }
 
     /// Tells a command that nothing comes of its subscription. What the client had before it keeps.
-    fn turn_away(&mut self, waiting: &Waiting, symbol: &str, code: &'static str, why: &str) {
-        self.tell_error(&waiting.asked, code, why);
+    fn turn_away(&mut self, waiting: &Waiting, symbol: &str, code: ErrorCode, why: &str) {
+        self.send_error(&waiting.asked, code, why);
         if waiting.is_new {
             self.set.unsubscribed(waiting.asked.client, symbol);
             self.give_back(waiting.asked.client, symbol);
@@ -597,7 +593,7 @@ impl Gateway {
     }
 
     /// Whoever waits for a registration is told that it does not come.
-    pub(super) fn give_up_subscribers(&mut self, code: &'static str, why: &str) {
+    pub(super) fn fail_subscribers(&mut self, code: ErrorCode, why: &str) {
         for (symbol, waiting) in std::mem::take(&mut self.subscribers) {
             for waiting in waiting {
                 self.turn_away(&waiting, &symbol, code, why);

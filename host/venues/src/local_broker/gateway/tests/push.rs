@@ -301,7 +301,7 @@ fn p53_frames_that_are_none_are_dropped() {
     assert!(!world.push("no JSON"));
     assert!(!world.push(&" ".repeat(FRAME_BYTES_MAX + 1)));
     let (connection, now) = (world.connection.unwrap(), world.now());
-    assert!(!world.gateway.frame(connection, b"\xff\xfe", now));
+    assert!(world.gateway.frame(connection, b"\xff\xfe", now).is_none());
     assert!(!world.push(&frame("9984", 1_000, 1)), "nobody is subscribed to it");
     let other = frame("7203", 1_000, 1).replace("{", r#"{"exchange":3,"#);
     assert!(!world.push(&other));

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use super::super::kept::LeftOver;
 use super::super::keys::TOKYO;
 use super::super::lanes::Call;
-use super::super::limits::{KEPT_SYMBOLS_MAX, LATE_TIME};
+use super::super::limits::{LATE_TIME, REGISTRATION_FILE_SYMBOLS_MAX};
+use super::super::registration_file::LeftOver;
 use super::super::request::{Question, Request};
 use super::{Gateway, Job, Out, symbols};
 use crate::Now;
@@ -36,13 +36,13 @@ impl Gateway {
     }
 
     /// Writes down what the gateway has registered for us on its day, where that has changed.
-    pub(super) fn keep(&mut self, now: Now) {
-        let kept = (self.rules.forced_logout.gateway_day(now.wall), self.set.ours());
-        if kept != self.kept && (kept.1.len(), self.kept.1.len()) != (0, 0) {
-            let (gateway_day, symbols) = kept.clone();
-            self.out.push_back(Out::Keep { gateway_day, symbols });
+    pub(super) fn write_registered(&mut self, now: Now) {
+        let registered = (self.rules.forced_logout.gateway_day(now.wall), self.set.ours());
+        if registered != self.written && (registered.1.len(), self.written.1.len()) != (0, 0) {
+            let (gateway_day, symbols) = registered.clone();
+            self.out.push_back(Out::WriteRegistered { gateway_day, symbols });
         }
-        self.kept = kept;
+        self.written = registered;
     }
 
     /// The program ends. Says whether a request is on its way that may register something: before its answer
@@ -59,7 +59,7 @@ impl Gateway {
     }
 
     /// Takes our symbols out, at the end of the program (P50); also where only the stream is lost.
-    pub fn farewell(&mut self) -> Option<Request> {
+    pub fn last_unregister(&mut self) -> Option<Request> {
         self.unregister(self.to_take_out())
     }
 
@@ -72,7 +72,8 @@ impl Gateway {
         let late = |(symbol, until): &(&String, &Duration)| {
             **until > now.mono && !self.set.is_foreign(symbol)
         };
-        let late: Vec<_> = self.in_doubt.iter().filter(late).take(KEPT_SYMBOLS_MAX).collect();
+        let late: Vec<_> =
+            self.in_doubt.iter().filter(late).take(REGISTRATION_FILE_SYMBOLS_MAX).collect();
         let until = late.iter().map(|(_, until)| **until - now.mono).max();
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         LeftOver {
@@ -83,7 +84,7 @@ impl Gateway {
     }
 
     /// Asks for the gateway's list, where it has refused that: some of them may be there no longer.
-    pub fn farewell_list(&mut self) -> Option<Request> {
+    pub fn last_list(&mut self) -> Option<Request> {
         let secret = self.token.clone()?;
         Some(Request { question: Question::Register(Vec::new()), secret })
     }
@@ -92,7 +93,7 @@ impl Gateway {
     ///
     /// # Errors
     /// It is no list.
-    pub fn farewell_of_list(&mut self, list: &str) -> Result<Option<Request>, String> {
+    pub fn last_unregister_of_list(&mut self, list: &str) -> Result<Option<Request>, String> {
         let listed = symbols::read_list(list)?;
         let mut symbols = self.to_take_out();
         symbols

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use domain::order_mapping::BrokerRow;
 use domain::{Fill, OrderEventKind, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos};
 
-use super::{Asked, Desk, Now, Recipient};
+use super::{Desk, Now, Out, Recipient, RequestContext};
 use crate::book::{DeskOrder, OrderKey};
 use crate::event::{
     CommandFailed, CommandRefused, DeskEvent, DeskOrderEvent, FailureCode, Reply, SessionEvent,
 };
 
-/// A fill as it is told.
+/// A fill as it is reported.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ToldFill<'a> {
+pub(crate) struct ReportedFill<'a> {
     pub(crate) trade_id: &'a ShortText,
     pub(crate) quantity: Quantity,
     pub(crate) price: Price,
@@ -27,20 +27,21 @@ impl Desk {
         (id, order.and_then(|order| order.venue_order_id.clone()))
     }
 
-    pub(crate) fn tell(&mut self, to: Recipient, event: DeskEvent) {
-        self.out.push(super::Out::Tell(to, Box::new(event)));
+    pub(crate) fn broadcast(&mut self, event: DeskEvent) {
+        self.out.push(Out::Emit(Recipient::All, Box::new(event)));
     }
 
     pub(crate) fn reply(&mut self, client: u64, reply: Reply) {
-        self.tell(Recipient::Client(client), DeskEvent::Reply(reply));
+        let event = Box::new(DeskEvent::Reply(reply));
+        self.out.push(Out::Emit(Recipient::Client(client), event));
     }
 
-    pub(crate) fn tell_session(&mut self, event: SessionEvent) {
-        self.tell(Recipient::All, DeskEvent::Session(event));
+    pub(crate) fn report_session(&mut self, event: SessionEvent) {
+        self.broadcast(DeskEvent::Session(event));
     }
 
     /// Tells what happened to an order, as it is now; `request_id` is the command that led to it.
-    fn tell_order(
+    fn report_order(
         &mut self,
         key: OrderKey,
         request_id: Option<String>,
@@ -60,7 +61,7 @@ impl Desk {
             status: order.status,
             kind: kind(order),
         };
-        self.tell(Recipient::All, DeskEvent::Order(event));
+        self.broadcast(DeskEvent::Order(event));
     }
 
     fn sender_of(&self, key: OrderKey) -> Option<String> {
@@ -91,18 +92,18 @@ impl Desk {
             rejection: with_prefix(rejection),
             ts: now.wall,
         };
-        self.tell(Recipient::All, DeskEvent::Reply(Reply::Refused(refused)));
+        self.broadcast(DeskEvent::Reply(Reply::Refused(refused)));
     }
 
     /// A command without an order, or whose order was never made, is refused.
-    pub(crate) fn tell_refused(&mut self, request_id: String, rejection: &Rejection, now: Now) {
+    pub(crate) fn report_refused(&mut self, request_id: String, rejection: &Rejection, now: Now) {
         self.refuse_command(Some(request_id), None, None, rejection, now);
     }
 
     /// A command about the order of an id is refused; the order itself, if there is one, stays.
-    pub(crate) fn tell_order_refused(
+    pub(crate) fn report_order_refused(
         &mut self,
-        asked: &Asked,
+        asked: &RequestContext,
         client_order_id: &str,
         rejection: &Rejection,
         now: Now,
@@ -113,7 +114,7 @@ impl Desk {
     }
 
     /// The cancel of a row that no order of the book has is refused.
-    pub(crate) fn tell_row_refused(
+    pub(crate) fn report_row_refused(
         &mut self,
         row: &BrokerRow,
         request_id: Option<String>,
@@ -129,12 +130,12 @@ impl Desk {
             rejection: with_prefix(rejection),
             ts: now.wall,
         };
-        self.tell(Recipient::All, DeskEvent::Reply(Reply::Refused(refused)));
+        self.broadcast(DeskEvent::Reply(Reply::Refused(refused)));
     }
 
-    pub(crate) fn tell_error(
+    pub(crate) fn report_error(
         &mut self,
-        asked: &Asked,
+        asked: &RequestContext,
         code: impl Into<FailureCode>,
         message: String,
         venue_order_id: Option<ShortText>,
@@ -144,19 +145,19 @@ impl Desk {
         self.reply(asked.client, Reply::Failed(failed));
     }
 
-    pub(crate) fn tell_submitted(&mut self, key: OrderKey, now: Now) {
+    pub(crate) fn report_submitted(&mut self, key: OrderKey, now: Now) {
         let request_id = self.sender_of(key);
-        self.tell_order(key, request_id, now.wall, |order| {
+        self.report_order(key, request_id, now.wall, |order| {
             OrderEventKind::Submitted(Arc::new(order.request()))
         });
     }
 
-    pub(crate) fn tell_accepted(&mut self, key: OrderKey, now: Now) {
+    pub(crate) fn report_accepted(&mut self, key: OrderKey, now: Now) {
         let request_id = self.sender_of(key);
-        self.tell_order(key, request_id, now.wall, |_| OrderEventKind::Accepted);
+        self.report_order(key, request_id, now.wall, |_| OrderEventKind::Accepted);
     }
 
-    pub(crate) fn tell_rejected(
+    pub(crate) fn report_rejected(
         &mut self,
         key: OrderKey,
         request_id: Option<String>,
@@ -167,34 +168,34 @@ impl Desk {
             return self.refuse_command(request_id, None, None, rejection, now);
         }
         let rejection = with_prefix(rejection);
-        self.tell_order(key, request_id, now.wall, |_| OrderEventKind::Rejected(rejection));
+        self.report_order(key, request_id, now.wall, |_| OrderEventKind::Rejected(rejection));
     }
 
     /// A change, or a cancel, has been sent.
-    pub(crate) fn tell_pending(&mut self, key: OrderKey, kind: OrderEventKind, now: Now) {
+    pub(crate) fn report_pending(&mut self, key: OrderKey, kind: OrderEventKind, now: Now) {
         let request_id = self.pending_request_of(key);
-        self.tell_order(key, request_id, now.wall, |_| kind);
+        self.report_order(key, request_id, now.wall, |_| kind);
     }
 
-    pub(crate) fn tell_updated(&mut self, key: OrderKey, request_id: Option<String>, now: Now) {
-        self.tell_order(key, request_id, now.wall, |order| {
+    pub(crate) fn report_updated(&mut self, key: OrderKey, request_id: Option<String>, now: Now) {
+        self.report_order(key, request_id, now.wall, |order| {
             OrderEventKind::Updated(Arc::new(order.request()))
         });
     }
 
-    pub(crate) fn tell_canceled(&mut self, key: OrderKey, ts: TsNanos) {
+    pub(crate) fn report_canceled(&mut self, key: OrderKey, ts: TsNanos) {
         let request_id = self.pending_request_of(key);
-        self.tell_order(key, request_id, ts, |_| OrderEventKind::Canceled);
+        self.report_order(key, request_id, ts, |_| OrderEventKind::Canceled);
     }
 
-    pub(crate) fn tell_expired(&mut self, key: OrderKey, ts: TsNanos) {
-        self.tell_order(key, None, ts, |order| {
+    pub(crate) fn report_expired(&mut self, key: OrderKey, ts: TsNanos) {
+        self.report_order(key, None, ts, |order| {
             OrderEventKind::Expired(order.order.time_in_force.as_str())
         });
     }
 
-    pub(crate) fn tell_filled(&mut self, key: OrderKey, fill: ToldFill<'_>) {
-        self.tell_order(key, None, fill.ts, |order| {
+    pub(crate) fn report_filled(&mut self, key: OrderKey, fill: ReportedFill<'_>) {
+        self.report_order(key, None, fill.ts, |order| {
             OrderEventKind::Filled(Fill {
                 side: order.order.side,
                 trade_id: fill.trade_id.clone(),
@@ -209,7 +210,7 @@ impl Desk {
     }
 }
 
-/// The rejection as it is told, with a prefix in its text.
+/// The rejection as it is reported, with a prefix in its text.
 fn with_prefix(rejection: &Rejection) -> Rejection {
     let Rejection { code, text } = rejection;
     Rejection { code: *code, text: reason_text(*code, text) }
