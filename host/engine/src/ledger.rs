@@ -7,8 +7,8 @@ use std::sync::Arc;
 use domain::account::Position;
 use domain::adjustment::Adjustment;
 use domain::{
-    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderFilter, OrderRecord, OrderSide,
-    OrderStatus, Origin, Price, ShortText, TsNanos,
+    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderFilter, OrderRecord, OrderSide, Origin,
+    Price, ShortText, TsNanos,
 };
 use ipc::{Decimal, OrderRecordWire, PositionRow, ShareCount, Text};
 use results::rows::FillRow;

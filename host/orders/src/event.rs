@@ -318,3 +318,40 @@ pub enum VenueStage {
     /// The broker has ended the session.
     Expired,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_fill_and_an_order_placed_elsewhere_lose_nothing() {
+        let fill = domain::Fill {
+            side: OrderSide::Buy,
+            trade_id: "7".into(),
+            last_quantity: domain::Quantity::new(100),
+            last_price: domain::Price::from_yen(2_500),
+            market_price: domain::Price::from_yen(2_500),
+            cumulative_quantity: domain::Quantity::new(100),
+            leaves_quantity: domain::Quantity::ZERO,
+            commission: None,
+        };
+        let late = DeskOrderEvent {
+            request_id: None,
+            origin: Some(OrderOrigin::Strategy("s".into())),
+            client_order_id: Some("a".into()),
+            venue_order_id: Some("1000".into()),
+            instrument: InstrumentIx(3),
+            instrument_id: "7203.TSE".into(),
+            side: OrderSide::Buy,
+            ts_event: TsNanos::from_nanos(1),
+            status: OrderStatus::Canceled,
+            kind: OrderEventKind::Filled(fill),
+        };
+        let (origin, event) = late.for_sender().unwrap();
+        assert_eq!(origin.strategy_id(), Some("s"));
+        assert_eq!((&*event.client_order_id, event.status), ("a", OrderStatus::Canceled));
+        assert_eq!((event.kind, event.instrument), (late.kind.clone(), InstrumentIx(3)));
+        let elsewhere = DeskOrderEvent { origin: None, client_order_id: None, ..late };
+        assert_eq!(elsewhere.for_sender(), None);
+    }
+}

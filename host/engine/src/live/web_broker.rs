@@ -108,7 +108,9 @@ impl OrderDesk {
         let clients = Arc::downgrade(shared);
         let service = Service::start(setup, move |to, event| {
             if let Some(shared) = clients.upgrade() {
-                shared.lock().hub.tell_recipient(to, &desk_event(event));
+                // Made before the lock: a list may be long.
+                let event = desk_event(event);
+                shared.lock().hub.tell_recipient(to, &event);
             }
         });
         let service = service.map_err(|error| match error {
