@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
+use domain::Secret;
 use engine::limits::{DEFAULT_PORT, RUNS_KEPT};
 use engine::{CancellationToken, EngineConfig, StartLine, read_start_line};
-use ipc::Secret;
 use replay::strategies::Strategies;
 use sandbox::Limits;
 

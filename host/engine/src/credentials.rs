@@ -7,7 +7,8 @@ use std::env::{self, VarError};
 use std::io::Read as _;
 use std::path::Path;
 
-use ipc::{CredentialsRecord, Secret};
+use domain::Secret;
+use ipc::CredentialsRecord;
 use keys::dialog::{Dialog, NoAnswer, Question};
 use keys::{Key, PRIVATE_KEY_BYTES_MAX, PrivateKey};
 use secrecy::{ExposeSecret, SecretString};

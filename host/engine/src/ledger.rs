@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::account::Position;
 use domain::adjustment::Adjustment;
 use domain::{
-    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderSide, OrderStatus, Origin,
+    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderFilter, OrderRecord, OrderSide, Origin,
     Price, ShortText, TsNanos,
 };
 use ipc::{Decimal, OrderRecordWire, PositionRow, ShareCount, Text};
@@ -244,11 +244,7 @@ pub(crate) fn position_row<'a>(
 
 /// Which orders a list is to hold.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ListFilter {
-    pub(crate) status: Option<OrderStatus>,
-    pub(crate) instrument_id: Option<String>,
-    pub(crate) date: Option<domain::JstDate>,
-}
+pub(crate) struct ListFilter(pub(crate) OrderFilter);
 
 impl ListFilter {
     /// The row of an order, if the list holds it.
@@ -258,10 +254,7 @@ impl ListFilter {
         instrument_id: &'a str,
     ) -> Option<OrderRecordWire<'a>> {
         let row = OrderRecordWire::of_record(record, instrument_id)?;
-        let fits = self.status.is_none_or(|status| row.status == status)
-            && self.instrument_id.as_deref().is_none_or(|only| only == instrument_id)
-            && self.date.is_none_or(|date| record.ts_submitted.jst_date() == date);
-        fits.then_some(row)
+        self.0.takes(row.status, instrument_id, record.ts_submitted).then_some(row)
     }
 }
 

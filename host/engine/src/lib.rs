@@ -7,6 +7,7 @@
 //! - `session`: where the session stands, behind one lock; `dispatch`: the answer to each command.
 //! - `live`: the venues of a live engine; [`credentials`]: what it logs in with; [`client`]: the other side
 //!   of a connection, for programs on this machine.
+//! - `present`: from what happens to events of the wire.
 //! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
 //!   `orders`: what people want with their orders; `ledger`: their orders and positions; `present`: all of it as
 //!   messages of the wire.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
-use ipc::{EngineMode, Secret};
+use domain::Secret;
+use ipc::EngineMode;
 use replay::strategies::Strategies;
 use sandbox::Limits;
 use serde::Deserialize;

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use domain::clock::{Stopwatch, wall_now};
 use domain::order_mapping::OrderMapping;
-use domain::{JstDate, TsNanos};
-use ipc::{Command, Event};
+use domain::{JstDate, OrderEventKind, Secret, TsNanos};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -23,7 +22,10 @@ use venues::web_broker::{
 };
 
 use crate::audit::{AuditError, AuditLog};
-use crate::desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient};
+use crate::command::DeskCommand;
+use crate::desk::{Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, RequestContext};
+use crate::event::DeskEvent;
+use crate::instruments::InstrumentTable;
 
 /// Commands that wait for the thread; it takes them in microseconds.
 pub const COMMANDS_WAITING_MAX: usize = 4_096;
@@ -87,13 +89,14 @@ pub enum ServiceError {
 pub struct Busy;
 
 enum Input {
-    Command { client: u64, command: Box<Command> },
+    Command { asked: RequestContext, command: Box<DeskCommand> },
     Left { client: u64 },
 }
 
 /// An order desk that runs.
 pub struct Service {
     inputs: mpsc::Sender<Input>,
+    instruments: Arc<InstrumentTable>,
     stop: DropGuard,
     thread: Option<JoinHandle<()>>,
     host: String,
@@ -102,14 +105,14 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the log, restores what it says, and starts the thread. `tell` is called on that thread for
+    /// Opens the log, restores what it says, and starts the thread. `emit` is called on that thread for
     /// every event, in order.
     ///
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
         mut setup: Setup,
-        tell: impl Fn(Recipient, &Event<'_>) + Send + 'static,
+        emit: impl Fn(Recipient, &DeskEvent) + Send + 'static,
     ) -> Result<Self, ServiceError> {
         let description = setup.mapping.description();
         // Its own word: a file may have any name.
@@ -136,6 +139,7 @@ impl Service {
         let watch = Stopwatch::start();
         let now = Now { mono: Duration::ZERO, wall: wall_now() };
         let desk = Desk::new(setup.rules, setup.mapping, Box::new(log), restored, now);
+        let instruments = Arc::clone(desk.instruments());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (inputs, waiting) = mpsc::channel(COMMANDS_WAITING_MAX);
         let token = CancellationToken::new();
@@ -149,7 +153,7 @@ impl Service {
                 let worker = Worker {
                     desk,
                     watch,
-                    tell: Box::new(tell),
+                    emit: Box::new(emit),
                     credentials,
                     transport: Some(transport),
                     call: None,
@@ -158,7 +162,8 @@ impl Service {
                 };
                 runtime.block_on(worker.run(waiting, stream, &token));
             })?;
-        Ok(Self { inputs, stop, thread: Some(thread), host, is_production, simulator })
+        let thread = Some(thread);
+        Ok(Self { inputs, instruments, stop, thread, host, is_production, simulator })
     }
 
     /// The broker's host, for people.
@@ -179,13 +184,19 @@ impl Service {
         self.simulator.as_deref()
     }
 
-    /// Hands a command over; commands that are none of the desk's are passed over.
+    /// The instruments that the desk's orders name.
+    #[must_use]
+    pub fn instruments(&self) -> &InstrumentTable {
+        &self.instruments
+    }
+
+    /// Hands a command over.
     ///
     /// # Errors
     /// [`Busy`]: it was not taken.
-    pub fn command(&self, client: u64, command: Command) -> Result<(), Busy> {
+    pub fn command(&self, asked: RequestContext, command: DeskCommand) -> Result<(), Busy> {
         let command = Box::new(command);
-        self.inputs.try_send(Input::Command { client, command }).map_err(|_| Busy)
+        self.inputs.try_send(Input::Command { asked, command }).map_err(|_| Busy)
     }
 
     /// A client is gone.
@@ -217,14 +228,14 @@ enum Done {
     LoggedIn { ticket: u64, ended: Result<LoginDone, LoginFailed> },
 }
 
-/// Tells clients.
-type Tell = Box<dyn Fn(Recipient, &Event<'_>) + Send>;
+/// Gives clients what the desk tells.
+type Emit = Box<dyn Fn(Recipient, &DeskEvent) + Send>;
 type Call = Pin<Box<dyn Future<Output = (Transport, Done)> + Send>>;
 
 struct Worker {
     desk: Desk,
     watch: Stopwatch,
-    tell: Tell,
+    emit: Emit,
     credentials: FindCredentials,
     /// None while it is asked: one request is on its way at a time.
     transport: Option<Transport>,
@@ -268,8 +279,8 @@ impl Worker {
         {
             self.done(done);
             for out in self.desk.take_out() {
-                if let Out::Tell(to, event) = out {
-                    (self.tell)(to, &event);
+                if let Out::Emit(to, event) = out {
+                    (self.emit)(to, &event);
                 }
             }
         }
@@ -277,26 +288,9 @@ impl Worker {
 
     fn input(&mut self, input: Input) {
         let now = self.now();
-        let (client, command) = match input {
-            Input::Left { client } => return self.desk.client_left(client),
-            Input::Command { client, command } => (client, *command),
-        };
-        let request_id = command.request_id().map(|id| id.as_text().into_owned());
-        let asked = Asked { client, request_id: request_id.clone().unwrap_or_default() };
-        let desk = &mut self.desk;
-        match command {
-            Command::SubmitOrder(submit) => desk.submit(asked, &submit.order, now),
-            Command::ModifyOrder(modify) => desk.modify(asked, &modify, now),
-            Command::CancelOrder(cancel) => desk.cancel(asked, &cancel, now),
-            Command::CancelAllOrders(all) => desk.cancel_all(asked, &all, now),
-            Command::GetOrderList(list) => desk.order_list(asked, &list, now),
-            Command::GetBuyingPower(_) => desk.buying_power(asked, now),
-            Command::GetPositions(_) => desk.positions(asked, now),
-            Command::SetSecondPassword(set) => desk.set_second_password(asked, set.value, now),
-            Command::ForgetSecondPassword(_) => desk.forget_second_password(now),
-            Command::RequestVenueLogin(_) => desk.login(request_id, now),
-            Command::GetVenueState(state) => desk.venue_state(client, &state),
-            _ => {}
+        match input {
+            Input::Left { client } => self.desk.client_left(client),
+            Input::Command { asked, command } => self.desk.command(asked, *command, now),
         }
     }
 
@@ -361,9 +355,11 @@ impl Worker {
         let held = |desk: &Desk| desk.second_password().map(secret);
         for out in self.desk.take_out() {
             match out {
-                Out::Tell(to, event) => {
-                    (self.tell)(to, &event);
-                    if matches!(*event, Event::OrderAccepted(_)) {
+                Out::Emit(to, event) => {
+                    (self.emit)(to, &event);
+                    if let DeskEvent::Order(event) = *event
+                        && event.kind == OrderEventKind::Accepted
+                    {
                         crate::kill::here("accepted_told");
                     }
                 }
@@ -377,7 +373,7 @@ impl Worker {
                     transport.also_hide(held(&self.desk));
                     self.call = Some(Box::pin(async move {
                         if is_order && crate::kill::is_at("sending") {
-                            // The request leaves, and nobody waits for its answer.
+                            // The request leaves, and its answer is not awaited.
                             let password = password.as_ref().map(secret);
                             let sent = transport.call(&request, password.as_ref());
                             let _ = tokio::time::timeout(KILL_AFTER, sent).await;
@@ -410,7 +406,7 @@ fn business_date(now: TsNanos) -> JstDate {
     TsNanos::from_nanos(now.nanos().saturating_sub(OPENS)).jst_date()
 }
 
-fn secret(password: &ipc::Secret) -> SecretString {
+fn secret(password: &Secret) -> SecretString {
     SecretString::from(password.expose().to_owned())
 }
 

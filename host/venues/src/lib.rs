@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use domain::TsNanos;
 
-pub use list_filter::{ListFilter, OrderQuery};
+pub use list_filter::OrderQuery;
 pub use listed::{LEFT_OUT_LINES_MAX, LeftOut, Listed, ReportedOnce, left_out_lines};
 pub use service::Busy;
 

@@ -1,6 +1,7 @@
 //! The venues of a live engine, and which commands are whose (specification 2, "Endpoints";
 //! specification 4, P15, P23b, P51, P58).
 
+mod desk_command;
 mod feed;
 mod local_broker;
 mod recording;
@@ -270,12 +271,12 @@ pub(super) mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
+    use domain::Secret;
     use domain::fault::Identity;
     use domain::gateway_mapping::{
         GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
     };
     use domain::order_mapping::Mapped;
-    use ipc::Secret;
     use replay::strategies::Strategies;
     use sandbox::Limits;
     use tempfile::TempDir;

@@ -2,3 +2,4 @@
 
 pub(crate) mod local_broker;
 pub(crate) mod market;
+pub(crate) mod orders;

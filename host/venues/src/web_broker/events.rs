@@ -82,7 +82,7 @@ impl Default for FollowTimes {
     }
 }
 
-/// Follows the stream until `cancel` is cancelled or nobody receives any more.
+/// Follows the stream until `cancel` is cancelled or its receiver is gone.
 pub async fn follow(address: EventAddress, sender: Sender<StreamEvent>, cancel: CancellationToken) {
     follow_with(address, sender, cancel, FollowTimes::default()).await;
 }
@@ -102,7 +102,7 @@ pub async fn follow_with(
     }
 }
 
-/// One connection after the other; ends when nobody receives.
+/// One connection after the other; ends when its receiver is gone.
 async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times: FollowTimes) {
     let mut pause = times.pause;
     loop {

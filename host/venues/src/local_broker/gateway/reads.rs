@@ -9,7 +9,8 @@ use super::super::register_set::Registration;
 use super::super::request::Question;
 use super::super::{account, keys};
 use super::{Gateway, Job, fault_of};
-use crate::{LEFT_OUT_LINES_MAX, LeftOut, ListFilter, Now, OrderQuery, Recipient, RequestContext};
+use crate::{LEFT_OUT_LINES_MAX, LeftOut, Now, OrderQuery, Recipient, RequestContext};
+use domain::OrderFilter;
 use domain::gateway_mapping::GatewayBoard;
 
 /// Orders that are left out go to all clients at once, so they are noted under a number that no client has.
@@ -23,7 +24,7 @@ pub(crate) enum Read {
     /// Then margin, with the cash.
     Margin(Amount),
     /// The orders.
-    Orders(ListFilter),
+    Orders(OrderFilter),
     /// The positions.
     Positions,
     /// A board.
@@ -46,7 +47,7 @@ impl Gateway {
                 return self.send_error(&asked, ErrorCode::ValidationError, &why);
             }
         };
-        match ListFilter::read(&OrderQuery { instrument_id, ..query.clone() }) {
+        match (OrderQuery { instrument_id, ..query.clone() }).read() {
             Ok(filter) => self.read(asked, Read::Orders(filter), Question::Orders, now),
             Err(rejection) => {
                 self.send_error(&asked, ErrorCode::ValidationError, &rejection.text);
