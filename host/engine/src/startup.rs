@@ -6,10 +6,10 @@ use std::sync::mpsc;
 use std::thread;
 
 use ipc::{EngineMode, Secret};
-use replay::strategies::Strategies;
 use sandbox::Limits;
 use serde::Deserialize;
 use thiserror::Error;
+use trader::Strategies;
 
 use crate::limits::{START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
 use crate::live::{LocalBroker, WebBroker};

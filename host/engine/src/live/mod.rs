@@ -276,9 +276,9 @@ pub(super) mod tests {
     };
     use domain::order_mapping::Mapped;
     use ipc::Secret;
-    use replay::strategies::Strategies;
     use sandbox::Limits;
     use tempfile::TempDir;
+    use trader::Strategies;
     use venues::local_broker::LocalBrokerConfig;
 
     use super::*;
