@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 use domain::Secret;
 use engine::limits::{DEFAULT_PORT, RUNS_KEPT};
 use engine::{CancellationToken, EngineConfig, StartLine, read_start_line};
-use replay::strategies::Strategies;
 use sandbox::Limits;
+use trader::Strategies;
 
 use crate::Ending;
 use crate::args::{EngineArgs, EngineMode};

@@ -12,6 +12,7 @@ pub mod command;
 pub mod csv_cell;
 pub mod digest;
 pub mod event;
+pub mod execution;
 pub mod fault;
 pub mod formula;
 pub mod gateway_mapping;

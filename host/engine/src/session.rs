@@ -103,7 +103,7 @@ pub(crate) struct Core {
     left_alone: Option<std::time::Duration>,
     /// The present run, or the one that ended last until other data are loaded.
     pub(crate) run: Option<Run>,
-    /// What the present run takes commands from.
+    /// How the last run ended; other data that are loaded leave it.
     pub(crate) last_run: Option<EndedRun>,
     /// What went wrong and stays so: told to each client that joins after it was told to all; the
     /// newest [`LASTING_ERRORS_MAX`].

@@ -7,10 +7,10 @@ use std::thread;
 
 use domain::Secret;
 use ipc::EngineMode;
-use replay::strategies::Strategies;
 use sandbox::Limits;
 use serde::Deserialize;
 use thiserror::Error;
+use trader::Strategies;
 
 use crate::limits::{START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
 use crate::live::{LocalBroker, WebBroker};

@@ -277,9 +277,9 @@ pub(super) mod tests {
         GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
     };
     use domain::order_mapping::Mapped;
-    use replay::strategies::Strategies;
     use sandbox::Limits;
     use tempfile::TempDir;
+    use trader::Strategies;
     use venues::local_broker::LocalBrokerConfig;
 
     use super::*;
