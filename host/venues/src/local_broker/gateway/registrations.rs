@@ -233,7 +233,7 @@ impl Registrations {
     }
 
     /// What the gateway has registered for us on its day, where that has changed since it was written down.
-    pub(super) fn to_write(&mut self, gateway_day: u64) -> Option<Vec<String>> {
+    pub(super) fn take_unwritten(&mut self, gateway_day: u64) -> Option<Vec<String>> {
         let registered = (gateway_day, self.set.ours());
         let has_any = (registered.1.len(), self.written.1.len()) != (0, 0);
         let is_new = registered != self.written && has_any;

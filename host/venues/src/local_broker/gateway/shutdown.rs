@@ -17,7 +17,7 @@ impl Gateway {
     /// Writes down what the gateway has registered for us on its day, where that has changed.
     pub(super) fn write_registered(&mut self, now: Now) {
         let gateway_day = self.rules.forced_logout.gateway_day(now.wall);
-        if let Some(symbols) = self.registrations.to_write(gateway_day) {
+        if let Some(symbols) = self.registrations.take_unwritten(gateway_day) {
             self.out.push_back(Out::WriteRegistered { gateway_day, symbols });
         }
     }
