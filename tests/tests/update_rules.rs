@@ -655,8 +655,8 @@ fn published_stays() {
     type Case = (&'static str, usize, fn(&mut Market));
     let cases: [Case; 5] = [
         ("", 200, |market| market.alter(MONDAY, 2, quiet)),
-        ("3 of 200 issues away", 200, |market| market.alter(MONDAY, 3, quiet)),
-        ("3 of 200 issues away", 200, |market| market.alter(MONDAY, 3, |row| row.volume = Some(0))),
+        ("of 3 of 200 issues", 200, |market| market.alter(MONDAY, 3, quiet)),
+        ("of 3 of 200 issues", 200, |market| market.alter(MONDAY, 3, |row| row.volume = Some(0))),
         ("100 of the 200 issues", 100, |_| {}),
         ("none of the 200 rows", 0, |_| {}),
     ];

@@ -163,7 +163,7 @@ mod tests {
     fn the_port_is_held_while_work_is_done_and_free_after_a_panic() {
         let port = free();
         let why = held_at(port, || held_at(port, || Ok(()))).unwrap_err();
-        assert!(format!("{why:#}").contains("somebody has it"), "{why:#}");
+        assert!(format!("{why:#}").contains("another program uses it"), "{why:#}");
         let panicked = std::panic::catch_unwind(|| held_at(port, || panic!("on purpose")));
         assert!(panicked.is_err());
         held_at(port, || Ok(())).unwrap();
@@ -186,7 +186,7 @@ mod tests {
         assert!(told.contains(if sixth { "2 times" } else { "1 times" }), "{told}");
         let elsewhere = TcpListener::bind((other, port)).unwrap();
         let why = format!("{:#}", held_at(port, || Ok(())).unwrap_err());
-        assert!(why.contains("somebody has it"), "{why}");
+        assert!(why.contains("another program uses it"), "{why}");
         drop(elsewhere);
     }
 }

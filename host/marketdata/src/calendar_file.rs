@@ -262,7 +262,7 @@ mod tests {
         check(b"", ", line 1: the file is empty; it must begin with Date,HolDiv");
         check(b"Day,Open\n", ", line 1: the columns must be Date,HolDiv, found `Day,Open`");
         check(b"Date,HolDiv\n", ", line 1: there are no rows below the header line");
-        check(b"Date,HolDiv\n2025-01-11,0\n", ": the calendar has no weekday");
+        check(b"Date,HolDiv\n2025-01-11,0\n", ": the calendar has no weekdays");
         check(b"Date,HolDiv\n\xff\n", ", line 2: it is not UTF-8 text");
         check(
             b"Date,HolDiv\n2025-01-10,1\n2025-01-11,1\n",

@@ -167,5 +167,5 @@ fn wrong_arguments_and_faults_are_explained() {
     std::fs::write(program.formulas.path().join("traps.wasm"), b"changed").unwrap();
     let output = program.run(&["formulas"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("is not what formulas.toml names"));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("does not match formulas.toml"));
 }

@@ -238,7 +238,7 @@ fn what_a_module_refuses_is_told() {
     let fresh = FormulaRegistry::open(folder.path(), None).unwrap();
     let error = fresh.bind("mirror", &[]).unwrap_err();
     assert_eq!(error.code(), "FORMULA_REFUSED");
-    assert!(error.to_string().contains("is not what formulas.toml names"), "{error}");
+    assert!(error.to_string().contains("does not match formulas.toml"), "{error}");
     let listed = fresh.list().unwrap();
     assert!(listed[0].details.is_ok() && listed[1].details.is_err());
 }

@@ -60,7 +60,7 @@ fn a_calendar_without_a_day_is_told_with_its_file_and_line() {
     for command in [run, "data check data"] {
         let (code, errors) = user.bad(command);
         let wanted = "markets_calendar.csv, line 1: there are no rows below the header line; \
-                      remove the file and fetch it anew";
+                      remove the file and fetch it again";
         assert!(code == 1 && errors.contains(wanted), "{command}: {errors}");
     }
 }

@@ -128,7 +128,7 @@ const PROMISES: [(&str, &str, &[&str]); 16] = [
     ),
     (
         OWN_DATA,
-        "Where these differ, further lists are fetched",
+        "If two lists differ, more lists are fetched",
         &[
             "lists_are_asked_for_around_each_day_of_change",
             "lists_of_issues_say_lots_and_price_steps_to_runs",

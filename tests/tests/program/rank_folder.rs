@@ -65,7 +65,8 @@ fn a_job_waits_for_a_publication_that_runs() {
     lock.lock().unwrap();
     fs::write(data.rank_folder().join("HOLDER"), "4242\n2025-12-16 18:00:00.000000 JST\n").unwrap();
     let output = command(fixture.path(), &["rank", "publish"]).output().unwrap();
-    let words = "is running (process 4242 since 2025-12-16 18:00:00.000000 JST); wait for it";
+    let words =
+        "is running (process 4242 since 2025-12-16 18:00:00.000000 JST); wait until it ends";
     assert!(texts(&output).1.contains(words), "{:?}", texts(&output));
     let mut job = fixture.command("--to 2025-12-16");
     let mut job = job.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();

@@ -341,7 +341,7 @@ fn health_does_not_forget_what_is_wrong_when_the_folder_goes() {
     let (_, lost) = wait_for_status(&serving, "lost");
     assert_eq!(lost["incomplete"], before["incomplete"]);
     let message = lost["message"].as_str().unwrap();
-    assert!(message.contains("its file is gone; what was read last is shown"), "{message}");
+    assert!(message.contains("its file is gone; the last status is shown"), "{message}");
     assert_eq!(serving.metric("kumiki_ranking_incomplete_days").as_deref(), Some("1"));
     fs::rename(&away, &there).unwrap();
     assert_eq!(wait_for_status(&serving, "incomplete").1.get("message"), None);

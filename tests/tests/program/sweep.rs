@@ -471,9 +471,13 @@ fn sweeps_with_little_to_compare_say_what_is_missing() {
     // Some fail, and then all.
     let (_, some) = luck("--grid fast=0,5,6 --param slow=20", 3, 1);
     assert_eq!(some["overfitting_runs"], 2);
-    let (code, none) = luck("--grid fast=0 --grid slow=20,30", 2, 2);
+    let (code, none) = luck("--grid fast=5,6 --param slow=20 --guest-limit fuel=10", 2, 2);
     assert_eq!((code, none["deflated_sharpe_missing"].as_str()), (3, Some("no run is ranked")));
     assert_eq!(none["overfitting_missing"], "it needs two runs to choose from");
+    // A strategy that refuses each configuration ends the sweep before anything is written.
+    let (code, errors) = user.bad(&format!("{SWEEP} --grid fast=0 --grid slow=20,30 --out out"));
+    assert!(code == 1 && errors.contains("fast"), "{errors}");
+    assert!(!user.path("out").exists());
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn a_file_of_an_issue_with_other_values_is_left() {
     let theirs = write("1301", 116.5);
     write("1302", 116.0);
     let errors = fixture.failing("--to 2025-12-16 --days 2");
-    assert!(errors.contains("not written by this job: 1301;"), "{errors}");
+    assert!(errors.contains("does not have: 1301;"), "{errors}");
     assert!(fs::read(folder.join("1301.db")).unwrap() == theirs);
     let columns = "SELECT count(*) FROM duckdb_columns() WHERE table_name = 'daily'";
     let ours = Connection::open(folder.join("1302.db")).unwrap();
@@ -144,7 +144,7 @@ fn what_others_made_in_the_combined_database_is_left() {
 #[test]
 fn what_others_made_in_the_database_of_an_issue_is_left() {
     let path = |data: &DataDir| data.mother().with_file_name("1300.db");
-    is_left(path, "daily", "not written by this job: 1300;");
+    is_left(path, "daily", "does not have: 1300;");
 }
 
 #[test]

@@ -318,7 +318,7 @@ fn history_comes_from_files_without_network() {
     fs::create_dir(&odd).unwrap();
     let (code, told) = run();
     assert_eq!(code, 1, "{told}");
-    let words = "202512.csv.gz has the name of the vendor's files and is no file";
+    let words = "202512.csv.gz has the name of a vendor's file but is not a readable file";
     assert!(told.contains(words), "{told}");
     fs::remove_dir(&odd).unwrap();
     let (code, told) = run();

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | a word where none is expected | nothing of it |
 //! | a flag that there is not | its name, where it looks like one of ours |
-//! | a subcommand that there is not | the word, where it is like one of ours; below `key` only where one is near |
+//! | a subcommand that there is not | a short word of small letters; below `key` only where one of ours is near |
 //! | the value of a flag for addresses, tokens or keys, or of one without a value | nothing of it |
 //! | the value of any flag, where it is an address with a name or a password | nothing of it |
 //! | any other value | the value |
@@ -51,9 +51,7 @@ fn hidden(error: &clap::Error) -> Option<(ContextKind, String)> {
     let flag = text(error, ContextKind::InvalidArg).unwrap_or_default();
     let is_hidden = match error.kind() {
         ErrorKind::UnknownArgument => !is_like_a_flag(word),
-        ErrorKind::InvalidSubcommand => {
-            error.get(ContextKind::SuggestedSubcommand).is_none() && !is_like_a_command(word, error)
-        }
+        ErrorKind::InvalidSubcommand => !is_like_a_command(word, error),
         ErrorKind::TooManyValues => true,
         _ => FLAGS.iter().any(|name| flag.starts_with(name)) || has_password(word),
     };
@@ -65,13 +63,14 @@ fn is_like_a_flag(word: &str) -> bool {
     word.starts_with('-') && word.len() <= FLAG_BYTES_MAX && word.bytes().all(is_of_names)
 }
 
-/// Whether a word can only be a slip: a short one of small letters, and not where keys are named.
+/// Whether a word can only be a slip: a short one of small letters, and where keys are named like a command.
 fn is_like_a_command(word: &str, error: &clap::Error) -> bool {
     let is_of_names = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     word.len() <= COMMAND_BYTES_MAX
         && word.bytes().all(is_of_names)
-        && usage.is_some_and(|usage| !usage.contains("kumiki key "))
+        && (error.get(ContextKind::SuggestedSubcommand).is_some()
+            || usage.is_some_and(|usage| !usage.contains("kumiki key ")))
 }
 
 /// Whether a text is an address with a name or a password.

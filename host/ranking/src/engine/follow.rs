@@ -449,7 +449,7 @@ mod tests {
         let refused = || shared.refused.lock().unwrap().as_ref().map(|(_, why)| why.clone());
         shared.attempt(|| panic!("no room for a thread at /data/rank"));
         let why = refused().unwrap();
-        assert!(why.ends_with("tried again: no room for a thread at <path>"), "{why}");
+        assert!(why.ends_with("is repeated: no room for a thread at <path>"), "{why}");
         shared.attempt(|| shared.poll());
         assert_eq!(refused(), None);
     }

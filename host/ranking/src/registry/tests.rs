@@ -80,7 +80,7 @@ fn what_is_not_listed_or_not_there_is_refused() {
     fs::write(folder.path().join("listed.wasm"), b"\0asm").unwrap();
     let error = registry.bind("listed", &[]).unwrap_err();
     assert_eq!(error.code(), "FORMULA_REFUSED");
-    assert!(error.to_string().contains("is not what formulas.toml names"), "{error}");
+    assert!(error.to_string().contains("does not match formulas.toml"), "{error}");
     // The right hash of something that is no module.
     let hash = sandbox::sha256(b"\0asm");
     fs::write(folder.path().join(LIST_FILE), entry("listed", "listed.wasm", &hash)).unwrap();

@@ -222,7 +222,8 @@ fn an_accepted_day_is_closed_only_when_every_source_has_answered() {
     ];
     for (vendor, ending) in sources {
         let report = fixture.run(vec![vendor, fixture.source(SourceKind::Public, nothing)]);
-        let is_closed = report.notes.iter().any(|note| note.starts_with("2026-01-09 is closed"));
+        let is_closed =
+            report.notes.iter().any(|note| note.starts_with("--accept 2026-01-09 closes the day"));
         assert_eq!((report.ending, is_closed), (ending, ending == Ending::Done));
         if ending == Ending::Interrupted {
             fixture.cancel = CancellationToken::new();

@@ -101,7 +101,10 @@ fn p1_the_built_in_addresses_and_this_machine_are_taken() {
 fn p1_every_other_address_is_refused() {
     use AddressError::{Elsewhere, NotAFolder, NotAnAddress, NotEncrypted, NotPlain, Production};
     for (wrong, error) in [
-        ("https://kabuka.e-shiten.jp/e_api_v4r8/", Production("both are missing")),
+        (
+            "https://kabuka.e-shiten.jp/e_api_v4r8/",
+            Production("the environment is demo; set it to prod"),
+        ),
         ("https://demo-kabuka.e-shiten.jp.example.com/e_api_v4r8/", Elsewhere),
         ("https://xdemo-kabuka.e-shiten.jp/e_api_v4r8/", Elsewhere),
         ("https://demo-kabuka.e-shiten.jp./e_api_v4r8/", Elsewhere),
