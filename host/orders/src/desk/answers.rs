@@ -17,7 +17,7 @@ use venues::web_broker::{Answered, CallFailure, Called};
 
 use super::guards::guard_failed;
 use super::submit::{SubmitJob, fault_of};
-use super::{Desk, Job, JobKind, Now, RequestContext};
+use super::{Desk, Job, JobKind, Now, RequestContext, VENUE};
 use crate::audit::{self, plain};
 use crate::book::{OrderKey, Seen};
 use crate::event::{Reply, SubmitReply};

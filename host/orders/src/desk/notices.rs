@@ -150,7 +150,7 @@ impl Desk {
 
     /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
     fn hold(&mut self, notice: BrokerNotice, now: Now) {
-        if let Err(notice) = self.reconciliation.held.hold(now.mono, notice) {
+        if let Some(notice) = self.reconciliation.held.hold(now.mono, notice) {
             let text = format!("more than {NOTICES_HELD_MAX} notices name orders that no list has");
             let number = Some(&*notice.venue_order_id);
             let kind = Discrepancy::NoticeWithoutOrder;

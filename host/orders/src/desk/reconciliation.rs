@@ -36,16 +36,12 @@ pub(crate) struct HeldNotices(Vec<(Duration, BrokerNotice)>);
 
 impl HeldNotices {
     /// Holds a notice that came at a time, or gives it back where there is no room.
-    pub(crate) fn hold(
-        &mut self,
-        came: Duration,
-        notice: BrokerNotice,
-    ) -> Result<(), BrokerNotice> {
+    pub(crate) fn hold(&mut self, came: Duration, notice: BrokerNotice) -> Option<BrokerNotice> {
         if self.0.len() >= NOTICES_HELD_MAX {
-            return Err(notice);
+            return Some(notice);
         }
         self.0.push((came, notice));
-        Ok(())
+        None
     }
 
     /// Takes all of them, to look at each again.
