@@ -33,4 +33,5 @@ pub use event::DeskEvent;
 pub use instruments::InstrumentTable;
 pub use password::PasswordRules;
 pub use phase::OrderPhase;
-pub use service::{Busy, FindCredentials, Service, ServiceError, Setup};
+pub use service::{FindCredentials, Service, ServiceError, Setup};
+pub use venues::Busy;

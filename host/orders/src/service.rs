@@ -5,10 +5,9 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use domain::clock::{Stopwatch, wall_now};
+use domain::clock::wall_now;
 use domain::order_mapping::OrderMapping;
 use domain::{JstDate, OrderEventKind, Secret, TsNanos};
 use secrecy::SecretString;
@@ -16,6 +15,7 @@ use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use venues::service::{Busy, Inputs, VenueClock, VenueThread};
 use venues::web_broker::{
     AddressError, Addresses, Called, Credentials, Hidden, Login, LoginKind, Masters, StreamEvent,
     Transport, TransportError, WebBrokerConfig, follow,
@@ -84,10 +84,6 @@ pub enum ServiceError {
     System(#[from] std::io::Error),
 }
 
-/// A command could not be handed over: too many wait, or the desk has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy;
-
 enum Input {
     Command { asked: RequestContext, command: Box<DeskCommand> },
     Left { client: u64 },
@@ -95,10 +91,8 @@ enum Input {
 
 /// An order desk that runs.
 pub struct Service {
-    inputs: mpsc::Sender<Input>,
+    thread: VenueThread<Input>,
     instruments: Arc<InstrumentTable>,
-    stop: DropGuard,
-    thread: Option<JoinHandle<()>>,
     host: String,
     is_production: bool,
     simulator: Option<String>,
@@ -136,23 +130,19 @@ impl Service {
             "the order desk of the web broker starts"
         );
         let transport = Transport::new(&setup.broker, description.decodes_answers)?;
-        let watch = Stopwatch::start();
-        let now = Now { mono: Duration::ZERO, wall: wall_now() };
+        let clock = VenueClock::start();
+        let now = Now { mono: Duration::ZERO, ..clock.now() };
         let desk = Desk::new(setup.rules, setup.mapping, Box::new(log), restored, now);
         let instruments = Arc::clone(desk.instruments());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (inputs, waiting) = mpsc::channel(COMMANDS_WAITING_MAX);
-        let token = CancellationToken::new();
-        let stop = token.clone().drop_guard();
         let (host, is_production) = (addresses.host().to_owned(), addresses.is_production());
         let simulator = addresses.simulator();
         let credentials = setup.credentials;
         let thread =
-            std::thread::Builder::new().name("web-broker".to_owned()).spawn(move || {
+            VenueThread::start("web-broker", COMMANDS_WAITING_MAX, move |inputs, stop| {
                 let (frames, stream) = mpsc::channel(FRAMES_WAITING_MAX);
                 let worker = Worker {
                     desk,
-                    watch,
+                    clock,
                     emit: Box::new(emit),
                     credentials,
                     transport: Some(transport),
@@ -160,10 +150,9 @@ impl Service {
                     frames,
                     following: None,
                 };
-                runtime.block_on(worker.run(waiting, stream, &token));
+                worker.run(inputs, stream, stop)
             })?;
-        let thread = Some(thread);
-        Ok(Self { inputs, instruments, stop, thread, host, is_production, simulator })
+        Ok(Self { thread, instruments, host, is_production, simulator })
     }
 
     /// The broker's host, for people.
@@ -196,20 +185,17 @@ impl Service {
     /// [`Busy`]: it was not taken.
     pub fn command(&self, asked: RequestContext, command: DeskCommand) -> Result<(), Busy> {
         let command = Box::new(command);
-        self.inputs.try_send(Input::Command { asked, command }).map_err(|_| Busy)
+        self.thread.command(Input::Command { asked, command })
     }
 
     /// A client is gone.
     pub fn client_left(&self, client: u64) {
-        // A desk that is that busy forgets the client's questions with their time.
-        let _ = self.inputs.try_send(Input::Left { client });
+        self.thread.notice(Input::Left { client });
     }
 
     /// Ends the desk, after the answer that is on its way, or without it after three seconds.
-    pub fn stop(mut self) {
-        let thread = self.thread.take();
-        drop(self);
-        if thread.is_some_and(|thread| thread.join().is_err()) {
+    pub fn stop(self) {
+        if self.thread.stop().is_err() {
             tracing::error!("the order desk ended by a panic");
         }
     }
@@ -217,7 +203,6 @@ impl Service {
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let _ = &self.stop;
         f.debug_struct("Service").field("host", &self.host).finish_non_exhaustive()
     }
 }
@@ -234,7 +219,7 @@ type Call = Pin<Box<dyn Future<Output = (Transport, Done)> + Send>>;
 
 struct Worker {
     desk: Desk,
-    watch: Stopwatch,
+    clock: VenueClock,
     emit: Emit,
     credentials: FindCredentials,
     /// None while it is asked: one request is on its way at a time.
@@ -247,14 +232,14 @@ struct Worker {
 
 impl Worker {
     fn now(&self) -> Now {
-        Now { mono: self.watch.elapsed(), wall: wall_now() }
+        self.clock.now()
     }
 
     async fn run(
         mut self,
-        mut inputs: mpsc::Receiver<Input>,
+        mut inputs: Inputs<Input>,
         mut stream: mpsc::Receiver<(u64, StreamEvent)>,
-        stop: &CancellationToken,
+        stop: CancellationToken,
     ) {
         // Of their own: a pause that begins anew with each command would never end where many come.
         let mut ticks = tokio::time::interval(Desk::tick_pause());
@@ -268,7 +253,7 @@ impl Worker {
                     let now = self.now();
                     self.desk.tick(now);
                 }
-                Some(input) = inputs.recv() => self.input(input),
+                Some(input) = inputs.next() => self.input(input),
                 Some((session, event)) = stream.recv() => self.streamed(session, event),
             }
             self.act();
