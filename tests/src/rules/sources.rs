@@ -64,6 +64,14 @@ pub fn only_the_sandbox_names_wasmtime(files: &[File]) -> Vec<Violation> {
     forbid(others, &["wasmtime::", "use wasmtime"], "only host/sandbox may")
 }
 
+/// The order desk speaks `domain`; of the wire are the lines of its audit log alone.
+pub fn only_the_audit_log_of_orders_names_ipc(files: &[File]) -> Vec<Violation> {
+    let others = rust(files).filter(|file| {
+        file.is_below("host/orders/src") && !file.path.starts_with("host/orders/src/audit")
+    });
+    forbid(others, &["ipc::", "use ipc"], "only the audit log may")
+}
+
 /// Only the clock reads time.
 pub fn only_the_clock_reads_time(files: &[File]) -> Vec<Violation> {
     let others = rust(files).filter(|file| file.is_below("host") && file.path != CLOCK);
@@ -200,6 +208,16 @@ mod tests {
         check(rule, "host/cli/src/lib.rs", "use wasmtime as w;", &[1]);
         check(rule, "host/cli/src/lib.rs", "// wasmtime::Engine\nlet a = \"wasmtime::\";", &[]);
         check(rule, "host/sandbox/src/lib.rs", "use wasmtime::Engine;", &[]);
+    }
+
+    #[test]
+    fn messages_in_the_order_desk_are_seen() {
+        let rule = only_the_audit_log_of_orders_names_ipc;
+        let text = "use ipc::Event;\nfn f(_: ipc::Command) {}\nlet tipc = 1;";
+        check(rule, "host/orders/src/desk/submit.rs", text, &[1, 1, 2]);
+        check(rule, "host/orders/src/audit.rs", text, &[]);
+        check(rule, "host/orders/src/audit/lines.rs", text, &[]);
+        check(rule, "host/engine/src/run.rs", text, &[]);
     }
 
     #[test]
