@@ -18,7 +18,7 @@ use crate::hub::ClientId;
 
 /// A command and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RequestContext {
     pub(crate) client: ClientId,
     pub(crate) request_id: String,
 }
@@ -27,9 +27,9 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct LedgerOrder {
     pub(crate) record: OrderRecord,
-    pub(crate) submit: Option<Asked>,
-    pub(crate) modify: Option<Asked>,
-    pub(crate) cancel: Option<Asked>,
+    pub(crate) submit: Option<RequestContext>,
+    pub(crate) modify: Option<RequestContext>,
+    pub(crate) cancel: Option<RequestContext>,
     /// What was odd about it, as a code and in words.
     pub(crate) warning: Option<(&'static str, String)>,
 }
@@ -213,7 +213,7 @@ impl PositionLife {
     }
 
     /// Shares bought, and the average prices of what was bought and sold.
-    pub(crate) fn told(&self) -> (ShareCount, Decimal, Decimal) {
+    pub(crate) fn averages(&self) -> (ShareCount, Decimal, Decimal) {
         let shares = domain::Quantity::new(self.bought.shares);
         (shares.into(), self.bought.average(), self.sold.average())
     }

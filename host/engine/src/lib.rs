@@ -1,7 +1,7 @@
 //! The engine process: a GUI or a script drives it over a WebSocket on this machine (specification 2,
 //! "Endpoints", "Authentication", "Events"; specification 4, pins P61 to P80).
 //!
-//! - [`startup`]: what the process is told when it starts; [`session_file`]: where helpers find it.
+//! - [`startup`]: the configuration of the process; [`session_file`]: where helpers find it.
 //! - `server`: connections and their limits; `handshake`: who may connect; `outbox`: what waits for a
 //!   client; `waits`: how long; `hub`: all of them.
 //! - `session`: where the session stands, behind one lock; `dispatch`: the answer to each command.
@@ -45,7 +45,7 @@ pub use venues::web_broker::{
     Addresses as WebBrokerAddresses, Environment, WebBrokerConfig, usual_dialect,
 };
 
-/// A token for an engine that is started by nobody else: 32 random bytes in hexadecimal digits.
+/// A token for an engine that no other program starts: 32 random bytes in hexadecimal digits.
 #[must_use]
 pub fn random_token() -> String {
     handshake::random_hex()

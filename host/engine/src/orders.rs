@@ -1,5 +1,7 @@
-//! Orders of clients in a replay: what is checked before the run hears of them (specification 4, P10,
+//! Orders of clients in a replay: what is checked before the run gets them (specification 4, P10,
 //! P11, P30 to P32, P71, P72).
+
+use std::borrow::Cow;
 
 use domain::order_rules::{check_stock, check_texts, cut};
 use domain::tags::OrderTags;
@@ -9,14 +11,15 @@ use domain::{
 };
 use exchange::check_order;
 use ipc::{
-    Command, Error, Event, OrderContext, OrderListFilter, OrderNames, OrderRejected, SubmitOrder,
+    Command, Error, Event, OrderContext, OrderListFilter, OrderNames, SubmitOrder,
     SubmitOrderResult, SubmitOutcome, Text, error_code,
 };
 use replay::RunCommand;
 
 use crate::VENUE;
-use crate::ledger::{Asked, ListFilter};
+use crate::ledger::{ListFilter, RequestContext};
 use crate::limits::{COMMANDS_WAITING_MAX, ID_CHARS_SHOWN, TAGS_MAX};
+use crate::present::orders::rejected;
 use crate::run::{OrderAsk, Run, WaitingCommand};
 use crate::session::{Core, Refusing};
 
@@ -101,13 +104,8 @@ impl Core {
             }
             (None, _) => {}
         }
-        Event::OrderRejected(OrderRejected {
-            client_order_id: client_order_id.map(Text::Borrowed),
-            reason_code: rejection.code,
-            reason_text: Text::Borrowed(&rejection.text),
-            ts_event_ms: self.now().millis(),
-            context: OrderContext { request_id: to.request_id.map(Text::Borrowed), ..context },
-        })
+        let context = OrderContext { request_id: to.request_id.map(Text::Borrowed), ..context };
+        rejected(client_order_id, Cow::Borrowed(rejection), self.now(), context)
     }
 
     fn reject(
@@ -136,7 +134,7 @@ impl Core {
     }
 
     /// A new order.
-    pub(crate) fn submit(&mut self, to: &Refusing<'_>, asked: Asked, submit: SubmitOrder) {
+    pub(crate) fn submit(&mut self, to: &Refusing<'_>, asked: RequestContext, submit: SubmitOrder) {
         let Some(run) = self.run_for_orders(to) else { return };
         let id = submit.order.client_order_id.clone();
         let instrument_id = submit.order.instrument_id.clone();
@@ -215,7 +213,7 @@ impl Core {
     }
 
     /// A change, a cancel, or a cancel of many.
-    pub(crate) fn change(&mut self, to: &Refusing<'_>, asked: Asked, command: &Command) {
+    pub(crate) fn change(&mut self, to: &Refusing<'_>, asked: RequestContext, command: &Command) {
         let Some(run) = self.run_for_orders(to) else { return };
         let (ask, id) = match command {
             Command::ModifyOrder(modify) => (OrderAsk::Modify, modify.client_order_id.clone()),
@@ -253,7 +251,7 @@ fn command_id(command: &OrderCommand) -> Option<&str> {
 
 impl Run {
     /// Gives a command to the run, which takes commands in the order in which they came.
-    fn hand_over(&mut self, asked: Asked, ask: OrderAsk, command: OrderCommand) {
+    fn hand_over(&mut self, asked: RequestContext, ask: OrderAsk, command: OrderCommand) {
         let mut warning = None;
         if let OrderCommand::Submit(request) = &command {
             // Tags that conflict are refused by the exchange.

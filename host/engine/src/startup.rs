@@ -1,4 +1,4 @@
-//! How the engine is started: what it is told, and why it does not start.
+//! How the engine is started: its configuration, and why it does not start.
 
 use std::io::{self, BufRead, Read};
 use std::path::PathBuf;

@@ -1,7 +1,9 @@
 //! From what the order desk tells to events of the wire: the only place that does it for orders at a broker
 //! (specification 2, "Events").
 
-use domain::{OrderOrigin, OrderSide, ShortText, TriggerType, TsNanos};
+use std::borrow::Cow;
+
+use domain::{OrderOrigin, OrderSide, Rejection, ShortText, TriggerType, TsNanos};
 use ipc::{
     BuyingPowerUpdated, CancelAllResult, Error, Event, OrderContext, OrderDiscrepancy,
     OrderEventParts, OrderListUpdated, OrderRecordWire, OrderRejected, PositionRow,
@@ -24,6 +26,27 @@ pub(crate) fn desk_event(event: &DeskEvent) -> Event<'_> {
         DeskEvent::Discrepancy(report) => discrepancy(report),
         DeskEvent::Session(event) => session(event),
     }
+}
+
+/// A rejection of what a client wants of an order, at a time.
+pub(crate) fn rejected<'a>(
+    client_order_id: Option<&'a str>,
+    rejection: Cow<'a, Rejection>,
+    at: TsNanos,
+    context: OrderContext<'a>,
+) -> Event<'a> {
+    let reason_code = rejection.code;
+    let reason_text = match rejection {
+        Cow::Borrowed(rejection) => Text::Borrowed(&*rejection.text),
+        Cow::Owned(rejection) => Text::Owned(rejection.text),
+    };
+    Event::OrderRejected(OrderRejected {
+        client_order_id: client_order_id.map(Text::Borrowed),
+        reason_code,
+        reason_text,
+        ts_event_ms: at.millis(),
+        context,
+    })
 }
 
 fn text(text: &str) -> Text<'_> {
@@ -71,13 +94,12 @@ fn answer(reply: &Reply) -> Event<'_> {
     match reply {
         Reply::Refused(refused) => {
             let CommandRefused { request_id, origin, instrument_id, side, .. } = refused;
-            Event::OrderRejected(OrderRejected {
-                client_order_id: optional(&refused.client_order_id),
-                reason_code: refused.rejection.code,
-                reason_text: text(&refused.rejection.text),
-                ts_event_ms: refused.ts.millis(),
-                context: context(request_id, origin, instrument_id.as_ref(), *side),
-            })
+            rejected(
+                refused.client_order_id.as_deref(),
+                Cow::Borrowed(&refused.rejection),
+                refused.ts,
+                context(request_id, origin, instrument_id.as_ref(), *side),
+            )
         }
         Reply::Failed(CommandFailed { request_id, code, message, venue_order_id }) => {
             Event::Error(Error {
