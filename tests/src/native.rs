@@ -310,7 +310,7 @@ fn order_event(event: &OrderEvent) -> sdk::OrderEvent {
             last_price: sdk::Price::from_units(fill.last_price.units()),
             cumulative_quantity: sdk::Quantity::new(fill.cumulative_quantity.shares()),
             leaves_quantity: sdk::Quantity::new(fill.leaves_quantity.shares()),
-            commission: sdk::Money::from_units(fill.commission.units()),
+            commission: sdk::Money::from_units(fill.known_commission().units()),
         }),
     };
     sdk::OrderEvent {

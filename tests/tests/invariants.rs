@@ -67,7 +67,7 @@ fn only_the_clock_reads_time() {
 fn only_paced_runs_have_a_clock() {
     let found = sources::only_paced_runs_have_a_clock(&FILES);
     let why = "an unpaced replay is as fast as it can be and the same on every machine";
-    hold("of what runs, only the pace and the request name the clock", why, &found);
+    hold("of what runs, only the pace, the request and the trial name the clock", why, &found);
 }
 
 #[test]
@@ -83,6 +83,14 @@ fn arrows_point_downwards() {
     let found = manifests::arrows_point_downwards(&FILES);
     let why = "each crate can be read, tested and replaced with what is below it only";
     hold("a crate of host/ depends on lower layers only", why, &found);
+}
+
+#[test]
+fn the_core_speaks_no_wire() {
+    let mut found = manifests::never_in(&FILES, "ipc", &manifests::WITHOUT_IPC);
+    found.extend(sources::only_the_audit_log_of_orders_names_ipc(&FILES));
+    let why = "a strategy in a replay and a live one are driven by the same words";
+    hold("below the engine's edge only the audit log's lines are of ipc", why, &found);
 }
 
 #[test]

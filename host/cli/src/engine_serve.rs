@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
+use domain::Secret;
 use engine::limits::{DEFAULT_PORT, RUNS_KEPT};
 use engine::{CancellationToken, EngineConfig, StartLine, read_start_line};
-use ipc::Secret;
-use replay::strategies::Strategies;
 use sandbox::Limits;
+use trader::Strategies;
 
 use crate::Ending;
 use crate::args::{EngineArgs, EngineMode};

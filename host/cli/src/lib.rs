@@ -69,7 +69,6 @@ mod sql;
 mod standard_error;
 mod strategy;
 mod strategy_compile;
-mod strategy_cost;
 mod sweep_report;
 mod table;
 mod terminal;

@@ -155,7 +155,7 @@ fn is_misspelt(value: &OsStr) -> bool {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use ipc::Secret;
+    use domain::Secret;
 
     use super::*;
 

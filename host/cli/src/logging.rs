@@ -23,7 +23,7 @@ use crate::standard_error::{self, StandardError, utc};
 use crate::{progress, terminal};
 
 /// The crates whose events are shown: all of host/, as targets name them.
-const OWN: [&str; 19] = [
+const OWN: [&str; 20] = [
     "atomic_file",
     "cli",
     "domain",
@@ -41,6 +41,7 @@ const OWN: [&str; 19] = [
     "sandbox",
     "sim",
     "sweep",
+    "trader",
     "update",
     "venues",
 ];

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use replay::strategies::Strategies;
+use trader::Strategies;
 
 use crate::args::FolderArgs;
 

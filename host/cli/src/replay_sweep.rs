@@ -10,7 +10,7 @@ use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use replay::ReplayOptions;
 use replay::data_set::DataSet;
-use replay::request::{RunRequest, component_identity};
+use replay::request::RunRequest;
 use replay::{json_values, limit_values};
 use sandbox::StrategyModule;
 use serde_json::{Value, json};
@@ -18,6 +18,8 @@ use sweep::{
     Asked, Attempt, Choice, Grid, Journal, Kept, Plan, Points, ReplayRunner, Results, Statistic,
     Sweep, SweepFolder, SweepManifest, SweepProgress, header,
 };
+use trader::component_identity;
+use trader::trial::reported_parameters;
 
 use crate::Ending;
 use crate::args::{SweepArgs, refuse};
@@ -198,10 +200,10 @@ fn sweep_header(
     let strategy = component_identity(module);
     let config_json = plan.run(0).combination.map(|first| plan.grid().config_json(first));
     let instruments = options.instruments_on(loaded.range.0);
-    let in_effect = strategy::in_effect_with(
-        &config_json.unwrap_or_else(|| "{}".to_owned()),
+    let in_effect = reported_parameters(
         module,
         request.limits,
+        config_json.as_deref().unwrap_or("{}"),
         &instruments,
     )?;
     let in_effect = in_effect.as_ref().map(json_values);

@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use atomic_file::AtomicFolder;
 use replay::RequestError;
-use replay::strategies::Strategies;
 use replay::verify::{Difference, OtherFiles, Verification, VerifyError, VerifyRequest};
 use results::output::REPORT_FILE;
 use results::output::json;
 use serde_json::json;
+use trader::Strategies;
 
 use crate::Ending;
 use crate::args::{Format, VerifyArgs};

@@ -4,20 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use domain::fault::Fault;
-use domain::strategy::StrategyRuntime;
 use domain::text::on_one_line;
 use domain::{GuestLimit, Instrument, Price, Quantity, TickTable};
 use replay::json_values;
-use replay::request::config_json;
-use replay::strategies::Loading;
 use results::output::json;
 use sandbox::{Limits, StrategyModule};
 use serde_json::{Value, json};
+use trader::trial::{EventCost, Trial, trial};
+use trader::{Loading, config_json};
 
 use crate::Ending;
 use crate::args::{Format, StrategyCheckArgs, StrategyLimitsArgs, StrategyListArgs, refuse};
 use crate::paths;
-use crate::strategy_cost::{self, EventCost};
 use crate::table::{Align, plain};
 use crate::terminal::pairs;
 
@@ -54,18 +52,13 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     let loading = Loading { limits, ..Loading::default() };
     let module = paths::strategies(&args.folders)?.load_with(&args.strategy, &loading)?;
     let config = config_json(&parameters(&args.params));
-    let mut instance = module.instantiate(limits)?;
     let instrument = Instrument {
         id: "7203.TSE".parse()?,
         lot: Quantity::new(100),
         ticks: TickTable::Fixed(Price::from_yen(1)),
     };
-    let instruments = [instrument];
-    let init = instance.init(&config, &instruments);
-    let init_fuel = instance.fuel_used();
-    let in_effect = instance.take_parameters();
-    let defaults = in_effect_with("{}", &module, limits, &instruments)?;
-    let cost = init.and_then(|()| strategy_cost::measure(&mut instance));
+    let Trial { init_fuel, parameters: in_effect, defaults, cost } =
+        trial(&module, limits, &config, &[instrument])?;
     match args.format {
         Format::Table => {
             let parameters = parameters_shown(&in_effect, defaults.as_ref());
@@ -93,18 +86,6 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
         }
     }
     Ok(if cost.is_ok() { Ending::Done } else { Ending::StrategyFailed })
-}
-
-/// The parameters that a strategy reports with this configuration; nothing where it does not start with it.
-pub(crate) fn in_effect_with(
-    config_json: &str,
-    module: &StrategyModule,
-    limits: Limits,
-    instruments: &[Instrument],
-) -> Result<Option<BTreeMap<String, String>>> {
-    let mut instance = module.instantiate(limits)?;
-    let init = instance.init(config_json, instruments);
-    Ok(init.is_ok().then(|| instance.take_parameters()))
 }
 
 /// `fast=5 (default 20), slow=100`: the parameters in effect, and the defaults of the others.

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use atomic_file::AtomicFolder;
-use replay::strategies::{Loading, Strategies};
 use sandbox::CacheOutcome;
+use trader::{Loading, Strategies};
 
 use crate::Ending;
 use crate::args::StrategyCompileArgs;

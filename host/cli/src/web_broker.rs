@@ -136,7 +136,7 @@ impl WebBrokerSettings {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use ipc::Secret;
+    use domain::Secret;
 
     use super::*;
 

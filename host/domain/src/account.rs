@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::instrument::InstrumentIx;
 use crate::money::Money;
 use crate::order::{OrderRequest, OrderStatus};
-use crate::price::Quantity;
+use crate::price::{Price, Quantity};
 use crate::text::ShortText;
 use crate::time::TsNanos;
 
@@ -59,4 +59,21 @@ pub struct PortfolioView {
     pub positions: Vec<Position>,
     /// Working orders in the order in which they were sent; filled only for strategies that ask.
     pub working_orders: Vec<WorkingOrder>,
+}
+
+impl PortfolioView {
+    /// Money and value of shares at `prices`, by instrument.
+    #[must_use]
+    pub fn equity(&self, prices: &[Price]) -> Money {
+        equity(self.account.cash, &self.positions, prices)
+    }
+}
+
+/// `cash` and the value of `positions` at `prices`, by instrument.
+#[must_use]
+pub fn equity(cash: Money, positions: &[Position], prices: &[Price]) -> Money {
+    let value = |(position, price): (&Position, &Price)| {
+        Money::from_units(position.quantity * price.units())
+    };
+    cash + positions.iter().zip(prices).map(value).sum()
 }

@@ -188,7 +188,7 @@ impl EventLogDigest {
             fill.last_price.units().cast_unsigned(),
             fill.cumulative_quantity.shares(),
             fill.leaves_quantity.shares(),
-            fill.commission.units().cast_unsigned(),
+            fill.known_commission().units().cast_unsigned(),
         ];
         self.waiting.extend_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
     }
@@ -273,7 +273,7 @@ mod tests {
                 market_price: Price::from_units(price),
                 cumulative_quantity: Quantity::new(100),
                 leaves_quantity: Quantity::ZERO,
-                commission: Money::ZERO,
+                commission: Some(Money::ZERO),
             }),
         }
     }

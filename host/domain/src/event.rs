@@ -28,8 +28,16 @@ pub struct Fill {
     pub cumulative_quantity: Quantity,
     /// Shares still open.
     pub leaves_quantity: Quantity,
-    /// Fee of this fill, 1/10,000 yen.
-    pub commission: Money,
+    /// Fee of this fill, 1/10,000 yen; none where the venue does not tell it.
+    pub commission: Option<Money>,
+}
+
+impl Fill {
+    /// The fee of this fill, as far as it is known.
+    #[must_use]
+    pub fn known_commission(&self) -> Money {
+        self.commission.unwrap_or_default()
+    }
 }
 
 /// The kinds of an order's events.

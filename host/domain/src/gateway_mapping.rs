@@ -3,6 +3,7 @@
 //! Prices are in 1/10,000 yen, quantities in 1/10,000 share.
 
 use crate::fault::Identity;
+use crate::market_update::Level;
 use crate::order_mapping::Mapped;
 
 /// What a dialect says of itself.
@@ -46,15 +47,6 @@ pub struct GatewayRefusal {
     pub message: String,
 }
 
-/// Orders that rest at a price.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GatewayLevel {
-    /// Price in 1/10,000 yen.
-    pub price: i64,
-    /// Quantity in 1/10,000 share; 0 where the message has none.
-    pub qty: i64,
-}
-
 /// What a message about a board says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GatewayBoard {
@@ -75,9 +67,9 @@ pub struct GatewayBoard {
     /// Price of the first level of those who buy.
     pub best_bid: Option<i64>,
     /// Those who sell, in the message's order, at most [`BOARD_LEVELS_MAX`].
-    pub asks: Vec<GatewayLevel>,
+    pub asks: Vec<Level>,
     /// Those who buy, likewise.
-    pub bids: Vec<GatewayLevel>,
+    pub bids: Vec<Level>,
 }
 
 /// Levels of each side of a board (specification 1, "DepthSnapshot mapping").

@@ -12,6 +12,7 @@ pub mod command;
 pub mod csv_cell;
 pub mod digest;
 pub mod event;
+pub mod execution;
 pub mod fault;
 pub mod formula;
 pub mod gateway_mapping;
@@ -20,12 +21,15 @@ pub mod holidays;
 pub mod instrument;
 pub mod limits;
 pub mod market;
+pub mod market_update;
 pub mod money;
 pub mod order;
 pub mod order_mapping;
+pub mod order_rules;
 pub mod price;
 pub mod random;
 pub mod request_key;
+pub mod secret;
 pub mod session;
 pub mod strategy;
 pub mod tags;
@@ -40,10 +44,12 @@ pub use guest_limit::GuestLimit;
 pub use instrument::{Instrument, InstrumentId, InstrumentIx, TickTable, VendorCode};
 pub use money::Money;
 pub use order::{
-    OrderModify, OrderRecord, OrderRequest, OrderSide, OrderStatus, OrderType, Origin, ReasonCode,
-    Rejection, TimeInForce, TriggerType,
+    Discrepancy, OrderModify, OrderOrigin, OrderRecord, OrderRequest, OrderSide, OrderStatus,
+    OrderType, Origin, ReasonCode, Rejection, TimeInForce, TriggerType,
 };
+pub use order_rules::OrderFilter;
 pub use price::{Price, Quantity};
 pub use random::Random;
+pub use secret::Secret;
 pub use text::ShortText;
 pub use time::{JstDate, TsNanos};

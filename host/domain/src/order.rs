@@ -1,6 +1,7 @@
 //! Orders: the request, the closed lists of the specification, and the one state machine that live
 //! trading and replay share (specification 2, "States and transitions").
 
+mod origin;
 mod record;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use crate::limits::{CLIENT_ORDER_ID_MAX, REASON_TEXT_MAX};
 use crate::price::{Price, Quantity};
 use crate::time::TsNanos;
 
+pub use origin::{Discrepancy, OrderOrigin};
 pub use record::OrderRecord;
 
 /// Declares an enum whose names on the wire are the specification's, never other forms.

@@ -47,6 +47,12 @@ impl TsNanos {
         self.0 / 1_000_000
     }
 
+    /// The same time without what is finer than a millisecond.
+    #[must_use]
+    pub const fn whole_millis(self) -> Self {
+        Self(self.0 - self.0 % 1_000_000)
+    }
+
     /// The point `nanos` later; the last point in time where that does not fit.
     #[must_use]
     pub const fn plus_nanos(self, nanos: u64) -> Self {

@@ -6,10 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use domain::Secret;
 use domain::clock::Stopwatch;
-use ipc::{
-    Command, EngineMode, Event, Hello, Ready, RequestId, SCHEMA_MAJOR, SCHEMA_MINOR, Secret,
-};
+use ipc::{Command, EngineMode, Event, Hello, Ready, RequestId, SCHEMA_MAJOR, SCHEMA_MINOR};
 use thiserror::Error;
 use tokio_tungstenite::tungstenite::client::client_with_config;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;

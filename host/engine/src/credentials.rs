@@ -7,7 +7,8 @@ use std::env::{self, VarError};
 use std::io::Read as _;
 use std::path::Path;
 
-use ipc::{CredentialsRecord, Secret};
+use domain::Secret;
+use ipc::CredentialsRecord;
 use keys::dialog::{Dialog, NoAnswer, Question};
 use keys::{Key, PRIVATE_KEY_BYTES_MAX, PrivateKey};
 use secrecy::{ExposeSecret, SecretString};
@@ -19,7 +20,7 @@ use crate::live::WEB_BROKER;
 
 /// The user's name.
 pub const WEB_BROKER_USER: Key = Key::new("KUMIKI_WEB_BROKER_USER", "web-broker-user");
-/// The password of the login. The second password is kept nowhere.
+/// The password of the login. The second password is stored nowhere.
 pub const WEB_BROKER_PASSWORD: Key = Key::new("KUMIKI_WEB_BROKER_PASSWORD", "web-broker-password");
 
 /// The authentication id of a login with a key.
@@ -37,7 +38,7 @@ pub const DEV_VARIABLES: [&str; 2] = ["DEV_WEBBROKER_USER_ID", "DEV_WEBBROKER_PA
 pub const DEV_KEY_VARIABLES: [&str; 2] =
     ["DEV_WEBBROKER_AUTH_ID", "DEV_WEBBROKER_PRIVATE_KEY_FILE"];
 
-/// The variable of development for the password of the local gateway, which is kept nowhere.
+/// The variable of development for the password of the local gateway, which is stored nowhere.
 pub const DEV_GATEWAY_PASSWORD: &str = "DEV_LOCALBROKER_API_PASSWORD";
 /// What the person at this machine is asked.
 const GATEWAY_QUESTION: Question = Question {
@@ -84,8 +85,8 @@ fn gateway_password_with(
 /// What is missing and where it can be put, in one line and without a secret.
 pub fn find(dev_login_allowed: bool, kind: LoginKind) -> Result<Credentials, String> {
     let found = match kind {
-        LoginKind::Password => find_password(dev_login_allowed, variable, kept),
-        LoginKind::Key => find_key(dev_login_allowed, variable, kept, kept_private_key),
+        LoginKind::Password => find_password(dev_login_allowed, variable, stored_secret),
+        LoginKind::Key => find_key(dev_login_allowed, variable, stored_secret, stored_private_key),
     };
     tracing::debug!(credentials = record(found.as_ref().ok()), "looked for credentials");
     found
@@ -108,20 +109,20 @@ fn record(found: Option<&Credentials>) -> String {
 fn find_password(
     dev_login_allowed: bool,
     variable: impl Fn(&str) -> Result<Option<SecretString>, String>,
-    kept: impl Fn(Key) -> Result<SecretString, String>,
+    stored_secret: impl Fn(Key) -> Result<SecretString, String>,
 ) -> Result<Credentials, String> {
     if let Some([user, password]) = of_development(dev_login_allowed, DEV_VARIABLES, variable)? {
         return Ok(Credentials::Password { user, password });
     }
-    let [user, password] = [WEB_BROKER_USER, WEB_BROKER_PASSWORD].map(kept);
+    let [user, password] = [WEB_BROKER_USER, WEB_BROKER_PASSWORD].map(stored_secret);
     Ok(Credentials::Password { user: user?, password: password? })
 }
 
 fn find_key(
     dev_login_allowed: bool,
     variable: impl Fn(&str) -> Result<Option<SecretString>, String>,
-    kept: impl Fn(Key) -> Result<SecretString, String>,
-    kept_private_key: impl Fn(Key) -> Result<PrivateKey, String>,
+    stored_secret: impl Fn(Key) -> Result<SecretString, String>,
+    stored_private_key: impl Fn(Key) -> Result<PrivateKey, String>,
 ) -> Result<Credentials, String> {
     if let Some([auth_id, path]) = of_development(dev_login_allowed, DEV_KEY_VARIABLES, variable)? {
         let auth_id = WEB_BROKER_AUTH_ID.read(DEV_KEY_VARIABLES[0], &auth_id);
@@ -130,7 +131,7 @@ fn find_key(
         return Ok(Credentials::Key { auth_id, private_key });
     }
     let (auth_id, private_key) =
-        (kept(WEB_BROKER_AUTH_ID), kept_private_key(WEB_BROKER_PRIVATE_KEY));
+        (stored_secret(WEB_BROKER_AUTH_ID), stored_private_key(WEB_BROKER_PRIVATE_KEY));
     Ok(Credentials::Key { auth_id: auth_id?, private_key: private_key? })
 }
 
@@ -162,16 +163,16 @@ fn private_key_file(path: &str) -> Result<PrivateKey, String> {
     PrivateKey::read(&bytes).map_err(|what| format!("{variable}: {what}"))
 }
 
-fn kept(key: Key) -> Result<SecretString, String> {
-    key.find().map_err(|error| told(key, &error.to_string()))
+fn stored_secret(key: Key) -> Result<SecretString, String> {
+    key.find().map_err(|error| missing_key(key, &error.to_string()))
 }
 
-fn kept_private_key(key: Key) -> Result<PrivateKey, String> {
-    key.find_private_key().map_err(|error| told(key, &error.to_string()))
+fn stored_private_key(key: Key) -> Result<PrivateKey, String> {
+    key.find_private_key().map_err(|error| missing_key(key, &error.to_string()))
 }
 
 /// Why a key is missing, and how it is put where it is looked for.
-fn told(key: Key, why: &str) -> String {
+fn missing_key(key: Key, why: &str) -> String {
     let name = key.entry();
     let file = if key.is_private_key() { " --file KEY.pem" } else { "" };
     format!("{why}; put it into the system's key store with `kumiki key set {name}{file}`")
@@ -204,7 +205,7 @@ mod tests {
         };
         let key = |key: Key| {
             let index = usize::from(key == WEB_BROKER_PASSWORD);
-            let nowhere = || told(key, &format!("{} is nowhere", key.entry()));
+            let nowhere = || missing_key(key, &format!("{} is nowhere", key.entry()));
             kept[index].map(SecretString::from).ok_or_else(nowhere)
         };
         match find_password(is_allowed, variable, key)? {
@@ -238,7 +239,7 @@ mod tests {
                 assert_eq!(key, WEB_BROKER_AUTH_ID);
                 Ok(SecretString::from("kept-marker"))
             };
-            let nowhere = |key: Key| Err(told(key, "it is nowhere"));
+            let nowhere = |key: Key| Err(missing_key(key, "it is nowhere"));
             find_key(is_allowed, variable, kept, nowhere)
         };
         let found =

@@ -1,14 +1,17 @@
-//! From the text of a message to a command, or to what its sender is told (specification 4, P15, P62).
+//! From the text of a message to a command, or to the event that refuses it (specification 4, P15, P62).
+
+use std::borrow::Cow;
 
 use domain::{Origin, ReasonCode, Rejection, TsNanos};
-use ipc::{Command, CommandHead, Error, Event, OrderContext, OrderRejected, Text, error_code};
+use ipc::{Command, CommandHead, Error, Event, OrderContext, Text, error_code};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use crate::limits::JSON_DEPTH_MAX;
+use crate::present::orders::rejected;
 
-/// Commands about one order: what is wrong with them is told as a rejection of the order.
+/// Commands about one order: an error in one is a rejection of the order.
 const ORDER_COMMANDS: [&str; 3] = ["SubmitOrder", "ModifyOrder", "CancelOrder"];
 
 /// Characters of the parser's words; the names of all commands fit.
@@ -80,7 +83,7 @@ fn why(error: &serde_json::Error) -> String {
 }
 
 impl NoCommand {
-    /// What the sender is told, at a time of the session, about an order at its venue.
+    /// The event for the sender, at a time of the session, about an order at its venue.
     pub(crate) fn event(
         &self,
         now: TsNanos,
@@ -92,18 +95,13 @@ impl NoCommand {
         if let (true, Some(id)) = (is_of_order, self.head.client_order_id.as_deref()) {
             let text = format!("{}: {}", self.field().as_deref().unwrap_or("ORDER"), self.why);
             let rejection = Rejection::new(ReasonCode::ValidationError, text);
-            return Event::OrderRejected(OrderRejected {
-                client_order_id: Some(Text::Borrowed(id)),
-                reason_code: rejection.code,
-                reason_text: Text::Owned(rejection.text),
-                ts_event_ms: now.millis(),
-                context: OrderContext {
-                    request_id,
-                    venue: Some(Text::Borrowed(venue)),
-                    origin,
-                    ..OrderContext::default()
-                },
-            });
+            let context = OrderContext {
+                request_id,
+                venue: Some(Text::Borrowed(venue)),
+                origin,
+                ..OrderContext::default()
+            };
+            return rejected(Some(id), Cow::Owned(rejection), now, context);
         }
         Event::Error(Error {
             request_id,

@@ -14,7 +14,7 @@ use replay::RunCommand;
 use crate::VENUE;
 use crate::decode::decode;
 use crate::hub::{ClientId, OrderList};
-use crate::ledger::{Asked, ListFilter};
+use crate::ledger::{ListFilter, RequestContext};
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
 use crate::live::{LOCAL_BROKER, WEB_BROKER};
 use crate::session::{Core, Refusing, Shared, UnderWay};
@@ -64,7 +64,7 @@ impl Shared {
         {
             return;
         }
-        let asked = Asked { client, request_id: request_id.clone().unwrap_or_default() };
+        let asked = RequestContext { client, request_id: request_id.clone().unwrap_or_default() };
         match command {
             Command::Hello(_) => {
                 self.lock().error(
@@ -223,7 +223,7 @@ impl Core {
         self.busy(to, reason);
     }
 
-    fn stop(&mut self, to: &Refusing<'_>, asked: Asked, stop: &StopEngine) {
+    fn stop(&mut self, to: &Refusing<'_>, asked: RequestContext, stop: &StopEngine) {
         let Some(run) = self.run.as_ref().filter(|_| self.state() == SessionState::Running) else {
             return self.not_running(to);
         };

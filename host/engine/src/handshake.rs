@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use domain::Secret;
 use hmac::{Hmac, KeyInit, Mac};
-use ipc::Secret;
 use sha2::Sha256;
 use uuid::Uuid;
 

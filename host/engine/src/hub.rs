@@ -1,4 +1,4 @@
-//! The clients, and what is told to them.
+//! The clients, and the events that go to them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ struct Client {
     tickers: BTreeSet<String>,
     /// When its last refusals were.
     errors: VecDeque<Duration>,
-    /// Lists that it asked for and that it was not told wholly.
+    /// Lists that it asked for and has not got wholly.
     lists: VecDeque<OrderList>,
 }
 
@@ -60,10 +60,10 @@ struct Client {
 #[derive(Debug, Clone)]
 pub(crate) struct OrderList {
     pub(crate) request_id: String,
-    /// The run whose orders it tells; nothing of another one is told.
+    /// The run whose orders it shows; of another run it shows none.
     pub(crate) run_id: Option<String>,
     pub(crate) filter: ListFilter,
-    /// Orders that were looked at, and those that were told.
+    /// Orders that were looked at, and those that were sent.
     pub(crate) seen: usize,
     pub(crate) told: u64,
 }
@@ -73,7 +73,7 @@ pub(crate) struct OrderList {
 pub(crate) struct Hub {
     clients: BTreeMap<ClientId, Client>,
     joined: u64,
-    /// Events that were told to all.
+    /// Events that went to all clients.
     sequence: u64,
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::account::Position;
 use domain::adjustment::Adjustment;
 use domain::{
-    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderSide, OrderStatus, Origin,
+    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderFilter, OrderRecord, OrderSide, Origin,
     Price, ShortText, TsNanos,
 };
 use ipc::{Decimal, OrderRecordWire, PositionRow, ShareCount, Text};
@@ -18,7 +18,7 @@ use crate::hub::ClientId;
 
 /// A command and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RequestContext {
     pub(crate) client: ClientId,
     pub(crate) request_id: String,
 }
@@ -27,9 +27,9 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) struct LedgerOrder {
     pub(crate) record: OrderRecord,
-    pub(crate) submit: Option<Asked>,
-    pub(crate) modify: Option<Asked>,
-    pub(crate) cancel: Option<Asked>,
+    pub(crate) submit: Option<RequestContext>,
+    pub(crate) modify: Option<RequestContext>,
+    pub(crate) cancel: Option<RequestContext>,
     /// What was odd about it, as a code and in words.
     pub(crate) warning: Option<(&'static str, String)>,
 }
@@ -213,7 +213,7 @@ impl PositionLife {
     }
 
     /// Shares bought, and the average prices of what was bought and sold.
-    pub(crate) fn told(&self) -> (ShareCount, Decimal, Decimal) {
+    pub(crate) fn averages(&self) -> (ShareCount, Decimal, Decimal) {
         let shares = domain::Quantity::new(self.bought.shares);
         (shares.into(), self.bought.average(), self.sold.average())
     }
@@ -244,11 +244,7 @@ pub(crate) fn position_row<'a>(
 
 /// Which orders a list is to hold.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ListFilter {
-    pub(crate) status: Option<OrderStatus>,
-    pub(crate) instrument_id: Option<String>,
-    pub(crate) date: Option<domain::JstDate>,
-}
+pub(crate) struct ListFilter(pub(crate) OrderFilter);
 
 impl ListFilter {
     /// The row of an order, if the list holds it.
@@ -258,10 +254,7 @@ impl ListFilter {
         instrument_id: &'a str,
     ) -> Option<OrderRecordWire<'a>> {
         let row = OrderRecordWire::of_record(record, instrument_id)?;
-        let fits = self.status.is_none_or(|status| row.status == status)
-            && self.instrument_id.as_deref().is_none_or(|only| only == instrument_id)
-            && self.date.is_none_or(|date| record.ts_submitted.jst_date() == date);
-        fits.then_some(row)
+        self.0.takes(row.status, instrument_id, record.ts_submitted).then_some(row)
     }
 }
 

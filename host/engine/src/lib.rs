@@ -1,14 +1,16 @@
 //! The engine process: a GUI or a script drives it over a WebSocket on this machine (specification 2,
 //! "Endpoints", "Authentication", "Events"; specification 4, pins P61 to P80).
 //!
-//! - [`startup`]: what the process is told when it starts; [`session_file`]: where helpers find it.
+//! - [`startup`]: the configuration of the process; [`session_file`]: where helpers find it.
 //! - `server`: connections and their limits; `handshake`: who may connect; `outbox`: what waits for a
 //!   client; `waits`: how long; `hub`: all of them.
 //! - `session`: where the session stands, behind one lock; `dispatch`: the answer to each command.
 //! - `live`: the venues of a live engine; [`credentials`]: what it logs in with; [`client`]: the other side
 //!   of a connection, for programs on this machine.
+//! - `present`: from what happens to events of the wire.
 //! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
-//!   `orders`: what people want with their orders; `ledger`, `klines`, `ids`: how it is told.
+//!   `orders`: what people want with their orders; `ledger`: their orders and positions; `present`: all of it as
+//!   messages of the wire.
 
 pub mod client;
 pub mod credentials;
@@ -16,13 +18,13 @@ mod decode;
 mod dispatch;
 mod handshake;
 mod hub;
-mod klines;
 mod ledger;
 pub mod limits;
 mod live;
 mod load;
 mod orders;
 mod outbox;
+mod present;
 mod run;
 mod server;
 mod session;
@@ -33,6 +35,7 @@ mod waits;
 
 pub use ::orders::{AUDIT_FILE, DeskRules, OrderPhase, PasswordRules};
 pub use live::{LocalBroker, WebBroker};
+pub use present::market::{EXCHANGE, depth, live_trade};
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;
@@ -42,7 +45,7 @@ pub use venues::web_broker::{
     Addresses as WebBrokerAddresses, Environment, WebBrokerConfig, usual_dialect,
 };
 
-/// A token for an engine that is started by nobody else: 32 random bytes in hexadecimal digits.
+/// A token for an engine that no other program starts: 32 random bytes in hexadecimal digits.
 #[must_use]
 pub fn random_token() -> String {
     handshake::random_hex()

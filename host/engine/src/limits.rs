@@ -104,10 +104,9 @@ pub const TICKER_BYTES_MAX: usize = 16;
 pub const STREAM_HEADS_MAX: usize = 256;
 /// Characters of a wrong instrument that a rejection repeats.
 pub const ID_CHARS_SHOWN: usize = 64;
-/// Tags of an order, each of [`TAG_CHARS_MAX`] characters at most: a line of the run's journal holds them.
+/// Tags of an order, each of at most 128 characters: a line of the run's
+/// journal holds them.
 pub const TAGS_MAX: usize = 64;
-/// See [`TAGS_MAX`].
-pub const TAG_CHARS_MAX: usize = 128;
 /// Pings of a client within [`ERRORS_WITHIN`]: each is answered, and answers that nobody reads take memory.
 pub const PINGS_MAX: u32 = 1_000;
 /// Pings before the client's `Hello`.

@@ -19,7 +19,7 @@ use replay::data_set::{self, DataRequest, DataSet};
 use replay::instruments::InstrumentChoices;
 use replay::{MarketDay, RequestError, RunObserver};
 
-use crate::ledger::Asked;
+use crate::ledger::RequestContext;
 use crate::limits::TELL_EVERY;
 use crate::session::{Core, Loaded, Refusing, Shared, UnderWay};
 
@@ -93,7 +93,12 @@ pub(crate) const fn granularity(wire: Granularity) -> data_set::Granularity {
 
 impl Shared {
     /// Begins to load data.
-    pub(crate) fn load(self: &Arc<Self>, to: &Refusing<'_>, asked: Asked, load: &LoadReplayData) {
+    pub(crate) fn load(
+        self: &Arc<Self>,
+        to: &Refusing<'_>,
+        asked: RequestContext,
+        load: &LoadReplayData,
+    ) {
         let mut core = self.lock();
         let checked = instruments(&load.instrument_id, load.instrument_ids.as_deref())
             .and_then(|ids| Ok((ids, dates(&load.start_date, &load.end_date)?)));
@@ -131,7 +136,7 @@ impl Shared {
     /// Loads instruments one by one.
     fn load_all(
         self: &Arc<Self>,
-        asked: &Asked,
+        asked: &RequestContext,
         ids: &[InstrumentId],
         (start, end): (JstDate, JstDate),
         wire: Granularity,
@@ -167,7 +172,7 @@ impl Shared {
     }
 
     /// Ends a load.
-    fn loaded(&self, asked: &Asked, loaded: Result<(Vec<Loaded>, Days), Refusal>) {
+    fn loaded(&self, asked: &RequestContext, loaded: Result<(Vec<Loaded>, Days), Refusal>) {
         let mut core = self.lock();
         core.under_way = None;
         let now = self.started.elapsed();

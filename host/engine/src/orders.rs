@@ -1,20 +1,25 @@
-//! Orders of clients in a replay: what is checked before the run hears of them (specification 4, P10,
+//! Orders of clients in a replay: what is checked before the run gets them (specification 4, P10,
 //! P11, P30 to P32, P71, P72).
 
+use std::borrow::Cow;
+
+use domain::order_rules::{check_stock, check_texts, cut};
 use domain::tags::OrderTags;
 use domain::{
-    InstrumentIx, OrderCommand, OrderSide, Origin, Quantity, ReasonCode, Rejection, ShortText,
+    InstrumentIx, OrderCommand, OrderFilter, OrderSide, Origin, Quantity, ReasonCode, Rejection,
+    ShortText,
 };
 use exchange::check_order;
 use ipc::{
-    Command, Error, Event, OrderContext, OrderListFilter, OrderNames, OrderRejected, SubmitOrder,
+    Command, Error, Event, OrderContext, OrderListFilter, OrderNames, SubmitOrder,
     SubmitOrderResult, SubmitOutcome, Text, error_code,
 };
 use replay::RunCommand;
 
 use crate::VENUE;
-use crate::ledger::{Asked, ListFilter};
-use crate::limits::{COMMANDS_WAITING_MAX, ID_CHARS_SHOWN, TAG_CHARS_MAX, TAGS_MAX};
+use crate::ledger::{ListFilter, RequestContext};
+use crate::limits::{COMMANDS_WAITING_MAX, ID_CHARS_SHOWN, TAGS_MAX};
+use crate::present::orders::rejected;
 use crate::run::{OrderAsk, Run, WaitingCommand};
 use crate::session::{Core, Refusing};
 
@@ -52,33 +57,14 @@ impl OrderNames for Run {
 }
 
 /// What of an order can be judged by its texts alone.
-fn check_texts(submit: &SubmitOrder) -> Result<(), Rejection> {
-    let order = &submit.order;
-    if order.client_order_id.trim().is_empty() {
-        return Err(invalid(
-            "CLIENT_ORDER_ID: it needs 1 to 36 characters, not only spaces".into(),
-        ));
-    }
-    let tags = order.tags.as_deref().unwrap_or_default();
-    if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.chars().nth(TAG_CHARS_MAX).is_some()) {
-        let text = format!(
-            "TAGS: an order takes at most {TAGS_MAX} tags of at most {TAG_CHARS_MAX} characters"
-        );
-        return Err(invalid(text));
-    }
+fn check(SubmitOrder { order, .. }: &SubmitOrder) -> Result<(), Rejection> {
+    check_texts(&order.client_order_id, order.tags.as_deref().unwrap_or_default(), TAGS_MAX)?;
     no_stock(&order.instrument_id).map_or(Ok(()), Err)
 }
 
 /// The rejection of a future or an option; none for every other instrument.
 pub(crate) fn no_stock(instrument_id: &str) -> Option<Rejection> {
-    let symbol = instrument_id.split('.').next().unwrap_or_default();
-    let is_derivative = symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit());
-    is_derivative.then(|| {
-        let shown: String = instrument_id.chars().take(ID_CHARS_SHOWN).collect();
-        let text =
-            format!("FUTURES: `{}` is not a stock; orders take only stocks", shown.escape_debug());
-        Rejection::new(ReasonCode::UnsupportedInstrument, text)
-    })
+    check_stock(instrument_id, cut(instrument_id, ID_CHARS_SHOWN).escape_debug()).err()
 }
 
 /// What a new order is about.
@@ -118,13 +104,8 @@ impl Core {
             }
             (None, _) => {}
         }
-        Event::OrderRejected(OrderRejected {
-            client_order_id: client_order_id.map(Text::Borrowed),
-            reason_code: rejection.code,
-            reason_text: Text::Borrowed(&rejection.text),
-            ts_event_ms: self.now().millis(),
-            context: OrderContext { request_id: to.request_id.map(Text::Borrowed), ..context },
-        })
+        let context = OrderContext { request_id: to.request_id.map(Text::Borrowed), ..context };
+        rejected(client_order_id, Cow::Borrowed(rejection), self.now(), context)
     }
 
     fn reject(
@@ -153,13 +134,13 @@ impl Core {
     }
 
     /// A new order.
-    pub(crate) fn submit(&mut self, to: &Refusing<'_>, asked: Asked, submit: SubmitOrder) {
+    pub(crate) fn submit(&mut self, to: &Refusing<'_>, asked: RequestContext, submit: SubmitOrder) {
         let Some(run) = self.run_for_orders(to) else { return };
         let id = submit.order.client_order_id.clone();
         let instrument_id = submit.order.instrument_id.clone();
         let wanted = Wanted { instrument_id, side: submit.order.order_side };
         let request_key = submit.order.request_key();
-        let checked = check_texts(&submit).and_then(|()| {
+        let checked = check(&submit).and_then(|()| {
             let command = Command::SubmitOrder(submit);
             command
                 .order_command(run)
@@ -232,7 +213,7 @@ impl Core {
     }
 
     /// A change, a cancel, or a cancel of many.
-    pub(crate) fn change(&mut self, to: &Refusing<'_>, asked: Asked, command: &Command) {
+    pub(crate) fn change(&mut self, to: &Refusing<'_>, asked: RequestContext, command: &Command) {
         let Some(run) = self.run_for_orders(to) else { return };
         let (ask, id) = match command {
             Command::ModifyOrder(modify) => (OrderAsk::Modify, modify.client_order_id.clone()),
@@ -270,7 +251,7 @@ fn command_id(command: &OrderCommand) -> Option<&str> {
 
 impl Run {
     /// Gives a command to the run, which takes commands in the order in which they came.
-    fn hand_over(&mut self, asked: Asked, ask: OrderAsk, command: OrderCommand) {
+    fn hand_over(&mut self, asked: RequestContext, ask: OrderAsk, command: OrderCommand) {
         let mut warning = None;
         if let OrderCommand::Submit(request) = &command {
             // Tags that conflict are refused by the exchange.
@@ -286,22 +267,8 @@ impl Run {
 impl ListFilter {
     /// What a client asks for.
     pub(crate) fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
-        let status = filter.status.as_deref().map(|text| {
-            let known = domain::OrderStatus::ALL.iter().find(|status| status.as_str() == text);
-            known.copied().ok_or_else(|| {
-                invalid(format!("STATUS: `{text}` is not an order status; write one like ACCEPTED"))
-            })
-        });
-        let date = filter.date.as_deref().map(|text| {
-            let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
-            let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
-            let date = dashed.and_then(|text| text.parse().ok());
-            date.ok_or_else(|| invalid(format!("DATE: `{text}` is not a date; write YYYYMMDD")))
-        });
-        Ok(Self {
-            status: status.transpose()?,
-            instrument_id: filter.instrument_id.clone(),
-            date: date.transpose()?,
-        })
+        let OrderListFilter { status, instrument_id, date } = filter;
+        let (status, date) = (status.as_deref(), date.as_deref());
+        OrderFilter::read(status, instrument_id.clone(), date, usize::MAX).map(Self)
     }
 }

@@ -312,7 +312,7 @@ impl Outbox {
     }
 
     /// The same and those that wait.
-    pub(crate) fn bytes_told(&self) -> u64 {
+    pub(crate) fn bytes_queued(&self) -> u64 {
         let queue = self.queue();
         queue.written + queue.bytes as u64
     }

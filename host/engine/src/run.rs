@@ -1,5 +1,6 @@
-//! The present run: what clients are told of it while it goes on, and what they can ask for.
+//! The present run: its events while it goes on, and the answers to commands about it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -17,22 +18,24 @@ use domain::{
 use exchange::{CashAccount, PositionChange};
 use ipc::{
     CancelAllResult, Decimal, EngineStarted, Event, ExecutionConfig, ExecutionMarker, Kline,
-    KlineInterval, KlineUpdate, Multiplier, OrderContext, OrderListUpdated, OrderRejected,
-    PositionClosed, PositionOpened, PositionsUpdated, ReplayBuyingPower, ShareCount,
-    StrategySignal, SubmitOrderResult, SubmitOutcome, Text, TradeRow, TradeSide,
+    KlineInterval, KlineUpdate, Multiplier, OrderContext, OrderListUpdated, PositionClosed,
+    PositionOpened, PositionsUpdated, ReplayBuyingPower, ShareCount, StrategySignal,
+    SubmitOrderResult, SubmitOutcome, Text, TradeRow,
 };
+use marketdata::GrowingBar;
 use replay::RunCommand;
 use results::rows::{ClientCommand, FillRow, PositionEvent};
 use results::sink::Record;
 
 use crate::hub::Hub;
-use crate::klines::{GrowingBar, shares};
-use crate::ledger::{Asked, ListFilter, Orders, PositionLife, position_row};
+use crate::ledger::{ListFilter, Orders, PositionLife, RequestContext, position_row};
 use crate::limits::{
     LIST_ROWS_MAX, SESSION_BARS_MAX, SESSION_SIGNALS_MAX, SIGNAL_NOTE_CHARS_MAX,
     SIGNAL_TAG_CHARS_MAX, TELL_EVERY,
 };
 use crate::outbox::{Newest, TradesHead};
+use crate::present::market as wire;
+use crate::present::orders::rejected;
 use crate::{ACCOUNT, VENUE};
 
 /// The code of an order with tags that are not in the registry (P10).
@@ -62,7 +65,7 @@ impl OrderAsk {
 /// A command that was handed to the run.
 #[derive(Debug, Clone)]
 pub(crate) struct WaitingCommand {
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestContext,
     pub(crate) ask: OrderAsk,
     /// What is odd about a new order, in words.
     pub(crate) warning: Option<String>,
@@ -71,7 +74,7 @@ pub(crate) struct WaitingCommand {
 /// A cancel of many that is not over.
 #[derive(Debug)]
 struct CancelAll {
-    asked: Asked,
+    asked: RequestContext,
     waiting: BTreeSet<ShortText>,
     all: BTreeSet<ShortText>,
     canceled: u64,
@@ -83,7 +86,7 @@ struct CancelAll {
 pub(crate) struct RunSetup {
     pub(crate) run_id: String,
     pub(crate) strategy_id: String,
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestContext,
     pub(crate) multiplier: Multiplier,
     pub(crate) instruments: Vec<String>,
     pub(crate) dates: (JstDate, JstDate),
@@ -103,7 +106,7 @@ pub(crate) struct Run {
     /// How orders are filled; known once the data are there.
     pub(crate) execution: Option<ExecutionConfig>,
     pub(crate) has_started: bool,
-    pub(crate) stop: Option<Asked>,
+    pub(crate) stop: Option<RequestContext>,
     pub(crate) rows_done: u64,
     pub(crate) now: TsNanos,
     account: CashAccount,
@@ -285,19 +288,10 @@ impl Run {
         let Some(market) = self.markets.get_mut(usize::from(trade.instrument.0)) else { return };
         market.sequence += 1;
         market.last_price = Some(trade.price);
-        let row = TradeRow {
-            price: trade.price.into(),
-            qty: shares(trade.quantity.shares()),
-            side: TradeSide::Unknown,
-            side_rule: None,
-            ts_ms: trade.ts_event.millis(),
-            ts_ns: Some(trade.ts_event.nanos()),
-            sequence_id: market.sequence,
-            received_ms: None,
-            after_gap: None,
-        };
+        let row = wire::replay_trade(trade, market.sequence);
         let is_wanted = hub.is_wanted(&market.head.ticker);
-        let ended = GrowingBar::take(&mut market.bar, trade).map(|bar| bar.kline(true));
+        let ended = GrowingBar::take(&mut market.bar, BarGranularity::Minute, trade);
+        let ended = ended.map(|made| wire::made_bar(&made, true));
         if let Some(kline) = &ended {
             push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
         }
@@ -313,7 +307,8 @@ impl Run {
             {
                 market.bar_told = wall;
                 let index = usize::from(trade.instrument.0);
-                let update = market.kline(KlineInterval::Minute, vec![bar.kline(false)]);
+                let update =
+                    market.kline(KlineInterval::Minute, vec![wire::made_bar(&bar.so_far(), false)]);
                 let newest = Some(Newest::GrowingBar(index));
                 hub.tell_ticker(&market.head.ticker, &Event::KlineUpdate(update), newest);
             }
@@ -326,26 +321,7 @@ impl Run {
         self.now = bar.ts_event;
         let Some(market) = self.markets.get_mut(usize::from(bar.instrument.0)) else { return };
         market.last_price = Some(bar.close);
-        let (interval, open) = match bar.granularity {
-            BarGranularity::Minute => {
-                let open = bar.ts_event.nanos() - domain::time::NANOS_PER_MINUTE;
-                (KlineInterval::Minute, TsNanos::from_nanos(open))
-            }
-            BarGranularity::Day => {
-                (KlineInterval::Day, crate::ledger::midnight(bar.ts_event.jst_date()))
-            }
-        };
-        let kline = Kline {
-            open_time_ms: open.millis(),
-            close_time_ms: bar.ts_event.millis(),
-            open: bar.open.into(),
-            high: bar.high.into(),
-            low: bar.low.into(),
-            close: bar.close.into(),
-            volume: shares(bar.volume.shares()),
-            turnover: None,
-            is_final: true,
-        };
+        let (interval, kline) = (wire::interval(bar.granularity), wire::file_bar(bar));
         push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
         let update = Event::KlineUpdate(market.kline(interval, vec![kline]));
         hub.tell_ticker(&market.head.ticker, &update, None);
@@ -390,7 +366,7 @@ impl Run {
                 OrderEventKind::Expired(_) | OrderEventKind::Filled(_) => None,
             };
         } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit, .. }) = asked_now {
-            // Rejected before anything of it was told.
+            // Rejected before its first event.
             request = Some(asked);
         }
         let is_strategys = event.origin == Origin::Strategy;
@@ -438,7 +414,7 @@ impl Run {
 
     /// The run's files cannot take a record, with which the run ends. An order of a client whose line is not on
     /// the disk is not sent (specification 2, "Audit log", rule 1), nor is a change of one.
-    pub(crate) fn not_kept(&mut self, hub: &mut Hub, record: Record<'_>, error: &io::Error) {
+    pub(crate) fn record_failed(&mut self, hub: &mut Hub, record: Record<'_>, error: &io::Error) {
         let text = format!("NOT_SENT: the engine cannot write the run's files: {error}");
         let rejection = Rejection::new(ReasonCode::InternalError, text);
         let command = match record {
@@ -495,7 +471,7 @@ impl Run {
             let is_at_venue = order.record.venue_order_id.is_some();
             let submit = order.submit.take().filter(|_| !is_at_venue);
             let cancel = order.cancel.take().filter(|_| !counted.contains(&id));
-            let unanswered: Vec<Asked> =
+            let unanswered: Vec<RequestContext> =
                 [submit, order.modify.take(), cancel].into_iter().flatten().collect();
             for asked in unanswered {
                 self.reject(hub, &id, &rejection, &asked);
@@ -559,7 +535,7 @@ impl Run {
         }
     }
 
-    /// The newest fills, as they were told.
+    /// The newest fills, as clients got them.
     pub(crate) fn executions(&self) -> Vec<ExecutionMarker<'_>> {
         self.fills.iter().map(|fill| self.marker(fill)).collect()
     }
@@ -579,7 +555,7 @@ impl Run {
 
     fn position(&mut self, hub: &mut Hub, event: &PositionEvent) {
         let Some(market) = self.markets.get(usize::from(event.instrument.0)) else { return };
-        let told = market.life.told();
+        let told = market.life.averages();
         let event = if event.opened {
             let (opened_qty, avg_open_price, _) = told;
             Event::PositionOpened(PositionOpened {
@@ -630,7 +606,7 @@ impl Run {
         let paid = self.account.adjust(at, ex_rights.adjustment, price);
         let Some(market) = self.markets.get_mut(usize::from(at.0)) else { return };
         market.last_price = Some(price);
-        let (opened_qty, avg_open_price, _) = market.life.told();
+        let (opened_qty, avg_open_price, _) = market.life.averages();
         let closed = market.life.split(ex_rights.adjustment, paid);
         if held == 0 {
             return;
@@ -654,11 +630,11 @@ impl Run {
             note: cut(&signal.note, SIGNAL_NOTE_CHARS_MAX),
             ..signal.clone()
         };
-        hub.tell_all(&Event::StrategySignal(self.signal_told(ts_event, &signal)));
+        hub.tell_all(&Event::StrategySignal(self.strategy_signal(ts_event, &signal)));
         push_newest(&mut self.signals, SESSION_SIGNALS_MAX, (ts_event, signal));
     }
 
-    fn signal_told<'a>(&'a self, ts_event: TsNanos, signal: &'a Signal) -> StrategySignal<'a> {
+    fn strategy_signal<'a>(&'a self, ts_event: TsNanos, signal: &'a Signal) -> StrategySignal<'a> {
         StrategySignal {
             strategy_id: Some(Text::Borrowed(&self.setup.strategy_id)),
             instrument_id: Text::Borrowed(self.instrument(signal.instrument)),
@@ -671,9 +647,12 @@ impl Run {
         }
     }
 
-    /// The newest marks of the strategy, as they were told.
+    /// The newest marks of the strategy, as clients got them.
     pub(crate) fn signals(&self) -> Vec<StrategySignal<'_>> {
-        self.signals.iter().map(|(ts_event, signal)| self.signal_told(*ts_event, signal)).collect()
+        self.signals
+            .iter()
+            .map(|(ts_event, signal)| self.strategy_signal(*ts_event, signal))
+            .collect()
     }
 
     /// A command of a client came to nothing, or a tag of its order means nothing.
@@ -714,21 +693,23 @@ impl Run {
     }
 
     /// Tells that a change or a cancel of a client is rejected.
-    fn reject(&self, hub: &mut Hub, client_order_id: &str, rejection: &Rejection, asked: &Asked) {
+    fn reject(
+        &self,
+        hub: &mut Hub,
+        client_order_id: &str,
+        rejection: &Rejection,
+        asked: &RequestContext,
+    ) {
         let order = self.orders.get(Origin::Client, client_order_id);
-        hub.tell_all(&Event::OrderRejected(OrderRejected {
-            client_order_id: Some(Text::Borrowed(client_order_id)),
-            reason_code: rejection.code,
-            reason_text: Text::Borrowed(&rejection.text),
-            ts_event_ms: self.now.millis(),
-            context: OrderContext {
-                request_id: Some(Text::Borrowed(&asked.request_id)),
-                ..self.context(order.map(|order| &order.record))
-            },
-        }));
+        let context = OrderContext {
+            request_id: Some(Text::Borrowed(&asked.request_id)),
+            ..self.context(order.map(|order| &order.record))
+        };
+        let rejection = Cow::Borrowed(rejection);
+        hub.tell_all(&rejected(Some(client_order_id), rejection, self.now, context));
     }
 
-    /// Where an order of a client stands, for what is told of it.
+    /// Which order an event is about: its venue, origin, instrument and side.
     pub(crate) fn context(&self, order: Option<&domain::OrderRecord>) -> OrderContext<'_> {
         let instrument = order.map(|order| self.instrument(order.request.instrument));
         OrderContext {
@@ -809,7 +790,7 @@ impl Run {
         }
     }
 
-    /// The account, as it is told.
+    /// The account, as clients get it.
     pub(crate) fn buying_power<'a>(&'a self, request_id: Option<&'a str>) -> ReplayBuyingPower<'a> {
         ReplayBuyingPower {
             request_id: request_id.map(Text::Borrowed),
@@ -834,7 +815,7 @@ impl Run {
         self.account.equity(&prices)
     }
 
-    /// What is held, as it is told.
+    /// The positions, as clients get them.
     pub(crate) fn positions<'a>(&'a self, request_id: Option<&'a str>) -> PositionsUpdated<'a> {
         let held = self.markets.iter().zip(self.account.positions());
         let row = |(market, position): (&'a Market, &Position)| {
@@ -851,7 +832,7 @@ impl Run {
     /// The newest bars of each instrument; the last one may still grow.
     pub(crate) fn last_bars(&self) -> Vec<KlineUpdate<'_>> {
         let told = |market: &'_ Market| {
-            let growing = market.bar.map(|bar| bar.kline(false));
+            let growing = market.bar.map(|bar| wire::made_bar(&bar.so_far(), false));
             let klines: Vec<Kline> = market.last_bars.iter().cloned().chain(growing).collect();
             (!klines.is_empty()).then_some(klines)
         };
@@ -871,7 +852,7 @@ impl Run {
     pub(crate) fn end_bars(&mut self, hub: &mut Hub) {
         for market in &mut self.markets {
             if let Some(bar) = market.bar.take() {
-                let kline = bar.kline(true);
+                let kline = wire::made_bar(&bar.so_far(), true);
                 push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
                 let update = Event::KlineUpdate(market.kline(KlineInterval::Minute, vec![kline]));
                 hub.tell_ticker(&market.head.ticker, &update, None);

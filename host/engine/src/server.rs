@@ -477,7 +477,7 @@ async fn read(
 ) -> SplitStream<Socket> {
     let (mut pings, mut since) = (0_u32, shared.started.elapsed());
     // What it is told when it has just come says nothing of it.
-    let mut written = outbox.bytes_told();
+    let mut written = outbox.bytes_queued();
     loop {
         written = written.max(outbox.bytes_written());
         let message = tokio::select! {

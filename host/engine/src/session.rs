@@ -1,5 +1,5 @@
-//! The session: where it stands, what is loaded, and the present run. Everything that clients are told
-//! goes out under one lock, in the order in which it happened.
+//! The session: where it stands, what is loaded, and the present run. Every event goes out
+//! under one lock, in the order in which it happened.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::ACCOUNT;
 use crate::hub::{ClientId, Hub};
-use crate::ledger::{Asked, ListFilter};
+use crate::ledger::{ListFilter, RequestContext};
 use crate::limits::{ABANDONED_AFTER, LASTING_ERRORS_MAX, LIST_ROWS_MAX};
 use crate::live::Venues;
 use crate::outbox::Outbox;
@@ -103,10 +103,10 @@ pub(crate) struct Core {
     left_alone: Option<std::time::Duration>,
     /// The present run, or the one that ended last until other data are loaded.
     pub(crate) run: Option<Run>,
-    /// What the present run takes commands from.
+    /// How the last run ended. It stays when other data are loaded.
     pub(crate) last_run: Option<EndedRun>,
-    /// What went wrong and stays so: told to each client that joins after it was told to all; the
-    /// newest [`LASTING_ERRORS_MAX`].
+    /// Errors that last: all clients got them, and each client that joins gets them too. The newest
+    /// [`LASTING_ERRORS_MAX`].
     lasting: VecDeque<EngineError<'static>>,
 }
 
@@ -215,14 +215,14 @@ impl Core {
         matches!(self.state, SessionState::Running | SessionState::Stopping)
     }
 
-    /// Whether nobody has been here for so long that no run is to go on.
+    /// Whether the engine has been without a client for so long that no run is to go on.
     pub(crate) fn is_abandoned(&self, now: std::time::Duration) -> bool {
         let left = self.left_alone.filter(|_| self.hub.count() == 0);
         left.is_some_and(|left| now.saturating_sub(left) >= ABANDONED_AFTER)
     }
 
     /// Ends the run, if one runs. Tells whether one did.
-    pub(crate) fn stop_run(&mut self, asked: Option<Asked>) -> bool {
+    pub(crate) fn stop_run(&mut self, asked: Option<RequestContext>) -> bool {
         if self.state != SessionState::Running {
             return false;
         }
@@ -308,7 +308,7 @@ impl Core {
             run_id: text(|run| &run.setup.run_id),
             strategy_id: text(|run| &run.setup.strategy_id),
             account_id: live.map(|_| ACCOUNT.into()),
-            instruments: self.loaded.iter().map(Loaded::told).collect(),
+            instruments: self.loaded.iter().map(Loaded::instrument).collect(),
             multiplier: live.map(|run| run.setup.multiplier),
             ts_event_ms: run.map(|run| run.now.millis()),
             rows_done: run.map_or(0, |run| run.rows_done),
@@ -332,7 +332,7 @@ impl Core {
                 run_dir: run.run_dir.to_string_lossy(),
                 final_equity: run.final_equity.into(),
                 status: run.status,
-                fault: run.fault.as_ref().map(crate::start::told_fault),
+                fault: run.fault.as_ref().map(crate::start::run_fault),
             }),
             sequence: self.hub.sequence(),
         }
@@ -357,7 +357,7 @@ fn newest<'a, R>(
 }
 
 impl Loaded {
-    fn told(&self) -> LoadedInstrument<'_> {
+    fn instrument(&self) -> LoadedInstrument<'_> {
         let (trades_loaded, bars_loaded) = self.counts();
         LoadedInstrument {
             instrument_id: Text::Borrowed(&self.name),

@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFile;
+use domain::Secret;
 use domain::clock;
-use ipc::{SCHEMA_MAJOR, SCHEMA_MINOR, Secret};
+use ipc::{SCHEMA_MAJOR, SCHEMA_MINOR};
 use serde::Deserialize;
 use serde_json::json;
 

@@ -29,7 +29,7 @@ use results::{RunFolder, RunStatus};
 use uuid::Uuid;
 
 use crate::hub::ClientId;
-use crate::ledger::Asked;
+use crate::ledger::RequestContext;
 use crate::limits::{
     BESIDE_OTHERS_MAX, READER_PATIENCE, READERS_WAIT_MAX, READERS_WAIT_STEP, ROWS_BETWEEN_LOOKS,
     STRATEGY_ID_CHARS_MAX,
@@ -63,7 +63,12 @@ struct Wanted {
 
 impl Shared {
     /// Starts a run. What is checked first is told first (specification 4, P65).
-    pub(crate) fn start(self: &Arc<Self>, to: &Refusing<'_>, asked: Asked, start: &StartEngine) {
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        to: &Refusing<'_>,
+        asked: RequestContext,
+        start: &StartEngine,
+    ) {
         let mut core = self.lock();
         let (id, config) = (&start.strategy_id, &start.config);
         let is_name =
@@ -172,7 +177,7 @@ impl Shared {
     /// The run from its begin to its end.
     fn run(
         self: &Arc<Self>,
-        asked: &Asked,
+        asked: &RequestContext,
         wanted: Wanted,
         (run_id, run_dir): (&str, &Path),
     ) -> End {
@@ -249,7 +254,7 @@ impl Shared {
     }
 
     /// Tells the end of a run.
-    fn ended(&self, asked: &Asked, end: &End, (run_id, run_dir): (String, PathBuf)) {
+    fn ended(&self, asked: &RequestContext, end: &End, (run_id, run_dir): (String, PathBuf)) {
         let mut guard = self.lock();
         let core = &mut *guard;
         core.under_way = None;
@@ -323,7 +328,7 @@ impl Shared {
             run_id: Text::Borrowed(&run_id),
             final_equity: final_equity.into(),
             status,
-            fault: fault.as_ref().map(told_fault),
+            fault: fault.as_ref().map(run_fault),
             run_dir: run_dir.to_string_lossy(),
             rows_done,
             ts_event_ms,
@@ -332,8 +337,8 @@ impl Shared {
     }
 }
 
-/// Why a run failed, as it is told.
-pub(crate) fn told_fault<'a>((code, message): &'a (&'static str, String)) -> RunFault<'a> {
+/// Why a run failed, for clients.
+pub(crate) fn run_fault<'a>((code, message): &'a (&'static str, String)) -> RunFault<'a> {
     RunFault { code: Text::Borrowed(code), message: Text::Borrowed(message) }
 }
 
@@ -468,7 +473,7 @@ fn execution(
     Ok((preset, model, choices))
 }
 
-/// The values that are used, as they are told.
+/// The values that are used, for clients.
 fn values_of(
     preset: Preset,
     model: &ExecutionModel,
@@ -608,10 +613,10 @@ impl RunSink for ClientSink<'_> {
         Ok(())
     }
 
-    fn not_kept(&mut self, record: Record<'_>, error: &io::Error) {
+    fn record_failed(&mut self, record: Record<'_>, error: &io::Error) {
         let mut core = self.shared.lock();
         if let Core { hub, run: Some(run), .. } = &mut *core {
-            run.not_kept(hub, record, error);
+            run.record_failed(hub, record, error);
         }
     }
 

@@ -1,15 +1,16 @@
-//! How the engine is started: what it is told, and why it does not start.
+//! How the engine is started: its configuration, and why it does not start.
 
 use std::io::{self, BufRead, Read};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
-use ipc::{EngineMode, Secret};
-use replay::strategies::Strategies;
+use domain::Secret;
+use ipc::EngineMode;
 use sandbox::Limits;
 use serde::Deserialize;
 use thiserror::Error;
+use trader::Strategies;
 
 use crate::limits::{START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
 use crate::live::{LocalBroker, WebBroker};

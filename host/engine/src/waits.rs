@@ -1,5 +1,5 @@
-//! How long what is told waits for its client: from being queued to being written to the client's socket.
-//! It is measured only where somebody sees it, at level debug of the log, and told when the client leaves.
+//! How long events wait for their client: from the queue to the client's socket. It is measured at level debug
+//! of the log alone, and logged when the client leaves.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

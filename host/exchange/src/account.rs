@@ -1,6 +1,6 @@
 //! The cash account: money, positions, profit and loss. Exact.
 
-use domain::account::{Account, Position};
+use domain::account::{self, Account, Position};
 use domain::adjustment::Adjustment;
 use domain::{InstrumentIx, Money, OrderSide, Price, Quantity};
 
@@ -165,10 +165,7 @@ impl CashAccount {
     /// Cash plus the value of what is held, each at its price.
     #[must_use]
     pub fn equity(&self, prices: &[Price]) -> Money {
-        let value = |(position, price): (&Position, &Price)| {
-            Money::from_units(position.quantity * price.units())
-        };
-        self.account.cash + self.positions.iter().zip(prices).map(value).sum()
+        account::equity(self.account.cash, &self.positions, prices)
     }
 }
 

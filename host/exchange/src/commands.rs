@@ -2,29 +2,18 @@
 
 use std::sync::Arc;
 
+use domain::execution::Warning;
 use domain::guest_limit::{text_cost, text_page_cost};
 use domain::order::OrderTrigger;
 use domain::{
-    InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, OrderModify, OrderRecord, OrderRequest,
-    OrderSide, OrderStatus, Origin, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
+    InstrumentIx, OrderEvent, OrderEventKind, OrderModify, OrderRecord, OrderRequest, OrderSide,
+    OrderStatus, Origin, Quantity, ReasonCode, Rejection, TsNanos,
 };
 
 use crate::order::{Order, OrderIx, Standing};
 use crate::round_trips::is_round_trip;
 use crate::store::{IdState, origin_of};
 use crate::{Exchange, Scheduled, checks, numbered};
-
-/// A command that came to nothing although nothing is wrong with its order: the order is done, or was
-/// never sent. A fill may always come first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
-    /// Who gave the command.
-    pub origin: Origin,
-    /// The id that it named.
-    pub client_order_id: ShortText,
-    /// What it was and why it came to nothing; for logs.
-    pub text: String,
-}
 
 /// What a rejected order leaves in a run's folder without its texts: its row and its events.
 const REJECTED_ORDER_BYTES: u64 = 1_200;
@@ -39,26 +28,7 @@ fn text_bytes(text: &str) -> u64 {
 }
 
 impl Exchange {
-    /// Executes a command of `origin`, which reaches its own orders only. What becomes of it is told
-    /// as events and warnings.
-    pub fn execute(&mut self, now: TsNanos, origin: Origin, command: OrderCommand) {
-        match command {
-            OrderCommand::Submit(request) => self.submit(now, origin, request),
-            OrderCommand::Modify { client_order_id, change } => {
-                self.modify(now, origin, &client_order_id, change);
-            }
-            OrderCommand::Cancel { client_order_id } => {
-                if let Some(number) = self.find(origin, &client_order_id, "cancel") {
-                    self.cancel_order(now, number);
-                }
-            }
-            OrderCommand::CancelAll { instrument, side } => {
-                self.cancel_all(now, origin, instrument, side);
-            }
-        }
-    }
-
-    fn submit(&mut self, now: TsNanos, origin: Origin, mut request: OrderRequest) {
+    pub(crate) fn submit(&mut self, now: TsNanos, origin: Origin, mut request: OrderRequest) {
         if self.orders.sent(origin) >= self.model.orders_max {
             return self.take_no_more(now, origin, &request);
         }
@@ -138,7 +108,7 @@ impl Exchange {
 
     /// Cancels the open orders of an origin, in the order of their sending: all that can be cancelled. Those whose
     /// cancel is on its way are left alone; the others that cannot be are told.
-    fn cancel_all(
+    pub(crate) fn cancel_all(
         &mut self,
         now: TsNanos,
         origin: Origin,
@@ -173,7 +143,7 @@ impl Exchange {
         }
     }
 
-    fn modify(&mut self, now: TsNanos, origin: Origin, id: &str, change: OrderModify) {
+    pub(crate) fn modify(&mut self, now: TsNanos, origin: Origin, id: &str, change: OrderModify) {
         let Some(number) = self.find(origin, id, "modify") else { return };
         if self.can_take(number, OrderTrigger::SendModify, "modify") {
             self.transition(number, OrderTrigger::SendModify, now, |_| {
@@ -252,7 +222,7 @@ impl Exchange {
         self.enter(number, now);
     }
 
-    fn cancel_order(&mut self, now: TsNanos, number: OrderIx) {
+    pub(crate) fn cancel_order(&mut self, now: TsNanos, number: OrderIx) {
         if self.can_take(number, OrderTrigger::SendCancel, "cancel") {
             self.transition(number, OrderTrigger::SendCancel, now, |_| {
                 OrderEventKind::PendingCancel
@@ -350,7 +320,12 @@ impl Exchange {
 
     /// Finds the order of a command; a command that finds none is only a warning, because a fill
     /// may always come first.
-    fn find(&mut self, origin: Origin, client_order_id: &str, command: &str) -> Option<OrderIx> {
+    pub(crate) fn find(
+        &mut self,
+        origin: Origin,
+        client_order_id: &str,
+        command: &str,
+    ) -> Option<OrderIx> {
         match self.orders.find(origin, client_order_id) {
             IdState::Held(number) => return Some(number),
             IdState::Retired(status) => {

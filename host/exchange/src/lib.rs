@@ -9,6 +9,7 @@ mod auction;
 mod bars;
 mod book;
 mod checks;
+mod client;
 mod commands;
 mod commission;
 mod days;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use domain::account::WorkingOrder;
 use domain::adjustment::Adjustment;
 use domain::calendar::ExchangeCalendar;
+use domain::execution::Warning;
 use domain::order::OrderTrigger;
 use domain::session::TradingHours;
 use domain::{
@@ -37,7 +39,6 @@ use domain::{
 
 pub use account::{CashAccount, PositionChange};
 pub use checks::check_order;
-pub use commands::Warning;
 pub use commission::{Commission, CommissionError, Tier, TierTable};
 pub use model::{ExecutionModel, ModelError, Preset, SameDayRoundTrips};
 pub use round_trips::round_trips_words;
@@ -117,7 +118,7 @@ pub struct Exchange {
     /// What the strategy's rejected orders leave in a run's folder, in bytes.
     rejected_bytes: u64,
     range_notes: RangeNotes,
-    /// Whether cash was held back anew for open orders, which no event tells.
+    /// Whether cash was reserved anew for open orders, of which there is no event.
     has_reserved_again: bool,
     gap_warnings: RangeNotes,
     /// Orders that F11 has rejected.
@@ -180,13 +181,6 @@ impl Exchange {
         self.markets[usize::from(instrument.0)].instrument.ticks
     }
 
-    /// Whether cash was held back anew for open orders since this was last asked. A new day and prices outside of
-    /// the range do so, and there is no event of it.
-    #[inline]
-    pub const fn take_reserved_again(&mut self) -> bool {
-        std::mem::replace(&mut self.has_reserved_again, false)
-    }
-
     /// Instruments with fills of market prices that their tick table does not have, each in a line: where the
     /// table does not fit the data, neither do slippage, limits and the day's range.
     #[must_use]
@@ -221,46 +215,9 @@ impl Exchange {
         self.our_volume
     }
 
-    /// Whether more orders were sent than the run may send. Such an order is not kept; the run must
-    /// end.
-    #[must_use]
-    pub const fn is_exhausted(&self) -> bool {
-        self.exhausted
-    }
-
-    /// Bytes that the strategy's rejected orders leave in a run's folder.
-    #[must_use]
-    pub const fn rejected_bytes(&self) -> u64 {
-        self.rejected_bytes
-    }
-
     /// Events since the last call, in order and all at one instant.
     pub fn take_events(&mut self) -> Vec<OrderEvent> {
         std::mem::take(&mut self.events)
-    }
-
-    /// The same in place of what is in `events`, whose memory is used again.
-    pub fn swap_events(&mut self, events: &mut Vec<OrderEvent>) {
-        events.clear();
-        std::mem::swap(&mut self.events, events);
-    }
-
-    /// Commands that came to nothing since the last call.
-    pub fn take_warnings(&mut self) -> Vec<Warning> {
-        std::mem::take(&mut self.warnings)
-    }
-
-    /// Finished orders that were not taken out yet.
-    #[must_use]
-    pub fn done(&self) -> usize {
-        self.orders.done()
-    }
-
-    /// Takes out the finished orders and shows each once more, by origin and in the order of their sending.
-    /// Their ids stay taken, and nothing else changes; a long run calls this from time to time so that its
-    /// memory stays flat.
-    pub fn take_done(&mut self, take: impl FnMut(&OrderRecord)) {
-        self.orders.take_done(take);
     }
 
     /// Gives up the orders that were not taken out, by origin and in the order of their sending.
@@ -281,14 +238,6 @@ impl Exchange {
             ts_submitted: record.ts_submitted,
         };
         records.filter(|record| record.origin == Origin::Strategy).map(working).collect()
-    }
-
-    /// The last price that was printed before the commands that follow, and until when the instrument's
-    /// trades are over: the time of the last one, or the last nanosecond of the last bar.
-    #[inline]
-    pub fn set_last_price(&mut self, instrument: InstrumentIx, price: Price, over: TsNanos) {
-        self.markets[usize::from(instrument.0)].last_price = Some(price);
-        self.pass_auction(instrument, over);
     }
 
     /// Trades of an instrument up to `over` are over. Tells whether an auction was among them that was

@@ -286,7 +286,7 @@ impl Exchange {
                 market_price: prices.market,
                 cumulative_quantity: record.filled,
                 leaves_quantity: record.leaves(),
-                commission: fee,
+                commission: Some(fee),
             })
         });
         if done {

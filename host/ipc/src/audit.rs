@@ -24,12 +24,16 @@ pub enum AuditLine<'a> {
     SessionExpired(AuditSessionExpired),
 }
 
-/// What only lines of a replay session have: who sent the order, and the time outside of the replay.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AuditContext {
+/// Who sent the order: absent in lines about orders of people at a broker. And, in a replay session, the time
+/// outside of the replay.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditContext<'a> {
     /// Who sent the order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// The strategy that sent it, at a broker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy_id: Option<Text<'a>>,
     /// When the line was written, in milliseconds UTC; `ts` is virtual there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_ms: Option<u64>,
@@ -68,9 +72,9 @@ pub struct AuditSubmit<'a> {
     /// Version of the key; 1 when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_key_version: Option<u32>,
-    /// What only a replay session tells.
+    /// Who sent the order.
     #[serde(flatten)]
-    pub context: AuditContext,
+    pub context: AuditContext<'a>,
 }
 
 /// The venue gave an order its number.
@@ -95,9 +99,9 @@ pub struct AuditAccepted<'a> {
     /// Version of the key of the order's submit line; 1 when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_key_version: Option<u32>,
-    /// What only a replay session tells.
+    /// Who sent the order.
     #[serde(flatten)]
-    pub context: AuditContext,
+    pub context: AuditContext<'a>,
 }
 
 /// An order that had been sent was rejected.
@@ -115,9 +119,9 @@ pub struct AuditRejected<'a> {
     /// Version of the key of the order's submit line; 1 when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_key_version: Option<u32>,
-    /// What only a replay session tells.
+    /// Who sent the order.
     #[serde(flatten)]
-    pub context: AuditContext,
+    pub context: AuditContext<'a>,
 }
 
 /// A fill is about to be told. The order is known by its number and the time at which it was placed, because
@@ -148,6 +152,9 @@ pub struct AuditFilled<'a> {
     pub last_qty: ShareCount,
     /// Price of this fill in yen per share.
     pub last_price: Decimal,
+    /// Who sent the order.
+    #[serde(flatten)]
+    pub context: AuditContext<'a>,
 }
 
 /// The session at the broker has expired; written once, before the orders that it rejects.

@@ -11,6 +11,7 @@ mod audit;
 mod command;
 mod command_line;
 mod command_mapping;
+mod credentials_record;
 mod decimal;
 mod event;
 mod event_log;
@@ -25,7 +26,6 @@ mod replay_commands;
 mod replay_events;
 mod request;
 pub mod schema;
-mod secret;
 mod venue;
 
 pub use account::{
@@ -39,8 +39,9 @@ pub use audit::{
 pub use command::{Command, CommandHead, Ping, Shutdown};
 pub use command_line::{CommandLine, CommandPosition, LoggedCommand};
 pub use command_mapping::OrderNames;
+pub use credentials_record::CredentialsRecord;
 pub use decimal::{Decimal, ShareCount};
-pub use domain::Origin;
+pub use domain::{Discrepancy, Origin};
 pub use event::{
     ClientConnected, EngineBusy, EngineError, Error, Event, Pong, Progress, error_code,
 };
@@ -60,11 +61,12 @@ pub use order_commands::{
     OrderModifyChange, SetSecondPassword, SubmitOrder, SubmitOrderRequest,
 };
 pub use order_events::{
-    CancelAllResult, Discrepancy, ExecutionMarker, OrderAccepted, OrderCanceled, OrderContext,
-    OrderDiscrepancy, OrderExpired, OrderFilled, OrderListUpdated, OrderPendingCancel,
-    OrderPendingUpdate, OrderRejected, OrderSubmitted, OrderUpdated, SecondPasswordRequired,
-    SecondPasswordSet, StrategySignal, SubmitOrderResult, SubmitOutcome,
+    CancelAllResult, ExecutionMarker, OrderAccepted, OrderCanceled, OrderContext, OrderDiscrepancy,
+    OrderExpired, OrderFilled, OrderListUpdated, OrderPendingCancel, OrderPendingUpdate,
+    OrderRejected, OrderSubmitted, OrderUpdated, SecondPasswordRequired, SecondPasswordSet,
+    StrategySignal, SubmitOrderResult, SubmitOutcome,
 };
+pub use order_mapping::OrderEventParts;
 pub use order_record::{OrderRecordWire, SubmittedOrder};
 pub use replay_commands::{
     EngineKind, EngineStartConfig, ExecutionConfig, GetSession, Granularity, LoadReplayData,
@@ -75,7 +77,7 @@ pub use replay_events::{
     ReplaySpeedChanged, ReplayStopped, RunEnd, RunFault, Session, SessionState,
 };
 pub use request::RequestId;
-pub use secret::{CredentialsRecord, Secret};
+
 pub use venue::{
     GetVenueState, RequestVenueLogin, VenueCredentialsRefreshed, VenueError, VenueLifecycle,
     VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState,

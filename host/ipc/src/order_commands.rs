@@ -1,11 +1,11 @@
 //! Commands about orders and the second password (specification 2, "Endpoints").
 
 use domain::request_key::RequestShape;
-use domain::{OrderSide, OrderType, TimeInForce};
+use domain::{OrderSide, OrderType, Secret, TimeInForce};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{RequestId, Secret};
+use crate::RequestId;
 
 /// Gives the engine the second password. It can be read but not written: see [`Secret`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 //! the specification's order; what only a message has, and a line of a log has not, comes after.
 
 use domain::strategy::SignalKind;
-use domain::{OrderSide, ReasonCode};
+use domain::{Discrepancy, OrderSide, ReasonCode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -256,35 +256,6 @@ pub struct StrategySignal<'a> {
     pub note: Option<Text<'a>>,
     /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
-}
-
-/// A difference between the broker's data and the engine's (specification 4, P19). The engine
-/// invents nothing: the order stands as the broker says.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Discrepancy {
-    /// The list has more filled shares than notices and the broker's details of the order.
-    FillsMissing,
-    /// Notices and details have more filled shares than the list.
-    FillsUnlisted,
-    /// Notices and details have more filled shares than the order.
-    Overfilled,
-    /// Two notices have the same fill with different shares or prices.
-    FillConflict,
-    /// The broker took a fill back.
-    FillCanceled,
-    /// Several rows of the list, or several orders, fit an order whose number is unknown.
-    Ambiguous,
-    /// A notice names an order that no list has.
-    NoticeWithoutOrder,
-    /// An accepted order is in no list of the day.
-    OrderMissing,
-    /// The list has an order working that the engine knows as ended.
-    EndedButWorking,
-    /// The engine cannot read a row of the list, or a notice.
-    Unreadable,
 }
 
 /// Tells a [`Discrepancy`], once for each order and kind.

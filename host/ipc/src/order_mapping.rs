@@ -14,7 +14,7 @@ impl<'a> EventLine<'a> {
     /// The line of an order's event; `None` for a change that was taken, which has no line.
     #[must_use]
     pub fn of_order(event: &'a OrderEvent, context: OrderContext<'a>) -> Option<Self> {
-        told(event, context, None).ok()
+        message_of(parts(event), context, None).ok()
     }
 }
 
@@ -22,11 +22,21 @@ impl<'a> Event<'a> {
     /// The message of an order's event in a replay.
     #[must_use]
     pub fn of_order(event: &'a OrderEvent, context: OrderContext<'a>) -> Self {
-        let nanos = Some(event.ts_event.nanos());
-        told(event, context, nanos).unwrap_or_else(|(order, context)| {
+        Self::of_order_parts(parts(event), context, Some(event.ts_event.nanos()))
+    }
+
+    /// The message of an order's event, also of an order that was placed elsewhere; with `ts_event_ns` where
+    /// fills tell it.
+    #[must_use]
+    pub fn of_order_parts(
+        event: OrderEventParts<'a>,
+        context: OrderContext<'a>,
+        ts_event_ns: Option<u64>,
+    ) -> Self {
+        message_of(event, context, ts_event_ns).unwrap_or_else(|(order, context)| {
             Self::OrderUpdated(OrderUpdated {
-                client_order_id: Some(Text::Borrowed(&*event.client_order_id)),
-                venue_order_id: event.venue_order_id.as_deref().map(Text::Borrowed),
+                client_order_id: event.client_order_id.map(Text::Borrowed),
+                venue_order_id: event.venue_order_id.map(Text::Borrowed),
                 quantity: order.quantity.into(),
                 price: order.price.map(Into::into),
                 trigger_price: order.trigger_price.map(Into::into),
@@ -35,6 +45,28 @@ impl<'a> Event<'a> {
                 context,
             })
         })
+    }
+}
+
+/// What messages tell of an order's event.
+#[derive(Debug, Clone, Copy)]
+pub struct OrderEventParts<'a> {
+    /// The caller's id; none for an order placed elsewhere.
+    pub client_order_id: Option<&'a str>,
+    /// The venue's number, once there is one.
+    pub venue_order_id: Option<&'a str>,
+    /// Time of the event.
+    pub ts_event: TsNanos,
+    /// What happened.
+    pub kind: &'a OrderEventKind,
+}
+
+fn parts(event: &OrderEvent) -> OrderEventParts<'_> {
+    OrderEventParts {
+        client_order_id: Some(&event.client_order_id),
+        venue_order_id: event.venue_order_id.as_deref(),
+        ts_event: event.ts_event,
+        kind: &event.kind,
     }
 }
 
@@ -72,16 +104,16 @@ from_order_events!(
     OrderFilled
 );
 
-/// What is told of an event; of a change that was taken, the order as it is now and the context.
-fn told<'a, T: FromOrderEvents<'a>>(
-    event: &'a OrderEvent,
+/// The message or the line of an event; of a change that was taken, the order as it is now and the context.
+fn message_of<'a, T: FromOrderEvents<'a>>(
+    event: OrderEventParts<'a>,
     context: OrderContext<'a>,
     ts_event_ns: Option<u64>,
 ) -> Result<T, (&'a OrderRequest, OrderContext<'a>)> {
-    let client_order_id = Some(Text::Borrowed(&*event.client_order_id));
-    let venue_order_id = event.venue_order_id.as_deref().map(Text::Borrowed);
+    let client_order_id = event.client_order_id.map(Text::Borrowed);
+    let venue_order_id = event.venue_order_id.map(Text::Borrowed);
     let ts_event_ms = event.ts_event.millis();
-    Ok(match &event.kind {
+    Ok(match event.kind {
         OrderEventKind::Submitted(_) => {
             OrderSubmitted { client_order_id, ts_event_ms, context }.into()
         }
@@ -279,7 +311,7 @@ mod tests {
             market_price: Price::from_units(16_739_000),
             cumulative_quantity: Quantity::new(200),
             leaves_quantity: Quantity::new(100),
-            commission: Money::from_yen(55),
+            commission: Some(Money::from_yen(55)),
         }));
         let nanos = message.as_object_mut().unwrap().remove("ts_event_ns");
         assert_eq!(nanos, Some(json!(1_736_121_600_123_456_000_u64)));

@@ -2,7 +2,7 @@
 //! the trades from the start of a minute up to but not including the next, a daily bar those of one
 //! date in Japan. A span without a trade has no bar.
 
-use domain::market::{Bar, BarGranularity};
+use domain::market::{Bar, BarGranularity, Trade};
 use domain::price::UNITS_PER_YEN;
 use domain::time::{NANOS_PER_MINUTE, TsNanos};
 use domain::{InstrumentIx, Price, Quantity, session};
@@ -35,6 +35,72 @@ fn end_of(granularity: BarGranularity, timestamp: u64) -> TsNanos {
     }
 }
 
+/// The bar of a span that is not over: the one maker of bars, for columns of files and for trades that come one by
+/// one.
+#[derive(Debug, Clone, Copy)]
+pub struct GrowingBar {
+    span: u64,
+    made: MadeBar,
+}
+
+impl GrowingBar {
+    /// The bar that begins with a trade.
+    #[must_use]
+    pub fn begin(granularity: BarGranularity, trade: &Trade) -> Self {
+        let mut bar = Self {
+            span: span_of(granularity, trade.ts_event.nanos()),
+            made: MadeBar {
+                bar: Bar {
+                    ts_event: end_of(granularity, trade.ts_event.nanos()),
+                    instrument: trade.instrument,
+                    granularity,
+                    open: trade.price,
+                    high: trade.price,
+                    low: trade.price,
+                    close: trade.price,
+                    volume: Quantity::ZERO,
+                },
+                turnover: 0,
+            },
+        };
+        bar.add(trade.price, trade.quantity);
+        bar
+    }
+
+    /// Takes a trade of its span.
+    #[inline]
+    fn add(&mut self, price: Price, quantity: Quantity) {
+        let bar = &mut self.made.bar;
+        bar.high = bar.high.max(price);
+        bar.low = bar.low.min(price);
+        bar.close = price;
+        bar.volume = Quantity::new(bar.volume.shares().saturating_add(quantity.shares()));
+        self.made.turnover += i128::from(price.units()) * i128::from(quantity.shares());
+    }
+
+    /// Takes an instrument's next trade. Gives the bar before it where the trade begins another one: that bar is
+    /// final.
+    pub fn take(
+        growing: &mut Option<Self>,
+        granularity: BarGranularity,
+        trade: &Trade,
+    ) -> Option<MadeBar> {
+        match growing {
+            Some(bar) if bar.span == span_of(granularity, trade.ts_event.nanos()) => {
+                bar.add(trade.price, trade.quantity);
+                None
+            }
+            _ => growing.replace(Self::begin(granularity, trade)).map(|ended| ended.made),
+        }
+    }
+
+    /// The bar as it is so far.
+    #[must_use]
+    pub const fn so_far(&self) -> MadeBar {
+        self.made
+    }
+}
+
 /// Adds the bars of trades in time order, given as columns of equal length, to `out`.
 ///
 /// # Panics
@@ -52,28 +118,18 @@ pub fn make_bars(
         let span = span_of(granularity, first);
         let rest = &ts_event[from..];
         let to = from + rest.partition_point(|&timestamp| span_of(granularity, timestamp) <= span);
-        let (prices, shares) = (&price[from..to], &quantity[from..to]);
-        let (mut high, mut low) = (prices[0], prices[0]);
-        let (mut volume, mut turnover) = (0_u64, 0_i128);
-        for (&price, &quantity) in prices.iter().zip(shares) {
-            high = high.max(price);
-            low = low.min(price);
-            volume = volume.saturating_add(quantity);
-            turnover += i128::from(price) * i128::from(quantity);
+        let trade = Trade {
+            ts_event: TsNanos::from_nanos(first),
+            instrument,
+            price: Price::from_units(price[from]),
+            quantity: Quantity::new(quantity[from]),
+        };
+        let mut bar = GrowingBar::begin(granularity, &trade);
+        let others = from + 1..to;
+        for (&price, &quantity) in price[others.clone()].iter().zip(&quantity[others]) {
+            bar.add(Price::from_units(price), Quantity::new(quantity));
         }
-        out.push(MadeBar {
-            bar: Bar {
-                ts_event: end_of(granularity, first),
-                instrument,
-                granularity,
-                open: Price::from_units(prices[0]),
-                high: Price::from_units(high),
-                low: Price::from_units(low),
-                close: Price::from_units(prices[prices.len() - 1]),
-                volume: Quantity::new(volume),
-            },
-            turnover,
-        });
+        out.push(bar.made);
         from = to;
     }
 }
@@ -131,6 +187,31 @@ mod tests {
         let found = bars(BarGranularity::Minute, &rows);
         let found: Vec<_> = found.iter().map(|(ts, text)| (ts.as_str(), text.as_str())).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn bars_end_with_the_first_trade_of_a_later_minute() {
+        let trade = |seconds: u64, yen: i64, shares: u64| Trade {
+            ts_event: TsNanos::from_nanos(seconds * 1_000_000_000),
+            instrument: InstrumentIx(0),
+            price: Price::from_yen(yen),
+            quantity: Quantity::new(shares),
+        };
+        let mut growing = None;
+        for (trade, ended) in [
+            (trade(60, 100, 100), None),
+            (trade(70, 103, 200), None),
+            (trade(119, 99, 100), None),
+            (trade(300, 101, 100), Some("100 103 99 99 400 40500")),
+        ] {
+            let made = GrowingBar::take(&mut growing, BarGranularity::Minute, &trade).map(|made| {
+                let Bar { ts_event, open, high, low, close, volume, .. } = made.bar;
+                assert_eq!(ts_event.nanos(), 120_000_000_000);
+                format!("{open} {high} {low} {close} {volume} {}", made.turnover_text())
+            });
+            assert_eq!(made.as_deref(), ended);
+        }
+        assert_eq!(growing.unwrap().so_far().bar.ts_event.nanos(), 360_000_000_000);
     }
 
     #[test]

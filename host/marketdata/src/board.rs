@@ -35,8 +35,8 @@ mod writer;
 
 pub use folder::{BoardFolder, DayFolder, FinishedSegment, days};
 pub use journal::{Journal, JournalError, JournalSummary, read_journal};
-pub use recorder::{NotKept, Recorder, RecorderCounts};
-pub use row::{BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};
+pub use recorder::{NotRecorded, Recorder, RecorderCounts};
+pub use row::BoardRow;
 pub use segment::SealReport;
 pub use table::{depth_fields, read_depth, read_trade_prints, trade_print_fields};
 pub use trades_file::{TradesFileReport, make_trades_file};

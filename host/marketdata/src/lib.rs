@@ -26,7 +26,7 @@ pub mod sample;
 pub mod store;
 
 pub use audit::{AuditOptions, CodeAudit, Defect, FileAudit, audit_bar_file, audit_file};
-pub use bars::{MadeBar, make_bars};
+pub use bars::{GrowingBar, MadeBar, make_bars};
 pub use catalog::{BarFile, Catalog, Period, TradeFile};
 pub use check::{FileReport, check_file};
 pub use convert::{ConvertError, ConvertReport, convert};

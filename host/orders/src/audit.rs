@@ -5,10 +5,15 @@
 //! |---|---|---|
 //! | submit | before the request leaves | yes; where that fails nothing is sent |
 //! | accepted, rejected | after the broker's answer | no |
-//! | filled | before a fill is told | no |
+//! | filled | before a fill is reported | no |
 //! | session_expired | when the session freezes, before the rejections | no |
 //!
 //! A log is of one host by a lock on `web_broker_orders.lock`, also while that host is suspended.
+
+mod lines;
+pub mod restore;
+#[cfg(test)]
+mod testing;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,8 +22,11 @@ use std::path::{Path, PathBuf};
 use ipc::AuditLine;
 use thiserror::Error;
 
+pub(crate) use lines::{FillSource, accepted, filled, rejected, session_expired, submit};
+
+pub use restore::Restored;
+
 use crate::limits::{AUDIT_LINE_BYTES_MAX, AUDIT_LOG_BYTES_MAX};
-use crate::restore::Restored;
 
 /// Name of the log in the folder of settings.
 pub const AUDIT_FILE: &str = "web_broker_orders.jsonl";
@@ -191,8 +199,8 @@ pub(crate) fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::testing::{accepted_line, rejected_line, submit_line};
     use super::*;
-    use crate::testing::{accepted_line, rejected_line, submit_line};
 
     fn open(folder: &Path) -> (AuditLog, Restored) {
         AuditLog::open(folder).unwrap()

@@ -5,14 +5,15 @@
 mod order;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use domain::JstDate;
-use domain::ShortText;
+use domain::{InstrumentIx, JstDate, ShortText};
 
+use crate::instruments::InstrumentTable;
 use crate::limits::ORDERS_HELD_MAX;
 
 pub(crate) use order::{
-    DeskOrder, Illegal, Pending, Seen, close_action, detail_id, fill_id, last_moment,
+    DeskOrder, Illegal, PendingOperation, Seen, close_action, detail_id, fill_id, last_moment,
 };
 
 /// An order's place in the book: in the order in which the desk came to know of them.
@@ -27,9 +28,21 @@ pub(crate) struct Book {
     /// Orders of one number, the newest last.
     by_number: HashMap<ShortText, Vec<OrderKey>>,
     next: u64,
+    instruments: Arc<InstrumentTable>,
 }
 
 impl Book {
+    /// The instruments that its orders name.
+    pub(crate) const fn instruments(&self) -> &Arc<InstrumentTable> {
+        &self.instruments
+    }
+
+    /// The place and the name of an issue of the broker's; none where the table has no more places.
+    pub(crate) fn instrument_of(&self, symbol: &str) -> Option<(InstrumentIx, ShortText)> {
+        let name = ShortText::from(format!("{symbol}.TSE"));
+        Some((self.instruments.place(&name)?, name))
+    }
+
     /// Adds an order; none where the book is full.
     pub(crate) fn add(&mut self, order: DeskOrder) -> Option<OrderKey> {
         if self.orders.len() >= ORDERS_HELD_MAX {

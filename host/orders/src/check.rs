@@ -3,23 +3,19 @@
 //! P37). Neither reads time nor asks the broker.
 
 use domain::order_mapping::BrokerOrder;
+use domain::order_rules::{check_texts, stock_symbol};
 use domain::{
-    InstrumentId, InstrumentIx, OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode,
-    Rejection, ShortText, TimeInForce, TsNanos,
+    OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode, Rejection, ShortText,
+    TimeInForce, TsNanos,
 };
-use ipc::SubmitOrderRequest;
 use venues::web_broker::{Issue, Masters};
 
-use crate::limits::{TAG_CHARS_MAX, TAGS_MAX};
+use crate::limits::{CHARS_SHOWN, TAGS_MAX};
 use crate::phase::OrderPhase;
-
-/// Characters of a wrong text that a rejection repeats.
-const SHOWN_CHARS: usize = 32;
 
 /// An order that can be sent, as far as its words go.
 #[derive(Debug, Clone)]
 pub(crate) struct Checked {
-    pub(crate) instrument_id: ShortText,
     pub(crate) order: BrokerOrder,
     pub(crate) expire_time: Option<TsNanos>,
 }
@@ -37,32 +33,19 @@ fn no_master(what: &str) -> Rejection {
     Rejection::new(ReasonCode::InternalError, text)
 }
 
-fn shown(text: &str) -> String {
-    text.chars().take(SHOWN_CHARS).collect()
-}
-
 /// Checks a new order: shape first, then phase and venue, then lot, ticks and dates as far as masters are
-/// known. Without any (nobody has logged in) these are left for later: nothing is sent then.
+/// known. Without any (before the first login) these are left for later: nothing is sent then.
 pub(crate) fn check_order(
-    order: &SubmitOrderRequest,
+    request: OrderRequest,
+    instrument_id: &ShortText,
     phase: OrderPhase,
     masters: Option<&Masters>,
     now: TsNanos,
 ) -> Result<Checked, Rejection> {
-    if order.client_order_id.trim().is_empty() {
-        return Err(invalid("CLIENT_ORDER_ID: it needs 1 to 36 characters, not only spaces"));
-    }
-    let tags = order.tags.as_deref().unwrap_or_default();
-    if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.chars().nth(TAG_CHARS_MAX).is_some()) {
-        let text = format!(
-            "TAGS: an order takes at most {TAGS_MAX} tags of at most {TAG_CHARS_MAX} characters"
-        );
-        return Err(invalid(text));
-    }
-    let symbol = symbol_of(&order.instrument_id)?;
-    let request = order.to_request(InstrumentIx(0))?;
+    check_texts(&request.client_order_id, &request.tags, TAGS_MAX)?;
+    let symbol = symbol_of(instrument_id)?;
     request.validate_shape()?;
-    phase.check(order)?;
+    phase.check(&request)?;
     check_venue(&request)?;
     let issue = masters.map(|masters| issue_of(masters, &symbol)).transpose()?;
     let mut made = BrokerOrder {
@@ -91,26 +74,12 @@ pub(crate) fn check_order(
     if let Some((masters, expire)) = masters.zip(request.expire_time) {
         check_expiry("EXPIRE_TIME_NS", masters, expire, now)?;
     }
-    let instrument_id = order.instrument_id.as_str().into();
-    Ok(Checked { instrument_id, order: made, expire_time: request.expire_time })
+    Ok(Checked { order: made, expire_time: request.expire_time })
 }
 
 /// The symbol of an instrument of Tokyo (specification 4, P32).
 pub(crate) fn symbol_of(instrument_id: &str) -> Result<ShortText, Rejection> {
-    let symbol = instrument_id.split('.').next().unwrap_or_default();
-    if symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit()) {
-        let text =
-            format!("FUTURES: `{}` is not a stock; orders take only stocks", shown(instrument_id));
-        return Err(Rejection::new(ReasonCode::UnsupportedInstrument, text));
-    }
-    if instrument_id.parse::<InstrumentId>().is_err() {
-        let text = format!(
-            "INSTRUMENT_ID: `{}` is not an instrument of Tokyo; write it like 7203.TSE",
-            shown(instrument_id)
-        );
-        return Err(invalid(text));
-    }
-    Ok(symbol.into())
+    stock_symbol(instrument_id, CHARS_SHOWN)
 }
 
 /// What no broker of this kind takes, whatever the phase (specification 2, "Order type mapping").

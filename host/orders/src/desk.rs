@@ -1,55 +1,59 @@
 //! The order desk: what becomes of each command, answer, list and notice. It does no input or output but
 //! to the audit log, and knows no clock: everything happens at a [`Now`] that the caller gives, and what
-//! is to be told or sent is handed out as [`Out`]. So every crossing of messages can be played in a test.
+//! is to be reported or sent is handed out as [`Out`]. So every crossing of messages can be played in a test.
 //!
 //! Commands wait in one queue (`queue`), because the broker takes one question at a time. A command is checked when
 //! it comes (`submit`, `change`), and again when its turn has come.
 //!
 //! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
 //! - `change`: changes and cancels; `cancel_all`: cancels of many;
-//! - `lists` and `notices`: what the broker tells by itself; what both mean for an order: `crate::reconcile`;
-//!   `details`: the fills that a list has and no notice told;
-//! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events;
-//!   `discrepancies`: events of what does not fit; `given_up`: orders that a late list has.
+//! - `lists` and `notices`: what the broker says by itself; what both mean for an order: `crate::reconcile`;
+//!   `reconciliation`: what of it is not settled yet; `details`: the fills that a list has and no notice;
+//! - `money`: balances and positions; `session`: login, freeze, password; `queue`: what waits for the broker;
+//! - `reports`: events of orders; `discrepancies`: events of what does not fit.
 
 mod answers;
 mod cancel_all;
 mod change;
 mod details;
 mod discrepancies;
-mod given_up;
 mod guards;
 mod list_rows;
 mod lists;
 mod money;
 mod notices;
 mod queue;
+mod reconciliation;
+mod reports;
 mod session;
 mod submit;
-mod tell;
 mod wall;
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::order_mapping::{BrokerNotice, BrokerRequest, BrokerRow, OrderMapping, VenuePhase};
-use domain::{ReasonCode, Rejection, ShortText};
-use ipc::{Event, Secret};
-use venues::ToldOnce;
-use venues::web_broker::{Called, Masters};
+use domain::order_mapping::{BrokerRequest, OrderMapping};
+use domain::{Rejection, Secret};
+use venues::ReportedOnce;
+use venues::web_broker::Called;
 
 use crate::audit::AuditSink;
+use crate::audit::restore::Restored;
 use crate::book::{Book, DeskOrder, Illegal, OrderKey};
-use crate::heard::Heard;
+use crate::command::DeskCommand;
+use crate::event::DeskEvent;
+use crate::instruments::InstrumentTable;
 use crate::limits::{DETAILS_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
-use crate::restore::{Restored, RestoredFill};
+use crate::session::Session;
+pub use crate::session::{LoginDone, LoginFailed, SessionState};
 
+use cancel_all::CancelsOfMany;
+use queue::JobQueue;
 pub(crate) use queue::{Job, JobKind};
-pub use session::{LoginDone, LoginFailed};
-pub use venues::{Asked, Now, Recipient};
+use reconciliation::{EarlierFills, Reconciliation};
+pub use venues::{Now, Recipient, RequestContext};
 
 /// The venue's name on the wire.
 pub const VENUE: &str = "web_broker";
@@ -57,8 +61,8 @@ pub const VENUE: &str = "web_broker";
 /// What is to be done outside.
 #[derive(Debug)]
 pub enum Out {
-    /// Somebody is to be told.
-    Tell(Recipient, Box<Event<'static>>),
+    /// Somebody gets an event.
+    Emit(Recipient, Box<DeskEvent>),
     /// The broker is to be asked; the answer comes back with [`Desk::answered`] and the same ticket.
     Send {
         /// Names the question.
@@ -98,24 +102,6 @@ impl Default for DeskRules {
     }
 }
 
-/// Where the session at the broker stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionStand {
-    /// Nobody has logged in.
-    LoggedOut,
-    /// Orders can be sent.
-    Active,
-    /// The broker has ended it; a login is needed.
-    Frozen,
-}
-
-/// The job that the broker is asked for now.
-#[derive(Debug)]
-struct Active {
-    ticket: u64,
-    job: Job,
-}
-
 /// The order desk of one account at the web broker.
 pub struct Desk {
     rules: DeskRules,
@@ -123,39 +109,14 @@ pub struct Desk {
     log: Box<dyn AuditSink>,
     book: Book,
     illegal: Illegal,
-    stand: SessionStand,
-    /// Logins in this process.
-    epoch: u64,
-    phase: VenuePhase,
-    /// An answer said that the venue is closed, which holds until another one shows that it is not.
-    is_closed_by_answer: bool,
-    /// The login's own account, in the broker's code.
-    account: String,
-    /// Whether the login has a margin account.
-    has_margin: bool,
-    masters: Option<Arc<Masters>>,
+    session: Session,
     password: SecondPassword,
-    /// Commands that were answered with the question for the second password.
-    at_modal: Vec<(Asked, Option<ShortText>)>,
-    queue: VecDeque<Job>,
-    active: Option<Active>,
-    tickets: u64,
-    cancels: Vec<cancel_all::CancelAll>,
-    cancels_begun: u64,
-    /// Rows that cancels of many are to end, or have ended, and that no order of the book has yet.
-    unowned: Vec<BrokerRow>,
-    /// Notices of orders that are not known yet, with the time of their coming.
-    held: Vec<(Duration, BrokerNotice)>,
-    heard: Heard,
-    /// Fills that were told before this process, by the numbers of orders that no list has had yet.
-    told_before: HashMap<ShortText, Vec<RestoredFill>>,
-    /// Orders that were told as not at the broker.
-    given_up: VecDeque<DeskOrder>,
-    pace: discrepancies::Pace,
-    resync: lists::Resync,
+    queue: JobQueue,
+    cancels: CancelsOfMany,
+    reconciliation: Reconciliation,
+    report_rate: discrepancies::ReportRate,
     /// What balances and positions lacked.
-    money_left_out: ToldOnce,
-    ready: session::Readiness,
+    money_left_out: ReportedOnce,
     wall: wall::WallWatch,
     out: Vec<Out>,
 }
@@ -180,48 +141,55 @@ impl Desk {
             );
         }
         for entry in restored.entries.into_iter().skip(too_many) {
-            book.add(DeskOrder::restored(entry, now.mono));
+            let place = book.instruments().place(&entry.instrument_id);
+            if let Some(place) = place {
+                book.add(DeskOrder::restored(entry, place, now.mono));
+            }
         }
-        let mut told_before: HashMap<ShortText, Vec<RestoredFill>> = HashMap::new();
-        for fill in restored.fills {
-            told_before.entry(fill.venue_order_id.clone()).or_default().push(fill);
-        }
+        let earlier_fills = EarlierFills::new(restored.fills);
         let mut desk = Self {
             rules,
             mapping,
             log,
             book,
             illegal: Illegal::default(),
-            stand: SessionStand::LoggedOut,
-            epoch: 0,
-            phase: VenuePhase::Unknown,
-            is_closed_by_answer: false,
-            account: String::new(),
-            has_margin: true,
-            masters: None,
+            session: Session::default(),
             password: SecondPassword::new(rules.password),
-            at_modal: Vec::new(),
-            queue: VecDeque::new(),
-            active: None,
-            tickets: 0,
-            cancels: Vec::new(),
-            cancels_begun: 0,
-            unowned: Vec::new(),
-            held: Vec::new(),
-            heard: Heard::default(),
-            told_before,
-            given_up: VecDeque::new(),
-            pace: discrepancies::Pace::default(),
-            resync: lists::Resync::default(),
-            money_left_out: ToldOnce::default(),
-            ready: session::Readiness::default(),
+            queue: JobQueue::default(),
+            cancels: CancelsOfMany::default(),
+            reconciliation: Reconciliation { earlier_fills, ..Reconciliation::default() },
+            report_rate: discrepancies::ReportRate::default(),
+            money_left_out: ReportedOnce::default(),
             wall: wall::WallWatch::default(),
             out: Vec::new(),
         };
         for key in desk.book.keys() {
-            desk.take_told_fills(key);
+            desk.take_earlier_fills(key);
         }
         desk
+    }
+
+    /// The instruments that its orders name: who decodes commands takes their places from here.
+    #[must_use]
+    pub const fn instruments(&self) -> &Arc<InstrumentTable> {
+        self.book.instruments()
+    }
+
+    /// Takes a command.
+    pub fn command(&mut self, asked: RequestContext, command: DeskCommand, now: Now) {
+        match command {
+            DeskCommand::Submit(order) => self.submit(asked, order, now),
+            DeskCommand::Modify(change) => self.modify(asked, change, now),
+            DeskCommand::Cancel(order) => self.cancel(asked, &order, now),
+            DeskCommand::CancelAll(many) => self.cancel_all(asked, many, now),
+            DeskCommand::OrderList(filter) => self.order_list(asked, filter, now),
+            DeskCommand::BuyingPower => self.buying_power(asked, now),
+            DeskCommand::Positions => self.positions(asked, now),
+            DeskCommand::SetSecondPassword(value) => self.set_second_password(asked, value, now),
+            DeskCommand::ForgetSecondPassword => self.forget_second_password(now),
+            DeskCommand::Login(request_id) => self.login(request_id, now),
+            DeskCommand::VenueState => self.venue_state(asked),
+        }
     }
 
     /// What is to be done, in its order.
@@ -231,8 +199,8 @@ impl Desk {
 
     /// Where the session stands.
     #[must_use]
-    pub const fn stand(&self) -> SessionStand {
-        self.stand
+    pub const fn session_state(&self) -> SessionState {
+        self.session.state()
     }
 
     /// How many transitions of orders were tried that the state table does not have: each is a mistake of
@@ -251,12 +219,10 @@ impl Desk {
     /// A job's turn has come: asks the broker, or ends the job.
     fn begin(&mut self, job: Job, now: Now) {
         if job.is_login() {
-            let ticket = self.next_ticket();
-            self.out.push(Out::Login { ticket });
-            self.active = Some(Active { ticket, job });
-            return;
+            let ticket = self.queue.start(job);
+            return self.out.push(Out::Login { ticket });
         }
-        if let Err(rejection) = self.check_session() {
+        if let Err(rejection) = self.session.check_active() {
             return self.refuse_job(job, &rejection, now);
         }
         match job.kind {
@@ -272,26 +238,17 @@ impl Desk {
         }
     }
 
-    fn next_ticket(&mut self) -> u64 {
-        self.tickets += 1;
-        self.tickets
-    }
-
     /// Asks the broker for a job.
     fn send(&mut self, job: Job, request: BrokerRequest, password: Option<Secret>) {
-        let ticket = self.next_ticket();
         let password = password.filter(|_| request.password_field.is_some());
         let within = matches!(job.kind, JobKind::Details(_)).then_some(DETAILS_TIME);
+        let ticket = self.queue.start(job);
         self.out.push(Out::Send { ticket, request: Box::new(request), password, within });
-        self.active = Some(Active { ticket, job });
     }
 
     /// The broker has answered, or will not.
     pub fn answered(&mut self, ticket: u64, called: Called, now: Now) {
-        if self.active.as_ref().is_none_or(|active| active.ticket != ticket) {
-            return;
-        }
-        let Some(Active { job, .. }) = self.active.take() else { return };
+        let Some(job) = self.queue.finish(ticket) else { return };
         match job.kind {
             JobKind::Submit(_) => self.submit_answered(job, called, now),
             JobKind::Change(_) => self.change_answered(job, called, now),
@@ -311,7 +268,7 @@ impl Desk {
         if self.password.forget_idle(now.mono) {
             tracing::info!("the engine has forgotten the second password: no command used it");
         }
-        self.give_up_waits(now);
+        self.abandon_late(now);
         if let Some(today) = self.wall.day(now) {
             self.book.forget_before(today);
         }
@@ -319,7 +276,7 @@ impl Desk {
         self.tick_held(now);
         self.tick_discrepancies(now);
         self.tick_ready(now);
-        if self.is_closed_by_answer {
+        if self.session.is_closed_by_answer() {
             // A list that is answered says that the broker is there again.
             self.put_off_resync_once(now);
         }
@@ -346,49 +303,13 @@ impl Desk {
             JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
             JobKind::BuyingPower(_) | JobKind::Positions(_) => {
                 if let Some(asked) = asked {
-                    let (code, text) = (rejection.code.as_str(), rejection.text.clone());
-                    self.tell_error(&asked, code, text, None);
+                    self.report_error(&asked, rejection.code, rejection.text.clone(), None);
                 }
             }
             // The next list asks for them again.
             JobKind::Details(key) => self.details_done(key),
             JobKind::Login => {}
         }
-    }
-
-    /// Whether orders can be sent (specification 4, P23b).
-    fn check_session(&self) -> Result<(), Rejection> {
-        let text = match self.stand {
-            SessionStand::Active => return Ok(()),
-            SessionStand::LoggedOut => "NOT_LOGGED_IN: log in at web_broker first",
-            SessionStand::Frozen => "FROZEN: the broker has ended the session; log in again",
-        };
-        Err(Rejection::new(ReasonCode::SessionExpired, text))
-    }
-
-    /// Whether the broker's masters are here, without which lots and price steps are unknown.
-    fn check_masters(&self) -> Result<(), Rejection> {
-        if self.masters.is_some() {
-            return Ok(());
-        }
-        let text = "MASTER_MISSING: the engine got no masters from the broker; log in again";
-        Err(Rejection::new(ReasonCode::InternalError, text))
-    }
-
-    /// Whether the broker says that it takes no orders (specification 4, P2).
-    fn check_open(&self) -> Result<(), Rejection> {
-        let is_closed = matches!(self.phase, VenuePhase::Closed | VenuePhase::NightClosing);
-        if is_closed || self.is_closed_by_answer {
-            let text = "VENUE_CLOSED: the broker says that it takes no orders now";
-            return Err(Rejection::new(ReasonCode::MarketClosed, text));
-        }
-        Ok(())
-    }
-
-    /// Whether a submit is on its way whose answer may name any number.
-    fn is_submitting(&self) -> bool {
-        let active = self.active.as_ref().map(|active| &active.job.kind);
-        matches!(active, Some(JobKind::Submit(submit)) if submit.is_sent)
     }
 
     fn order_key_of(&self, client: Option<&str>, venue: Option<&str>) -> Option<OrderKey> {
@@ -404,7 +325,7 @@ impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk")
             .field("rules", &self.rules)
-            .field("stand", &self.stand)
+            .field("session", &self.session.state())
             .finish_non_exhaustive()
     }
 }

@@ -1,30 +1,37 @@
 //! The order desk of the web broker: every order command, safe against crashes, resends and lost answers
 //! (specification 2; specification 4, P1 to P42).
 //!
+//! - [`command`] in, [`event`] out: what the desk is asked for and what it tells, in words of `domain`.
 //! - [`desk`]: what becomes of each command, answer, list and notice. No input or output but the audit
 //!   log's; time is given.
-//! - [`audit`] and [`restore`]: the log that is written ahead, and what it says at the next start.
-//! - [`phase`], [`password`], `check`, `book`, `reconcile`: rules without a desk.
+//! - [`audit`]: the log that is written ahead, and what it says at the next start. Only its lines are of the wire.
+//! - [`phase`], [`password`], `session`, `check`, `book`, `reconcile`: state and rules without a desk.
 //! - [`service`]: the thread that owns a desk and its connection.
 
 pub mod audit;
 mod book;
 mod check;
+pub mod command;
 pub mod desk;
-mod heard;
+pub mod event;
+mod instruments;
 pub mod kill;
 pub mod limits;
 pub mod password;
 pub mod phase;
 mod reconcile;
-pub mod restore;
+mod seen_notices;
 pub mod service;
+mod session;
 #[cfg(test)]
 mod testing;
 
-pub use audit::{AUDIT_FILE, AuditError, AuditLog, AuditSink};
-pub use desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient};
+pub use audit::{AUDIT_FILE, AuditError, AuditLog, AuditSink, Restored};
+pub use command::{CancelMany, DeskCommand, NamedOrder, NewOrder, OrderChange};
+pub use desk::{Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, RequestContext};
+pub use event::DeskEvent;
+pub use instruments::InstrumentTable;
 pub use password::PasswordRules;
 pub use phase::OrderPhase;
-pub use restore::Restored;
-pub use service::{Busy, FindCredentials, Service, ServiceError, Setup};
+pub use service::{FindCredentials, Service, ServiceError, Setup};
+pub use venues::Busy;

@@ -50,10 +50,10 @@ pub const DETAILS_TRIES_MAX: u32 = 3;
 pub const LIST_ROWS_MAX: usize = 50_000;
 
 /// Rows in one message about a list.
-pub const LIST_ROWS_TOLD_MAX: usize = 10_000;
+pub const LIST_ROWS_SENT_MAX: usize = 10_000;
 
 /// Rows of one list that are told one by one because they cannot be read; the rest is told as a count.
-pub const UNREADABLE_ROWS_TOLD_MAX: usize = 20;
+pub const UNREADABLE_ROWS_REPORTED_MAX: usize = 20;
 
 /// Reasons for which the row of one order was left out of lists and that are told; a broker's row has fewer
 /// fields that can be wrong in turn.
@@ -64,7 +64,7 @@ pub const REASONS_PER_ORDER_MAX: usize = 20;
 pub const DISCREPANCIES_PER_MINUTE_MAX: u32 = 100;
 
 /// Orders that were told as not at the broker and are looked for in later lists all the same, the newest.
-pub const GIVEN_UP_KNOWN_MAX: usize = 1_000;
+pub const PRESUMED_REJECTED_MAX: usize = 1_000;
 
 /// Bytes of one line of the audit log; the longest that is written has far fewer.
 pub const AUDIT_LINE_BYTES_MAX: usize = 16 << 10;
@@ -100,7 +100,8 @@ pub const NUMBER_CHARS_MAX: usize = 16;
 /// they do not come.
 pub const READY_TIME: Duration = Duration::from_secs(30);
 
-/// Tags of an order, and characters of one.
+/// Tags of an order.
 pub const TAGS_MAX: usize = 32;
-/// See [`TAGS_MAX`].
-pub const TAG_CHARS_MAX: usize = 128;
+
+/// Characters of a wrong text that a rejection repeats.
+pub const CHARS_SHOWN: usize = 32;

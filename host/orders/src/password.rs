@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use domain::{ReasonCode, Rejection};
-use ipc::Secret;
+use domain::{ReasonCode, Rejection, Secret, ShortText};
+use venues::RequestContext;
+
+use crate::limits::JOBS_WAITING_MAX;
 
 /// How the second password is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct SecondPassword {
     /// The newest one that the broker refused.
     refused: u64,
     locked_until: Option<Duration>,
+    /// Commands that were answered with the question for it, with the id of the order that each names.
+    waiting: Vec<(RequestContext, Option<ShortText>)>,
 }
 
 impl SecondPassword {
@@ -61,14 +65,37 @@ impl SecondPassword {
             failures: 0,
             refused: 0,
             locked_until: None,
+            waiting: Vec::new(),
         }
     }
 
-    /// Holds one; allowed while locked, too.
+    /// Holds one, allowed while locked, too. Who was asked for it sends the command again.
     pub fn set(&mut self, value: Secret, now: Duration) {
         self.set += 1;
         self.held = Some(HeldPassword { value, number: self.set });
         self.last_used = now;
+        self.waiting.clear();
+    }
+
+    /// A command is answered with the question for it, once.
+    pub fn wait(&mut self, asked: RequestContext, id: Option<ShortText>) {
+        if self.waiting.iter().any(|(other, _)| *other == asked) {
+            return;
+        }
+        if self.waiting.len() >= JOBS_WAITING_MAX {
+            self.waiting.remove(0);
+        }
+        self.waiting.push((asked, id));
+    }
+
+    /// The commands that were answered with the question for it.
+    pub fn take_waiting(&mut self) -> Vec<(RequestContext, Option<ShortText>)> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// A client is gone.
+    pub fn client_left(&mut self, client: u64) {
+        self.waiting.retain(|(asked, _)| asked.client != client);
     }
 
     /// Forgets it; tells whether one was held.

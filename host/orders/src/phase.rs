@@ -4,8 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use domain::{OrderSide, OrderType, ReasonCode, Rejection, TimeInForce};
-use ipc::SubmitOrderRequest;
+use domain::{OrderRequest, OrderSide, OrderType, ReasonCode, Rejection, TimeInForce};
 
 /// How far the venue is delivered; a later phase takes all that an earlier one takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,16 +72,16 @@ impl OrderPhase {
     ///
     /// # Errors
     /// `UNSUPPORTED_IN_PHASE_O0` in O0; in O1 and O2 `VENUE_UNSUPPORTED` with `PHASE`.
-    pub fn check(self, order: &SubmitOrderRequest) -> Result<(), Rejection> {
+    pub fn check(self, order: &OrderRequest) -> Result<(), Rejection> {
         if self == Self::O3 {
             return Ok(());
         }
-        let tags = order.tags.as_deref().unwrap_or_default();
+        let tags = &order.tags;
         if self == Self::O0 {
             let refused = [
                 (order.order_type != OrderType::Market, "an order_type other than MARKET"),
                 (order.time_in_force != TimeInForce::Day, "a time_in_force other than DAY"),
-                (order.order_side != OrderSide::Buy, "SELL"),
+                (order.side != OrderSide::Buy, "SELL"),
                 (!tags.is_empty(), "a tag"),
                 (order.post_only, "post_only"),
                 (order.reduce_only, "reduce_only"),
@@ -150,16 +149,18 @@ impl FromStr for OrderPhase {
 
 #[cfg(test)]
 mod tests {
+    use domain::{Price, TriggerType};
+
     use super::*;
 
-    fn order(change: impl FnOnce(&mut SubmitOrderRequest)) -> SubmitOrderRequest {
+    fn order(change: impl FnOnce(&mut OrderRequest)) -> OrderRequest {
         let mut order = crate::testing::market_buy("c-1");
         change(&mut order);
         order
     }
 
-    fn tagged(tag: &str) -> SubmitOrderRequest {
-        order(|order| order.tags = Some(vec![tag.to_owned()]))
+    fn tagged(tag: &str) -> OrderRequest {
+        order(|order| order.tags = vec![tag.to_owned()])
     }
 
     /// Specification 2, "Phase O0 restrictions"; specification 4, P34.
@@ -168,20 +169,20 @@ mod tests {
         use OrderPhase::{O0, O1, O2, O3};
         let limit = order(|order| {
             order.order_type = OrderType::Limit;
-            order.price = Some("100".to_owned());
+            order.price = Some(Price::from_yen(100));
         });
-        let first = |order: &SubmitOrderRequest| {
+        let first = |order: &OrderRequest| {
             OrderPhase::ALL.into_iter().find(|phase| phase.check(order).is_ok())
         };
         assert_eq!(first(&order(|_| ())), Some(O0));
         assert_eq!(first(&limit), Some(O1));
-        assert_eq!(first(&order(|order| order.order_side = OrderSide::Sell)), Some(O1));
+        assert_eq!(first(&order(|order| order.side = OrderSide::Sell)), Some(O1));
         assert_eq!(first(&tagged("account_type=general")), Some(O1));
         assert_eq!(first(&tagged("cash_margin=cash")), Some(O1));
         assert_eq!(first(&tagged("colour=blue")), Some(O1));
         assert_eq!(first(&order(|order| order.post_only = true)), Some(O1));
         assert_eq!(first(&order(|order| order.reduce_only = true)), Some(O1));
-        let trigger = order(|order| order.trigger_type = Some("LAST".to_owned()));
+        let trigger = order(|order| order.trigger_type = Some(TriggerType::Last));
         assert_eq!(first(&trigger), Some(O2));
         for later in [
             tagged("cash_margin=margin_credit_new"),

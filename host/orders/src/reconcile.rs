@@ -6,15 +6,15 @@
 //! | the list has | the desk has | what follows |
 //! |---|---|---|
 //! | a row that fits exactly one unknown order, and no other unknown order fits it | SUBMITTED, number unknown | the order has the row's number |
-//! | several rows or orders that fit, or a row that leaves a doubt, asked for late enough | the same | nothing; `ambiguous` is told, the rows count as placed elsewhere |
+//! | several rows or orders that fit, or a row that leaves a doubt, asked for late enough | the same | nothing; `ambiguous` is reported, the rows count as placed elsewhere |
 //! | none of these, asked for late enough | the same | the order is not at the broker |
-//! | canceled, expired, rejected | working | the same, told once |
+//! | canceled, expired, rejected | working | the same, reported once |
 //! | working | rejected by a refused change | accepted again |
 //! | as a change wanted it | PENDING_UPDATE, answer unknown | the change is done |
 //! | working and not pending, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | works on as the row says; the request failed |
 //! | another quantity, price or date, working or filled | working | the order is as the row says |
 //! | filled, asked for late enough | PENDING_UPDATE or PENDING_CANCEL, answered or unknown | the change is done, or the request failed |
-//! | filled | anything | no fill: these come by notices; what is missing is told, and then the order is filled |
+//! | filled | anything | no fill: these come by notices; what is missing is reported, and then the order is filled |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,12 +22,12 @@ use std::time::Duration;
 use domain::order_mapping::BrokerRow;
 use domain::{JstDate, OrderStatus, OrderType, Rejection};
 
-use crate::book::{Book, DeskOrder, OrderKey, Pending, close_action};
+use crate::book::{Book, DeskOrder, OrderKey, PendingOperation, close_action};
 use crate::limits::{CLAIM_LATEST_MS, CLAIM_SLACK_MS};
 
 /// When a list was asked for, and by which request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ListAsked {
+pub(crate) struct ListRequest {
     pub(crate) at: Duration,
     pub(crate) p_no: Option<u64>,
     /// [`crate::DeskRules::unknown_settle`].
@@ -36,7 +36,7 @@ pub(crate) struct ListAsked {
     pub(crate) is_full: bool,
 }
 
-impl ListAsked {
+impl ListRequest {
     /// Whether the list was asked for so long after an instant that it must know what happened then.
     pub(crate) fn has_settled_since(&self, since: Duration) -> bool {
         self.at >= since + self.settle
@@ -83,7 +83,7 @@ fn is_same(order: &domain::order_mapping::BrokerOrder, row: &BrokerRow) -> bool 
 
 /// What a row means for its order. Of an order that has changed since the list was asked for, the list
 /// knows less than the desk does.
-pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> Vec<Step> {
+pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> Vec<Step> {
     if order.changed_at > asked.at {
         return Vec::new();
     }
@@ -120,13 +120,13 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> Vec
 
 /// Whether a row tells something of its order that could not be taken up, because the order has changed
 /// since the list was asked for: the next list has it still.
-pub(crate) fn is_put_off(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> bool {
+pub(crate) fn is_put_off(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> bool {
     let tells = row.status.is_final() || !is_same(&order.order, row);
     order.changed_at > asked.at && !order.status.is_final() && tells
 }
 
 /// What a row means for a change or a cancel that was sent.
-fn pending_step(pending: &Pending, row: &BrokerRow, asked: ListAsked) -> Option<Step> {
+fn pending_step(pending: &PendingOperation, row: &BrokerRow, asked: ListRequest) -> Option<Step> {
     let ended = pending.ended?;
     if asked.at < ended {
         return None;
@@ -174,7 +174,7 @@ pub(crate) struct Claims {
     /// Orders whose numbers stay unknown though a row may be theirs, and why.
     pub(crate) ambiguous: Vec<(OrderKey, String)>,
     /// Rows that may belong to an order, while its time is not over: they count as no other order yet.
-    pub(crate) kept_free: Vec<usize>,
+    pub(crate) left_free: Vec<usize>,
 }
 
 /// Whether a row may be an order whose number is unknown (P19).
@@ -246,7 +246,7 @@ struct Unknown<'a> {
 pub(crate) fn claims<'a>(
     book: &'a Book,
     rows: &[FreeRow<'a>],
-    asked: ListAsked,
+    asked: ListRequest,
     today: JstDate,
 ) -> Claims {
     let unknown = book.iter().filter_map(|(key, order)| {
@@ -282,7 +282,7 @@ pub(crate) fn claims<'a>(
         let rows: Vec<FreeRow<'_>> = rows.iter().filter(may_be).copied().collect();
         match rows.first() {
             Some(_) if !one.has_settled => {
-                claims.kept_free.extend(rows.iter().map(|free| free.index));
+                claims.left_free.extend(rows.iter().map(|free| free.index));
             }
             Some(_) if one.fitting.len() > 1 || one.fitting.iter().any(is_shared) => {
                 let text = "several rows of the list, or several orders, fit";
@@ -299,15 +299,15 @@ pub(crate) fn claims<'a>(
             None => {}
         }
     }
-    claims.kept_free.sort_unstable();
-    claims.kept_free.dedup();
+    claims.left_free.sort_unstable();
+    claims.left_free.dedup();
     claims
 }
 
 /// Whether a list without a row for an order proves that the broker does not have it (P20): every row was
 /// read, the list's request was taken by the broker after the order's, and the broker's lists have the
 /// orders of the order's day.
-fn is_absent(one: &Unknown<'_>, asked: ListAsked, today: JstDate) -> bool {
+fn is_absent(one: &Unknown<'_>, asked: ListRequest, today: JstDate) -> bool {
     let is_later = match (one.order.p_no, asked.p_no) {
         (Some(order), Some(list)) => list > order,
         (None, Some(_)) => true,

@@ -5,25 +5,27 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use domain::clock::{Stopwatch, wall_now};
+use domain::clock::wall_now;
 use domain::order_mapping::OrderMapping;
-use domain::{JstDate, TsNanos};
-use ipc::{Command, Event};
+use domain::{JstDate, OrderEventKind, Secret, TsNanos};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use venues::service::{Busy, Inputs, VenueClock, VenueThread};
 use venues::web_broker::{
     AddressError, Addresses, Called, Credentials, Hidden, Login, LoginKind, Masters, StreamEvent,
     Transport, TransportError, WebBrokerConfig, follow,
 };
 
 use crate::audit::{AuditError, AuditLog};
-use crate::desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient};
+use crate::command::DeskCommand;
+use crate::desk::{Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, RequestContext};
+use crate::event::DeskEvent;
+use crate::instruments::InstrumentTable;
 
 /// Commands that wait for the thread; it takes them in microseconds.
 pub const COMMANDS_WAITING_MAX: usize = 4_096;
@@ -82,34 +84,29 @@ pub enum ServiceError {
     System(#[from] std::io::Error),
 }
 
-/// A command could not be handed over: too many wait, or the desk has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy;
-
 enum Input {
-    Command { client: u64, command: Box<Command> },
+    Command { asked: RequestContext, command: Box<DeskCommand> },
     Left { client: u64 },
 }
 
 /// An order desk that runs.
 pub struct Service {
-    inputs: mpsc::Sender<Input>,
-    stop: DropGuard,
-    thread: Option<JoinHandle<()>>,
+    thread: VenueThread<Input>,
+    instruments: Arc<InstrumentTable>,
     host: String,
     is_production: bool,
     simulator: Option<String>,
 }
 
 impl Service {
-    /// Opens the log, restores what it says, and starts the thread. `tell` is called on that thread for
+    /// Opens the log, restores what it says, and starts the thread. `emit` is called on that thread for
     /// every event, in order.
     ///
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
         mut setup: Setup,
-        tell: impl Fn(Recipient, &Event<'_>) + Send + 'static,
+        emit: impl Fn(Recipient, &DeskEvent) + Send + 'static,
     ) -> Result<Self, ServiceError> {
         let description = setup.mapping.description();
         // Its own word: a file may have any name.
@@ -133,32 +130,29 @@ impl Service {
             "the order desk of the web broker starts"
         );
         let transport = Transport::new(&setup.broker, description.decodes_answers)?;
-        let watch = Stopwatch::start();
-        let now = Now { mono: Duration::ZERO, wall: wall_now() };
+        let clock = VenueClock::start();
+        let now = Now { mono: Duration::ZERO, ..clock.now() };
         let desk = Desk::new(setup.rules, setup.mapping, Box::new(log), restored, now);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (inputs, waiting) = mpsc::channel(COMMANDS_WAITING_MAX);
-        let token = CancellationToken::new();
-        let stop = token.clone().drop_guard();
+        let instruments = Arc::clone(desk.instruments());
         let (host, is_production) = (addresses.host().to_owned(), addresses.is_production());
         let simulator = addresses.simulator();
         let credentials = setup.credentials;
         let thread =
-            std::thread::Builder::new().name("web-broker".to_owned()).spawn(move || {
+            VenueThread::start("web-broker", COMMANDS_WAITING_MAX, move |inputs, stop| {
                 let (frames, stream) = mpsc::channel(FRAMES_WAITING_MAX);
                 let worker = Worker {
                     desk,
-                    watch,
-                    tell: Box::new(tell),
+                    clock,
+                    emit: Box::new(emit),
                     credentials,
                     transport: Some(transport),
                     call: None,
                     frames,
                     following: None,
                 };
-                runtime.block_on(worker.run(waiting, stream, &token));
+                worker.run(inputs, stream, stop)
             })?;
-        Ok(Self { inputs, stop, thread: Some(thread), host, is_production, simulator })
+        Ok(Self { thread, instruments, host, is_production, simulator })
     }
 
     /// The broker's host, for people.
@@ -179,26 +173,29 @@ impl Service {
         self.simulator.as_deref()
     }
 
-    /// Hands a command over; commands that are none of the desk's are passed over.
+    /// The instruments that the desk's orders name.
+    #[must_use]
+    pub fn instruments(&self) -> &InstrumentTable {
+        &self.instruments
+    }
+
+    /// Hands a command over.
     ///
     /// # Errors
     /// [`Busy`]: it was not taken.
-    pub fn command(&self, client: u64, command: Command) -> Result<(), Busy> {
+    pub fn command(&self, asked: RequestContext, command: DeskCommand) -> Result<(), Busy> {
         let command = Box::new(command);
-        self.inputs.try_send(Input::Command { client, command }).map_err(|_| Busy)
+        self.thread.command(Input::Command { asked, command })
     }
 
     /// A client is gone.
     pub fn client_left(&self, client: u64) {
-        // A desk that is that busy forgets the client's questions with their time.
-        let _ = self.inputs.try_send(Input::Left { client });
+        self.thread.notice(Input::Left { client });
     }
 
     /// Ends the desk, after the answer that is on its way, or without it after three seconds.
-    pub fn stop(mut self) {
-        let thread = self.thread.take();
-        drop(self);
-        if thread.is_some_and(|thread| thread.join().is_err()) {
+    pub fn stop(self) {
+        if self.thread.stop().is_err() {
             tracing::error!("the order desk ended by a panic");
         }
     }
@@ -206,7 +203,6 @@ impl Service {
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let _ = &self.stop;
         f.debug_struct("Service").field("host", &self.host).finish_non_exhaustive()
     }
 }
@@ -217,14 +213,14 @@ enum Done {
     LoggedIn { ticket: u64, ended: Result<LoginDone, LoginFailed> },
 }
 
-/// Tells clients.
-type Tell = Box<dyn Fn(Recipient, &Event<'_>) + Send>;
+/// Gives clients what the desk tells.
+type Emit = Box<dyn Fn(Recipient, &DeskEvent) + Send>;
 type Call = Pin<Box<dyn Future<Output = (Transport, Done)> + Send>>;
 
 struct Worker {
     desk: Desk,
-    watch: Stopwatch,
-    tell: Tell,
+    clock: VenueClock,
+    emit: Emit,
     credentials: FindCredentials,
     /// None while it is asked: one request is on its way at a time.
     transport: Option<Transport>,
@@ -236,14 +232,14 @@ struct Worker {
 
 impl Worker {
     fn now(&self) -> Now {
-        Now { mono: self.watch.elapsed(), wall: wall_now() }
+        self.clock.now()
     }
 
     async fn run(
         mut self,
-        mut inputs: mpsc::Receiver<Input>,
+        mut inputs: Inputs<Input>,
         mut stream: mpsc::Receiver<(u64, StreamEvent)>,
-        stop: &CancellationToken,
+        stop: CancellationToken,
     ) {
         // Of their own: a pause that begins anew with each command would never end where many come.
         let mut ticks = tokio::time::interval(Desk::tick_pause());
@@ -257,7 +253,7 @@ impl Worker {
                     let now = self.now();
                     self.desk.tick(now);
                 }
-                Some(input) = inputs.recv() => self.input(input),
+                Some(input) = inputs.next() => self.input(input),
                 Some((session, event)) = stream.recv() => self.streamed(session, event),
             }
             self.act();
@@ -268,8 +264,8 @@ impl Worker {
         {
             self.done(done);
             for out in self.desk.take_out() {
-                if let Out::Tell(to, event) = out {
-                    (self.tell)(to, &event);
+                if let Out::Emit(to, event) = out {
+                    (self.emit)(to, &event);
                 }
             }
         }
@@ -277,26 +273,9 @@ impl Worker {
 
     fn input(&mut self, input: Input) {
         let now = self.now();
-        let (client, command) = match input {
-            Input::Left { client } => return self.desk.client_left(client),
-            Input::Command { client, command } => (client, *command),
-        };
-        let request_id = command.request_id().map(|id| id.as_text().into_owned());
-        let asked = Asked { client, request_id: request_id.clone().unwrap_or_default() };
-        let desk = &mut self.desk;
-        match command {
-            Command::SubmitOrder(submit) => desk.submit(asked, &submit.order, now),
-            Command::ModifyOrder(modify) => desk.modify(asked, &modify, now),
-            Command::CancelOrder(cancel) => desk.cancel(asked, &cancel, now),
-            Command::CancelAllOrders(all) => desk.cancel_all(asked, &all, now),
-            Command::GetOrderList(list) => desk.order_list(asked, &list, now),
-            Command::GetBuyingPower(_) => desk.buying_power(asked, now),
-            Command::GetPositions(_) => desk.positions(asked, now),
-            Command::SetSecondPassword(set) => desk.set_second_password(asked, set.value, now),
-            Command::ForgetSecondPassword(_) => desk.forget_second_password(now),
-            Command::RequestVenueLogin(_) => desk.login(request_id, now),
-            Command::GetVenueState(state) => desk.venue_state(client, &state),
-            _ => {}
+        match input {
+            Input::Left { client } => self.desk.client_left(client),
+            Input::Command { asked, command } => self.desk.command(asked, *command, now),
         }
     }
 
@@ -361,9 +340,11 @@ impl Worker {
         let held = |desk: &Desk| desk.second_password().map(secret);
         for out in self.desk.take_out() {
             match out {
-                Out::Tell(to, event) => {
-                    (self.tell)(to, &event);
-                    if matches!(*event, Event::OrderAccepted(_)) {
+                Out::Emit(to, event) => {
+                    (self.emit)(to, &event);
+                    if let DeskEvent::Order(event) = *event
+                        && event.kind == OrderEventKind::Accepted
+                    {
                         crate::kill::here("accepted_told");
                     }
                 }
@@ -377,7 +358,7 @@ impl Worker {
                     transport.also_hide(held(&self.desk));
                     self.call = Some(Box::pin(async move {
                         if is_order && crate::kill::is_at("sending") {
-                            // The request leaves, and nobody waits for its answer.
+                            // The request leaves, and its answer is not awaited.
                             let password = password.as_ref().map(secret);
                             let sent = transport.call(&request, password.as_ref());
                             let _ = tokio::time::timeout(KILL_AFTER, sent).await;
@@ -410,7 +391,7 @@ fn business_date(now: TsNanos) -> JstDate {
     TsNanos::from_nanos(now.nanos().saturating_sub(OPENS)).jst_date()
 }
 
-fn secret(password: &ipc::Secret) -> SecretString {
+fn secret(password: &Secret) -> SecretString {
     SecretString::from(password.expose().to_owned())
 }
 

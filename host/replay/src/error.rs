@@ -9,11 +9,11 @@ use marketdata::{DataError, TableError};
 use results::output::FolderError;
 use sandbox::SandboxError;
 use thiserror::Error;
+use trader::StrategyError;
 
 use crate::instruments::InstrumentsError;
 use crate::options::OptionsError;
 use crate::run::ReplayError;
-use crate::strategies::StrategyError;
 
 /// Why a request came to nothing.
 #[derive(Debug, Error)]

@@ -8,7 +8,7 @@
 //! - [`RunDays`]: which days a run has.
 //! - [`run`]: the loop that hands market events to the strategy and its commands to the exchange.
 //! - [`request`]: the use case "run a replay", from data and strategy to the folder of results, with
-//!   [`data_set`] and [`strategies`]; the only modules that name the sandbox or files of data.
+//!   [`data_set`]; the only modules that name the sandbox or files of data.
 //! - [`verify`]: a run made again from its folder, to see whether the same comes out.
 //! - [`driver`]: what paces a run, commands it and ends it; [`driver::Paced`] has the one clock.
 
@@ -25,7 +25,6 @@ pub mod request;
 mod rows;
 pub mod run;
 pub mod series;
-pub mod strategies;
 pub mod verify;
 
 pub use days::RunDays;

@@ -12,11 +12,12 @@ use domain::Money;
 use domain::clock::Stopwatch;
 use domain::fault::{Fault, FaultKind};
 use exchange::ExecutionModel;
-use results::output::{ComponentIdentity, FolderError, Manifest};
+use results::output::{FolderError, Manifest};
 use results::sink::{RunSink, Tee, TotalsOnly};
 use results::{RunFolder, RunStatus, RunTotals, WallClock};
 use sandbox::{CallPath, Limits, SandboxError, StrategyInstance, StrategyModule};
 use serde_json::Value;
+use trader::{Loading, Strategies, StrategyError, component_identity, config_json};
 
 use crate::data_set::{DataRequest, DataSet};
 use crate::driver::{RunCommand, RunDriver, RunPosition, Watched};
@@ -25,7 +26,6 @@ use crate::manifest::manifest;
 use crate::observer::{PROGRESS_EVERY, RunObserver};
 use crate::options::ReplayOptions;
 use crate::run::replay;
-use crate::strategies::{Loading, Strategies, StrategyError};
 
 /// What is replayed, how, and where the results go.
 #[derive(Debug, Clone)]
@@ -343,22 +343,5 @@ fn kept<'a>(folder: &'a mut Option<RunFolder>, nothing: &'a mut TotalsOnly) -> &
     match folder {
         Some(folder) => folder,
         None => nothing,
-    }
-}
-
-/// The parameters of a strategy as the JSON object that its init gets.
-#[must_use]
-pub fn config_json(parameters: &BTreeMap<String, Value>) -> String {
-    Value::Object(parameters.clone().into_iter().collect()).to_string()
-}
-
-/// What a strategy is, for manifests.
-#[must_use]
-pub fn component_identity(module: &StrategyModule) -> ComponentIdentity {
-    let artefact = module.artefact();
-    ComponentIdentity {
-        name: artefact.name().to_owned(),
-        sha256: artefact.sha256().to_owned(),
-        imports: artefact.imports().to_vec(),
     }
 }

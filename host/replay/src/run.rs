@@ -8,22 +8,16 @@
 mod day;
 mod ex_rights;
 mod worth;
-mod written;
 
-use std::collections::BTreeMap;
 use std::io;
 
-use domain::account::PortfolioView;
 use domain::adjustment::ExRights;
-use domain::fault::{Fault, FaultKind};
+use domain::fault::Fault;
 use domain::limits::INSTRUMENTS_MAX;
 use domain::market::Bar;
 use domain::session::TradingHours;
-use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
-use domain::{
-    GuestLimit, Instrument, InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, Origin, Price,
-    TsNanos,
-};
+use domain::strategy::StrategyRuntime;
+use domain::{Instrument, InstrumentIx, OrderCommand, Price, TsNanos};
 use thiserror::Error;
 
 use crate::days::RunDays;
@@ -33,23 +27,15 @@ use crate::driver::{
 };
 use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions, UnitChange};
-use crate::rows::LastPrices;
 use crate::series::{MarketDay, TradingDay, hours_of};
-use exchange::{Exchange, Warning};
-use results::recorder::{DaySlice, Recorder, RowTimes};
-use results::rows::{BuyingPowerRow, ClientCommand};
-use results::sink::{LiveRecords, Record, RunSink};
+use exchange::Exchange;
+use results::recorder::{DaySlice, RowTimes};
+use results::rows::ClientCommand;
+use results::sink::{Record, RunSink};
 use results::{RunStatus, RunTotals};
+use trader::{LastPrices, SessionLimits, StrategySession};
 use worth::Worth;
 pub use worth::WorthError;
-use written::Written;
-
-/// Rounds of events and commands at one instant; a strategy that answers every rejection with a new
-/// order would never let time go on.
-const ROUNDS_PER_INSTANT_MAX: u64 = 1_000;
-/// Finished orders that stay in memory until the day ends; more go to the sink at once, about
-/// 10 MB of them.
-const DONE_ORDERS_MAX: usize = 16_384;
 
 /// Why a replay has no result.
 #[derive(Debug, Error)]
@@ -100,26 +86,27 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
     let window = options.window as usize;
     // With window 1 the strategy gets one trade at a time, whoever gives it to it.
     let batch = if window == 1 { strategy.batch_rows() as usize } else { window };
+    let exchange = Exchange::new(options.model, instruments, options.cash)
+        .with_calendar(options.calendar.clone());
+    let prices = LastPrices::new(instruments.len(), &options.base_prices);
+    let limits = SessionLimits {
+        orders: options.model.orders_max,
+        warnings: options.warnings_max,
+        rejected_bytes: options.rejected_bytes_max,
+        folder_bytes: options.folder_bytes_max,
+        folder_bytes_per_day: options.folder_bytes_per_day,
+    };
     let mut run = Run {
-        strategy,
-        exchange: Exchange::new(options.model, instruments, options.cash)
-            .with_calendar(options.calendar.clone()),
-        live: sink.live_records(),
-        recorder: Recorder::new(sink, options.cash, instruments.len()),
-        events: Vec::new(),
-        portfolio: PortfolioView::default(),
+        session: StrategySession::new(
+            strategy,
+            (exchange, Worth::new(instruments)),
+            sink,
+            (options.cash, prices),
+            limits,
+        ),
         driver,
         windows: Windows { trades: batch, bars: window },
-        orders_max: options.model.orders_max,
-        warnings_max: options.warnings_max,
-        rejected_bytes_max: options.rejected_bytes_max,
-        written: Written::new(options.folder_bytes_max, options.folder_bytes_per_day),
-        warnings: 0,
-        client_warnings: 0,
         merge: Merge::new(batch),
-        instruments: instruments.len(),
-        now: TsNanos::default(),
-        last_prices: LastPrices::new(instruments.len()),
         started: false,
         had_longer_hours: false,
         trades_seen: 0,
@@ -130,14 +117,11 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         rows_until_poll: 0,
         ex_rights: &options.ex_rights,
         unit_changes: &options.unit_changes,
-        base_prices: base_prices(options),
         split_prices: [None; INSTRUMENTS_MAX],
-        listed: &options.instruments,
-        parameters: BTreeMap::new(),
-        worth: Worth::default(),
+        listed: instruments,
     };
     let ended = run.all(days, options);
-    if let Some(error) = run.worth.take_error() {
+    if let Some(error) = run.session.check.take_error() {
         return Err(error.into());
     }
     let status = match ended {
@@ -157,30 +141,10 @@ struct Windows {
 }
 
 struct Run<'s> {
-    strategy: &'s mut dyn StrategyRuntime,
-    exchange: Exchange,
-    /// What the sink wants besides the rows of tables.
-    live: LiveRecords,
-    recorder: Recorder<'s>,
-    /// The exchange's events of the present instant; kept, because every order needs the memory.
-    events: Vec<OrderEvent>,
-    /// What portfolio queries answer; kept for the same reason.
-    portfolio: PortfolioView,
+    session: StrategySession<'s, Exchange, Worth<'s>>,
     driver: &'s mut dyn RunDriver,
     windows: Windows,
-    orders_max: u32,
-    warnings_max: u64,
-    rejected_bytes_max: u64,
-    /// What the strategy's records leave in the folder.
-    written: Written,
-    /// Warnings so far, of which the log has the first `warnings_max`.
-    warnings: u64,
-    /// The same of clients, which take nothing of what the strategy may.
-    client_warnings: u64,
     merge: Merge,
-    instruments: usize,
-    now: TsNanos,
-    last_prices: LastPrices,
     started: bool,
     /// A day before had trades long after its official close, as data has that was moved to other
     /// dates; the days after it have today's hours.
@@ -191,27 +155,16 @@ struct Run<'s> {
     /// Rows that the strategy has seen in windows that are done.
     rows_done: u64,
     days_done: u64,
-    /// Rows that may be handed over before the driver is asked again.
+    /// Rows that may be handed over before the driver is polled again.
     rows_until_poll: u64,
     /// Splits that are not taken in yet.
     ex_rights: &'s [ExRights],
     /// Changes of lots and price steps that are not taken in yet.
     unit_changes: &'s [UnitChange],
-    /// The last close of each instrument before the first day, as shares are counted now.
-    base_prices: [Option<Price>; INSTRUMENTS_MAX],
     /// Of each instrument the price that its last split made.
     split_prices: [Option<Price>; INSTRUMENTS_MAX],
     /// The instruments.
     listed: &'s [Instrument],
-    /// What the strategy reported of its parameters: values as JSON by their names.
-    parameters: BTreeMap<String, String>,
-    /// What the account may be worth on the present day.
-    worth: Worth,
-}
-
-/// The last close of each instrument before the first day.
-fn base_prices(options: &ReplayOptions) -> [Option<Price>; INSTRUMENTS_MAX] {
-    std::array::from_fn(|index| options.base_prices.get(index).copied().flatten())
 }
 
 /// How a day or a part of it went: the rows of it that the strategy has seen, and how it ended.
@@ -223,10 +176,7 @@ impl Run<'_> {
         days: impl IntoIterator<Item = M>,
         options: &ReplayOptions,
     ) -> Result<Control, Box<Fault>> {
-        let made = self.strategy.init(&options.config_json, &options.instruments);
-        self.parameters = self.strategy.take_parameters();
-        self.written.parameters(&self.parameters);
-        made?;
+        self.session.init(&options.config_json, &options.instruments)?;
         // When the rows of the last day and its orders end.
         let mut end = None;
         let mut control = Control::Continue;
@@ -245,25 +195,25 @@ impl Run<'_> {
             if is_daily && !has_rows {
                 // Daily bars end their day, here there are none.
                 self.run_due(hours.close)?;
-                self.now = hours.close;
-                self.exchange.end_day(hours.close);
-                self.deliver()?;
+                self.session.now = hours.close;
+                self.session.execution.end_day(hours.close);
+                self.session.deliver()?;
             }
             let (seen, ended) = self.day(&day);
-            if self.worth.is_beyond() {
+            if self.session.check.is_beyond() {
                 // What the day would be valued at cannot be counted.
                 return ended;
             }
             // Noted also when the strategy failed in the middle of the day.
             self.note_day(&day, seen);
             if !has_rows {
-                self.recorder.end_day_without_rows(hours.close);
+                self.session.recorder.end_day_without_rows(hours.close);
             }
             self.had_longer_hours |=
                 day.last_timestamp().is_some_and(|last| hours.are_exceeded_by(last));
             control = ended?;
             // The day's log was noted just now.
-            self.check_folder()?;
+            self.session.check_folder()?;
             // Without rows it has no position of its own, where a command could be given again.
             if control == Control::Continue && has_rows {
                 control = self.poll(None)?;
@@ -277,20 +227,24 @@ impl Run<'_> {
             }
         }
         if control == Control::Stop {
-            self.exchange.cancel_open(self.now);
-            self.deliver()?;
+            self.session.execution.cancel_open(self.session.now);
+            self.session.deliver()?;
         } else if let Some(end) = end {
             // The instruments' days end after the rows of that time.
-            self.last_prices.tell(&mut self.exchange);
+            self.hand_prices();
             self.run_due(end.plus_nanos(1))?;
         }
-        self.exchange.end_of_data(self.now);
-        self.deliver()?;
-        let actions = self.strategy.stop(self.now)?;
-        // Orders sent now are rejected, and there is nobody left to tell.
-        self.execute(actions);
-        self.note_events();
+        self.session.execution.end_of_data(self.session.now);
+        self.session.deliver()?;
+        // The exchange rejects orders that are sent now.
+        self.session.stop()?;
         Ok(control)
+    }
+
+    /// Hands the last prices to the exchange, before it is to act.
+    #[inline]
+    fn hand_prices(&mut self) {
+        self.session.prices.hand_to(&mut self.session.execution);
     }
 
     fn begin_day(
@@ -301,66 +255,65 @@ impl Run<'_> {
         options: &ReplayOptions,
     ) -> Result<(), Box<Fault>> {
         // What was due before the day keeps its own time, and meets the day before.
-        self.last_prices.tell(&mut self.exchange);
+        self.hand_prices();
         self.run_due(TsNanos::from_nanos(hours.start.nanos().saturating_sub(1)))?;
         let account_events = self.take_ex_rights(hours)?;
-        self.worth.begin_day(day);
-        self.check_worth(hours.date)?;
-        self.written.begin_day();
+        self.session.check.begin_day(day);
+        self.session.check_account(hours.date)?;
+        self.session.begin_day();
         let units_changed = self.take_unit_changes(hours);
-        for index in 0..self.instruments {
+        for index in 0..self.listed.len() {
             // There are at most 4 instruments.
             let instrument = InstrumentIx(index as u16);
             // F7: around the last close before the day, whatever the day will bring.
-            let base = self.last_prices.of(instrument).or(self.base_prices[index]);
+            let base = self.session.prices.known(instrument);
             // A price that a split made is no price of the day's grid.
             let base = match base {
                 Some(price) if base == self.split_prices[index] => {
-                    Some(self.exchange.ticks(instrument).nearest(price))
+                    Some(self.session.execution.ticks(instrument).nearest(price))
                 }
                 _ => base,
             };
-            self.exchange.begin_day(hours, instrument, base);
+            self.session.execution.begin_day(hours, instrument, base);
             let known = self.are_splits_known(instrument, hours.date, options);
-            self.exchange.set_splits_known(instrument, known);
+            let exchange = &mut self.session.execution;
+            exchange.set_splits_known(instrument, known);
             // Daily bars end their day themselves.
             if !hours.is_one_session() {
-                self.exchange.end_day_at(day.end_of(instrument, hours), instrument, is_last);
+                exchange.end_day_at(day.end_of(instrument, hours), instrument, is_last);
             }
         }
         if self.started {
             if units_changed || !account_events.is_empty() {
-                // Orders go into the new day first, so that those which it ends are told too.
-                self.run_due(self.now)?;
-                self.deliver()?;
+                // Orders go into the new day first, so that the strategy hears of those which it ends too.
+                self.run_due(self.session.now)?;
+                self.session.deliver()?;
             }
-            return self.tell_account_events(&account_events);
+            return self.session.account_events(&account_events);
         }
         self.started = true;
         // The day's first timestamp: before every trade, so nothing is known of it.
-        self.now = hours.start;
-        self.push_portfolio();
-        let actions = self.strategy.start(self.now)?;
-        self.execute(actions);
-        self.deliver()
+        self.session.now = hours.start;
+        self.session.start()
     }
 
     /// Everything that is due up to `until`, instant by instant.
     fn run_due(&mut self, until: TsNanos) -> Result<(), Box<Fault>> {
-        while self.exchange.next_due().is_some_and(|due| due <= until) {
-            self.now = self.exchange.run_due().unwrap_or(self.now);
-            self.deliver()?;
+        let session = &mut self.session;
+        while session.execution.next_due().is_some_and(|due| due <= until) {
+            session.now = session.execution.run_due().unwrap_or(session.now);
+            session.deliver()?;
         }
         Ok(())
     }
 
-    /// Asks the driver, and executes what it wants at the present instant.
+    /// Polls the driver, and executes what it wants at the present instant.
     fn poll(&mut self, next_row: Option<TsNanos>) -> Result<Control, Box<Fault>> {
-        let Self { rows_done, days_done, now, .. } = *self;
-        let position = RunPosition { rows_done, days_done, now, next_row };
+        let Self { rows_done, days_done, .. } = *self;
+        let position = RunPosition { rows_done, days_done, now: self.session.now, next_row };
         for _ in 0..COMMANDS_PER_POSITION_MAX {
             // Commands that come after a failure stay where they are.
-            if self.recorder.has_failed() {
+            if self.session.recorder.has_failed() {
                 return Ok(Control::Stop);
             }
             match self.driver.poll(position) {
@@ -371,14 +324,13 @@ impl Run<'_> {
                 }
                 Some(RunCommand::Order(command)) => {
                     self.note_command(position, Some(&command));
-                    self.last_prices.tell(&mut self.exchange);
+                    self.hand_prices();
                     if self.is_possible(&command) {
-                        self.exchange.execute(now, Origin::Client, command);
-                        self.deliver()?;
+                        self.session.client_command(command)?;
                     }
                 }
                 Some(RunCommand::SetSpeed(_)) => {}
-                Some(RunCommand::ReportBuyingPower) => self.report_buying_power(),
+                Some(RunCommand::ReportBuyingPower) => self.session.report_buying_power(),
             }
         }
         // The first row of a day is a position of its own, whatever the end of the day before was.
@@ -387,13 +339,13 @@ impl Run<'_> {
         Ok(Control::Continue)
     }
 
-    /// Whether a client's command can be sent; a change that cannot is told to the client.
+    /// Whether a client's command can be sent; of a change that cannot the client gets the reason.
     fn is_possible(&mut self, command: &OrderCommand) -> bool {
         let OrderCommand::Modify { client_order_id, change } = command else { return true };
-        let checked = self.exchange.check_change(self.now, client_order_id, *change);
+        let ts_event = self.session.now;
+        let checked = self.session.execution.check_change(ts_event, client_order_id, *change);
         let Err(rejection) = checked else { return true };
-        let ts_event = self.now;
-        self.recorder.tell(Record::ClientRejection {
+        self.session.recorder.tell(Record::ClientRejection {
             ts_event,
             client_order_id,
             rejection: &rejection,
@@ -404,7 +356,7 @@ impl Run<'_> {
     fn note_command(&mut self, position: RunPosition, command: Option<&OrderCommand>) {
         let PositionKey { rows_done, is_before_row } = position.key();
         let ts_event = position.now;
-        self.recorder.tell(Record::ClientCommand(&ClientCommand {
+        self.session.recorder.tell(Record::ClientCommand(&ClientCommand {
             rows_done,
             is_before_row,
             ts_event,
@@ -412,176 +364,8 @@ impl Run<'_> {
         }));
     }
 
-    /// Does what the strategy asked for, in order, at the present instant.
-    fn execute(&mut self, mut actions: Vec<Action>) {
-        for action in actions.drain(..) {
-            match action {
-                Action::Order(command) => {
-                    self.exchange.execute(self.now, Origin::Strategy, command);
-                }
-                Action::Signal(signal) => {
-                    self.written.signal(&signal);
-                    self.recorder.signal(self.now, &signal);
-                }
-                Action::Narrative(record) => {
-                    self.written.narrative(&record);
-                    self.recorder.narrative(self.now, &record);
-                }
-            }
-        }
-        self.strategy.take_back(actions);
-    }
-
-    /// Tells the strategy the events of its orders, does what it asks for then, until there are no
-    /// events any more.
-    fn deliver(&mut self) -> Result<(), Box<Fault>> {
-        for _ in 0..ROUNDS_PER_INSTANT_MAX {
-            self.check_orders().map_err(|kind| self.fault("submit", kind))?;
-            self.note_events();
-            if !self.events.is_empty() {
-                self.check_worth(self.now.jst_date())?;
-            }
-            self.check_folder()?;
-            if self.exchange.done() >= DONE_ORDERS_MAX {
-                self.exchange.take_done(|order| self.recorder.order(order));
-            }
-            let has_reserved_again = self.exchange.take_reserved_again();
-            if self.events.is_empty() {
-                if has_reserved_again {
-                    self.push_portfolio();
-                }
-                return Ok(());
-            }
-            // Orders of clients change the account, but are none of the strategy's business.
-            self.push_portfolio();
-            self.events.retain(|event| event.origin == Origin::Strategy);
-            if self.events.is_empty() {
-                continue;
-            }
-            let actions = self.strategy.on_order_events(&self.events)?;
-            self.execute(actions);
-        }
-        let what = "or more rounds of events and commands at one instant";
-        let (used, allowed) = (ROUNDS_PER_INSTANT_MAX, ROUNDS_PER_INSTANT_MAX);
-        Err(self.fault("on-order-events", FaultKind::Limit { what, used, allowed }))
-    }
-
-    /// The run may have as many orders, and as many rejected ones, as it has.
-    fn check_orders(&self) -> Result<(), FaultKind> {
-        if self.exchange.is_exhausted() {
-            let allowed = u64::from(self.orders_max);
-            let (limit, used) = (GuestLimit::Orders, allowed + 1);
-            return Err(FaultKind::Budget { limit, used, allowed });
-        }
-        let (used, allowed) = (self.exchange.rejected_bytes(), self.rejected_bytes_max);
-        if used > allowed {
-            return Err(FaultKind::Budget { limit: GuestLimit::Rejected, used, allowed });
-        }
-        Ok(())
-    }
-
-    /// The records so far have room in the folder.
-    fn check_folder(&self) -> Result<(), Box<Fault>> {
-        let checked = self.written.check(self.exchange.rejected_bytes());
-        checked.map_err(|kind| self.fault("submit", kind))
-    }
-
-    fn fault(&self, export: &'static str, kind: FaultKind) -> Box<Fault> {
-        let identity = self.strategy.identity();
-        Box::new(Fault {
-            component: identity.component,
-            sha256: identity.sha256,
-            export,
-            ts_event: Some(self.now),
-            kind,
-            backtrace: Vec::new(),
-        })
-    }
-
-    /// Takes the exchange's events, which are `events` then, and its warnings into the record.
-    fn note_events(&mut self) {
-        self.exchange.swap_events(&mut self.events);
-        let mut filled = false;
-        for event in &self.events {
-            if let OrderEventKind::Filled(fill) = &event.kind {
-                if !self.worth.fill(fill) {
-                    // The run ends, and there is no result.
-                    return;
-                }
-                filled = true;
-            }
-            self.written.order_event(event);
-            self.recorder.order_event(event);
-        }
-        if filled && self.live.buying_power {
-            self.report_buying_power();
-        }
-        let warnings = self.exchange.take_warnings();
-        if !warnings.is_empty() {
-            self.note_log();
-            self.note_warnings(warnings);
-        }
-    }
-
-    /// Warnings go to the log; what a client's command came to is told to the client besides.
-    fn note_warnings(&mut self, warnings: Vec<Warning>) {
-        let now = self.now;
-        for warning in warnings {
-            let message = match warning.origin {
-                Origin::Strategy => warning.text,
-                Origin::Client => {
-                    self.recorder.tell(Record::ClientWarning {
-                        ts_event: now,
-                        client_order_id: &warning.client_order_id,
-                        text: &warning.text,
-                    });
-                    format!("client: {}", warning.text)
-                }
-            };
-            let so_far = match warning.origin {
-                Origin::Strategy => &mut self.warnings,
-                Origin::Client => &mut self.client_warnings,
-            };
-            *so_far += 1;
-            if *so_far > self.warnings_max {
-                continue;
-            }
-            let line = LogLine { ts_event: Some(now), level: LogLevel::Warn, message };
-            if warning.origin == Origin::Strategy {
-                self.written.log_line(&line);
-            }
-            self.recorder.log([line]);
-        }
-    }
-
-    /// Takes the strategy's lines into the record.
-    fn note_log(&mut self) {
-        let lines = self.strategy.take_log();
-        lines.iter().for_each(|line| self.written.log_line(line));
-        self.recorder.log(lines);
-    }
-
-    /// Says how many warnings the log does not have.
-    fn note_dropped_warnings(&mut self) {
-        let dropped = [(self.warnings, ""), (self.client_warnings, "client: ")];
-        for (so_far, whose) in dropped {
-            let more = so_far.saturating_sub(self.warnings_max);
-            if more == 0 {
-                continue;
-            }
-            let advice = GuestLimit::Warnings.advice(self.warnings_max);
-            let message = format!(
-                "{whose}{more} more commands had no effect; the log keeps no more, {advice}"
-            );
-            let ts_event = Some(self.now);
-            self.recorder.log([LogLine { ts_event, level: LogLevel::Warn, message }]);
-        }
-    }
-
     fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {
-        // Orders that are done and lines of the log leave memory day by day.
-        self.exchange.take_done(|order| self.recorder.order(order));
-        self.note_log();
+        self.session.end_day();
         self.days_done += 1;
         if seen == 0 {
             return;
@@ -600,7 +384,7 @@ impl Run<'_> {
         } else {
             seen_of_each(parts, seen).to_vec()
         };
-        let mut slices = vec![DaySlice { ts_event: &[], price: &[] }; self.instruments];
+        let mut slices = vec![DaySlice { ts_event: &[], price: &[] }; self.listed.len()];
         for ((slice, part), seen) in slices.iter_mut().zip(parts).zip(seen_of) {
             *slice = DaySlice { ts_event: &part.ts_event()[..seen], price: &part.price()[..seen] };
             self.market_volume += part.volume(seen);
@@ -609,7 +393,7 @@ impl Run<'_> {
     }
 
     fn note_bars(&mut self, bars: &[Bar]) {
-        let mut columns = vec![(Vec::new(), Vec::new()); self.instruments];
+        let mut columns = vec![(Vec::new(), Vec::new()); self.listed.len()];
         for bar in bars {
             let (ts_event, price) = &mut columns[usize::from(bar.instrument.0)];
             ts_event.push(bar.ts_event.nanos());
@@ -622,7 +406,7 @@ impl Run<'_> {
     }
 
     fn note_slices(&mut self, slices: &[DaySlice<'_>], times: RowTimes) {
-        self.recorder.end_day(slices, times);
+        self.session.recorder.end_day(slices, times);
         let first = slices.iter().filter_map(|slice| slice.ts_event.first()).min();
         let last = slices.iter().filter_map(|slice| slice.ts_event.last()).max();
         if let (Some(first), Some(last)) = (first, last) {
@@ -631,54 +415,27 @@ impl Run<'_> {
         }
     }
 
-    /// Tells cash and equity at the last prices.
-    fn report_buying_power(&mut self) {
-        let account = self.exchange.account();
-        let cash = account.account().cash;
-        let equity = account.equity(&self.last_prices.or_zero());
-        // Only cash is modelled.
-        let row = BuyingPowerRow { ts_event: self.now, cash, buying_power: cash, equity };
-        self.recorder.tell(Record::BuyingPower(&row));
-    }
-
-    /// Renews what portfolio queries answer, for strategies that ask.
-    fn push_portfolio(&mut self) {
-        let asked = self.strategy.capabilities();
-        if !asked.portfolio && !asked.working_orders {
-            return;
-        }
-        let account = self.exchange.account();
-        self.portfolio.account = *account.account();
-        self.portfolio.positions.clear();
-        self.portfolio.positions.extend_from_slice(account.positions());
-        if asked.working_orders {
-            self.portfolio.working_orders = self.exchange.working_orders();
-        }
-        self.strategy.set_portfolio(&self.portfolio);
-    }
-
     fn finish(
         mut self,
         status: RunStatus,
         options: &ReplayOptions,
     ) -> (RunTotals, Option<io::Error>) {
-        self.note_events();
-        self.note_log();
-        self.note_dropped_warnings();
-        let account = self.exchange.account();
+        self.session.finish();
+        let StrategySession { execution: exchange, mut recorder, now, prices, parameters, .. } =
+            self.session;
+        let account = exchange.account();
         let held = account.positions().iter().map(|position| position.quantity).sum();
-        let equity = account.equity(&self.last_prices.or_zero());
+        let equity = account.equity(&prices.or_zero());
         let account = *account.account();
-        self.recorder.digest.end_of_run(self.now, account.cash, equity);
-        let (digest, digest_records) =
-            (self.recorder.digest.digest(), self.recorder.digest.records());
-        let our_volume = self.exchange.our_volume();
-        let mut notes = self.exchange.range_notes();
-        notes.extend(self.exchange.round_trips_note());
-        let mut warnings = self.exchange.gap_warnings();
-        warnings.extend(self.exchange.tick_warnings());
-        self.exchange.into_orders().iter().for_each(|order| self.recorder.order(order));
-        let recorded = self.recorder.finish();
+        recorder.digest.end_of_run(now, account.cash, equity);
+        let (digest, digest_records) = (recorder.digest.digest(), recorder.digest.records());
+        let our_volume = exchange.our_volume();
+        let mut notes = exchange.range_notes();
+        notes.extend(exchange.round_trips_note());
+        let mut warnings = exchange.gap_warnings();
+        warnings.extend(exchange.tick_warnings());
+        exchange.into_orders().iter().for_each(|order| recorder.order(order));
+        let recorded = recorder.finish();
         let totals = RunTotals {
             status,
             digest,
@@ -699,7 +456,7 @@ impl Run<'_> {
             span: self.span,
             warnings,
             performance: recorded.performance,
-            parameters: self.parameters,
+            parameters,
         };
         (totals, recorded.failure)
     }

@@ -23,6 +23,7 @@ use sandbox::{CallPath, Limits, StrategyModule};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
+use trader::{Strategies, component_identity};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::data_set::{DataRequest, DataSet, Granularity, is_of_files_not_read, settings};
@@ -31,8 +32,7 @@ use crate::error::RequestError;
 use crate::instruments::InstrumentChoices;
 use crate::observer::RunObserver;
 use crate::options::ReplayOptions;
-use crate::request::{RunRequest, component_identity};
-use crate::strategies::Strategies;
+use crate::request::RunRequest;
 
 /// What the fault of a run says that ran out of fuel.
 const OUT_OF_FUEL: &str = " used up its fuel of ";

@@ -117,7 +117,7 @@ impl<'s> Recorder<'s> {
             quantity: fill.last_quantity,
             cumulative_quantity: fill.cumulative_quantity,
             leaves_quantity: fill.leaves_quantity,
-            commission: fill.commission,
+            commission: fill.known_commission(),
             market_price: fill.market_price,
             slippage,
         };

@@ -98,7 +98,7 @@ pub trait RunSink {
 
     /// The sink before this one cannot keep a row, so that this one does not get it. The run is over for both: no
     /// further row comes.
-    fn not_kept(&mut self, _: Record<'_>, _: &io::Error) {}
+    fn record_failed(&mut self, _: Record<'_>, _: &io::Error) {}
 
     /// What it wants besides the rows of tables; asked once, before a run. Nothing by default.
     fn live_records(&self) -> LiveRecords {
@@ -129,7 +129,7 @@ impl RunSink for Tee<'_> {
         match self.first.take(record) {
             Ok(()) => self.second.take(record),
             Err(error) => {
-                self.second.not_kept(record, &error);
+                self.second.record_failed(record, &error);
                 Err(error)
             }
         }

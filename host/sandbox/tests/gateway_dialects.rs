@@ -14,12 +14,13 @@ use std::path::PathBuf;
 
 use domain::fault::FaultKind;
 use domain::gateway_mapping::{
-    BOARD_LEVELS_MAX, GatewayBoard, GatewayErrorKind as Kind, GatewayLevel, GatewayMapping,
+    BOARD_LEVELS_MAX, GatewayBoard, GatewayErrorKind as Kind, GatewayMapping,
 };
 use domain::limits::{
     GATEWAY_CALLS_PER_INSTANCE, GATEWAY_FUEL_PER_CALL, GATEWAY_MEMORY_BYTES,
     GATEWAY_MESSAGE_BYTES_MAX, GATEWAY_RESULT_BYTES, GATEWAY_TEXT_BYTES_MAX,
 };
+use domain::market_update::Level;
 use sandbox::{GatewayDialectInstance, Sandbox, SandboxConfig, SandboxError};
 
 const BOTH: [&str; 2] = ["local-broker-spec", "local-broker-kabusapi"];

@@ -1,4 +1,4 @@
-//! What the job needs from a store, and what it is told back.
+//! What the job needs from a store, and what the store answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::store::StoreError;
 /// The exchange's calendar: dates, and whether it is open on each. What it does not have is not known.
 pub type OpenDays = BTreeMap<JstDate, bool>;
 
-/// The rows that the job fetched, and what it notes of them: nobody else sees them.
+/// The rows that the job fetched, and what it notes of them; only the job reads them.
 pub trait PriceRows {
     /// Codes and the dates that are stored.
     ///
@@ -148,7 +148,8 @@ pub trait PriceStore {
     }
 }
 
-/// Is told (done, of, what); answers Break to stop cleanly -> [`StoreError::Cancelled`].
+/// Gets how far a step is: what is done, of how much, and the step's name. `Break` ends it with
+/// [`StoreError::Cancelled`].
 pub type StoreProgress<'a> = dyn FnMut(u64, u64, &'static str) -> std::ops::ControlFlow<()> + 'a;
 
 /// What is stored.

@@ -9,6 +9,7 @@ mod as_bytes;
 mod list_filter;
 mod listed;
 pub mod local_broker;
+pub mod service;
 pub mod web_broker;
 mod websocket;
 
@@ -16,8 +17,9 @@ use std::time::Duration;
 
 use domain::TsNanos;
 
-pub use list_filter::ListFilter;
-pub use listed::{LEFT_OUT_TOLD_MAX, LeftOut, Listed, ToldOnce, told};
+pub use list_filter::OrderQuery;
+pub use listed::{LEFT_OUT_LINES_MAX, LeftOut, Listed, ReportedOnce, left_out_lines};
+pub use service::Busy;
 
 /// Whom an event is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,11 +39,11 @@ pub struct Now {
     pub wall: TsNanos,
 }
 
-/// Who asked for something, and by which command.
+/// The command that something is done for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// The client.
+pub struct RequestContext {
+    /// The client that sent it.
     pub client: u64,
-    /// The command's id.
+    /// Its id.
     pub request_id: String,
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::text::on_one_line;
 
-/// Rows that were left out of one list and are told one by one; the rest is told as a count.
-pub const LEFT_OUT_TOLD_MAX: usize = 20;
-/// Characters of the longest id of a row that is told. A longer one is not told at all: of a secret in one that
-/// is cut, a part is left that nobody finds again.
+/// Rows that were left out of one list and get a line each; the rest is a count.
+pub const LEFT_OUT_LINES_MAX: usize = 20;
+/// Characters of the longest id of a row that is shown. A longer one is not shown at all: of a secret in one that
+/// is cut, a part is left that no search finds.
 const ID_CHARS_MAX: usize = 40;
 
 /// The rows of a list that can be read, and why others cannot. A list of which a row was left out proves no
@@ -65,10 +65,10 @@ impl<T> Listed<T> {
     }
 }
 
-/// What is told of rows that were left out: of the first ones each, and how many more there were.
-pub fn told(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
-    let more = left_out.len().saturating_sub(LEFT_OUT_TOLD_MAX);
-    let first = left_out.iter().take(LEFT_OUT_TOLD_MAX);
+/// Lines about rows that were left out: one for each of the first, and how many more there were.
+pub fn left_out_lines(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
+    let more = left_out.len().saturating_sub(LEFT_OUT_LINES_MAX);
+    let first = left_out.iter().take(LEFT_OUT_LINES_MAX);
     let first =
         first.map(|odd| format!("{}; the engine leaves it out and shows the rest", odd.why));
     first.chain(
@@ -76,12 +76,12 @@ pub fn told(left_out: &[LeftOut]) -> impl Iterator<Item = String> {
     )
 }
 
-/// What each client was told of what its answers do not have: a row is told once, as long as each answer lacks it.
+/// What each client knows of rows that its answers lack: a row is reported once, as long as each answer lacks it.
 #[derive(Debug, Default)]
-pub struct ToldOnce(BTreeMap<(u64, &'static str), BTreeSet<String>>);
+pub struct ReportedOnce(BTreeMap<(u64, &'static str), BTreeSet<String>>);
 
-impl ToldOnce {
-    /// What of these a client was not told with the answer of that kind before.
+impl ReportedOnce {
+    /// Those that the client does not know from its answer of that kind before.
     pub fn news(
         &mut self,
         client: u64,
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn each_client_is_told_once_as_long_as_a_row_stays_odd() {
-        let mut known = ToldOnce::default();
+        let mut known = ReportedOnce::default();
         let mut news = |client, kind, rows: &[&str]| {
             let odd = known.news(client, kind, listed(rows).left_out);
             odd.into_iter().filter_map(|odd| odd.id).collect::<Vec<_>>().join(" ")
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn rows_past_the_first_ones_are_told_as_a_count() {
-        let odd = vec!["d"; LEFT_OUT_TOLD_MAX + 3];
-        let told: Vec<String> = told(&listed(&odd).left_out).collect();
-        assert_eq!(told.len(), LEFT_OUT_TOLD_MAX + 1);
-        assert!(told[LEFT_OUT_TOLD_MAX].contains(" 3 more rows "), "{told:?}");
+        let odd = vec!["d"; LEFT_OUT_LINES_MAX + 3];
+        let told: Vec<String> = left_out_lines(&listed(&odd).left_out).collect();
+        assert_eq!(told.len(), LEFT_OUT_LINES_MAX + 1);
+        assert!(told[LEFT_OUT_LINES_MAX].contains(" 3 more rows "), "{told:?}");
     }
 }

@@ -5,10 +5,10 @@
 pub mod account;
 pub mod config;
 mod drops;
+pub mod event;
 pub mod feed;
 pub mod gateway;
 mod hidden;
-pub mod kept;
 pub mod keys;
 mod lanes;
 pub mod lifecycle;
@@ -17,19 +17,19 @@ mod number;
 mod push;
 mod quote;
 mod register_set;
+pub mod registration_file;
 pub mod request;
 mod rest;
 pub mod service;
 
 pub use config::{ConfigError, ForcedLogout, KeepAlive, LocalBrokerConfig};
 pub use drops::{DropReason, Dropped, accepts};
-pub use feed::{Feed, FrameOut};
+pub use event::{Command, ErrorCode, VenueEvent};
+pub use feed::Feed;
 pub use register_set::{Reconciled, RegisterSet, Registration};
-pub use service::{AskPassword, Busy, MarketData, NoPassword, Service, ServiceError, Setup, Told};
+pub use service::{AskPassword, NoPassword, Output, Service, ServiceError, Setup};
 
 /// The venue's name on the wire (specification 1, "Identifiers").
 pub const VENUE: &str = "local_broker";
-/// Its market as clients know it (specification 1, "Identifiers").
-pub const EXCHANGE: &str = "LocalBrokerStock";
 /// Symbols that the gateway pushes at once (specification 1, "Limits").
 pub const REGISTER_MAX: usize = 50;

@@ -117,7 +117,7 @@ fn accepted(head: &[u8], accept: &str) -> Result<(), String> {
 }
 
 /// Why a connection ended, in words without anything of what came. `who` is the other side.
-pub(crate) fn told(error: &Error, who: &str, frame_bytes_max: usize) -> String {
+pub(crate) fn reason(error: &Error, who: &str, frame_bytes_max: usize) -> String {
     match error {
         Error::ConnectionClosed | Error::AlreadyClosed => format!("{who} ended the stream"),
         Error::Io(error) => format!("the connection ended ({})", error.kind()),

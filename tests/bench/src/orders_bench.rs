@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use domain::clock::{Stopwatch, wall_now};
 use domain::order_mapping::{BrokerAnswer, BrokerOrder, Field, OrderMapping};
-use domain::{OrderSide, OrderType, Price, Quantity, TimeInForce};
-use ipc::{AuditContext, AuditLine, AuditSubmit, Secret, SubmitOrderRequest};
+use domain::{OrderOrigin, OrderSide, OrderType, Price, Quantity, Secret, TimeInForce};
+use ipc::{AuditContext, AuditLine, AuditSubmit, SubmitOrderRequest};
 use orders::{
-    Asked, AuditLog, AuditSink, Desk, DeskRules, LoginDone, Now, OrderPhase, Out, Restored,
+    AuditLog, AuditSink, Desk, DeskRules, InstrumentTable, LoginDone, NewOrder, Now, OrderPhase,
+    Out, RequestContext, Restored,
 };
 use sandbox::{DialectInstance, Sandbox, SandboxConfig};
 use serde_json::json;
@@ -82,12 +83,24 @@ fn order(number: u64) -> SubmitOrderRequest {
     }
 }
 
+/// The order as the engine decodes it.
+fn decoded(order: &SubmitOrderRequest, instruments: &InstrumentTable) -> NewOrder {
+    let place = instruments.place(&order.instrument_id);
+    let Some(place) = place else { panic!("the table of instruments is full") };
+    NewOrder {
+        origin: OrderOrigin::Person,
+        client_order_id: order.client_order_id.as_str().into(),
+        request_key: order.request_key(),
+        request: order.to_request(place),
+    }
+}
+
 fn now(watch: Stopwatch) -> Now {
     Now { mono: watch.elapsed(), wall: wall_now() }
 }
 
-fn asked(number: u64) -> Asked {
-    Asked { client: 1, request_id: number.to_string() }
+fn asked(number: u64) -> RequestContext {
+    RequestContext { client: 1, request_id: number.to_string() }
 }
 
 fn accepted(number: u64) -> Called {
@@ -112,7 +125,7 @@ fn accepted(number: u64) -> Called {
 fn ticket(desk: &mut Desk) -> Option<u64> {
     desk.take_out().into_iter().find_map(|out| match out {
         Out::Send { ticket, .. } | Out::Login { ticket } => Some(ticket),
-        Out::Tell(..) => None,
+        Out::Emit(..) => None,
     })
 }
 
@@ -141,7 +154,8 @@ fn path(name: &str) {
     for number in 0..WARM + ORDERS {
         let order = order(number);
         let begun = Stopwatch::start();
-        desk.submit(asked(number), &order, now(watch));
+        let order = decoded(&order, desk.instruments());
+        desk.submit(asked(number), order, now(watch));
         let Some(ticket) = ticket(&mut desk) else { panic!("the order was not sent") };
         let submit = begun.elapsed();
         let called = accepted(1_000 + number);

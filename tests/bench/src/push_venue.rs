@@ -3,19 +3,20 @@
 use domain::clock::{Stopwatch, wall_now};
 use domain::fault::Identity;
 use domain::gateway_mapping::{
-    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayLevel, GatewayMapping,
-    GatewayRefusal,
+    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
 };
+use domain::market_update::{self, MarketUpdate};
 use domain::order_mapping::Mapped;
-use ipc::{Event, RequestId, Subscribe, Trades};
+use ipc::{Event, Trades};
 use kumiki_dialect_sdk::gateway::{Board, Level, board};
 use sandbox::{GatewayDialectInstance, Sandbox, SandboxConfig};
 use secrecy::SecretString;
 use serde_json::json;
 use venues::local_broker::gateway::{Gateway, Out, Rules};
+use venues::local_broker::lifecycle::Push;
 use venues::local_broker::request::{Answer, Question};
-use venues::local_broker::{EXCHANGE, ForcedLogout, FrameOut, LocalBrokerConfig, VENUE};
-use venues::{Asked, Now};
+use venues::local_broker::{ForcedLogout, LocalBrokerConfig, VENUE};
+use venues::{Now, RequestContext};
 
 use crate::push_frames::{SYMBOLS, symbol};
 use crate::rank_bench::or_stop;
@@ -51,7 +52,9 @@ impl GatewayMapping for Native {
 /// The host's words for what the guest's code has read.
 fn of_guest(read: Board) -> GatewayBoard {
     let levels = |levels: Vec<Level>| {
-        levels.iter().map(|level| GatewayLevel { price: level.price, qty: level.qty }).collect()
+        let level =
+            |level: &Level| market_update::Level { price: level.price, quantity: level.qty };
+        levels.iter().map(level).collect()
     };
     GatewayBoard {
         symbol: read.symbol,
@@ -93,15 +96,10 @@ impl Venue {
             Self { gateway: Gateway::new(rules, mapping, now(watch)), watch, connection: 0 };
         venue.gateway.login(None, now(watch));
         for number in 0..SYMBOLS {
-            let asked = Asked { client: 1, request_id: number.to_string() };
-            let command = Subscribe {
-                request_id: or_stop(RequestId::try_from(number.to_string())),
-                venue: VENUE.to_owned(),
-                ticker: symbol(number),
-            };
-            venue.gateway.subscribe(asked, &command, now(watch));
+            let context = RequestContext { client: 1, request_id: number.to_string() };
+            venue.gateway.subscribe(context, &symbol(number), now(watch));
         }
-        while venue.gateway.state().push().as_deref() != Some("Streaming") {
+        while venue.gateway.state().push() != Some(Push::Streaming) {
             venue.settle();
             let now = venue.now();
             venue.gateway.tick(now);
@@ -132,37 +130,38 @@ impl Venue {
                     self.connection = connection;
                     self.gateway.push_opened(connection, now);
                 }
-                Out::Tell(..) | Out::ClosePush | Out::Keep { .. } | Out::Ping => {}
+                Out::Send(..) | Out::ClosePush | Out::WriteRegistered { .. } | Out::Ping => {}
             }
         }
     }
 
     /// Takes a frame; it must count.
-    pub(crate) fn frame(&mut self, text: &str) -> FrameOut<'_> {
+    pub(crate) fn frame(&mut self, text: &str) -> MarketUpdate {
         let now = self.now();
-        let is_taken = self.gateway.frame(self.connection, text.as_bytes(), now);
-        assert!(is_taken, "a frame was dropped: {text:.300}");
+        let update = self.gateway.frame(self.connection, text.as_bytes(), now);
         self.settle();
-        self.gateway.show(now)
+        let Some(update) = update else { panic!("a frame was dropped: {text:.300}") };
+        update
     }
 
     /// The whole way of a frame: read, mapped, and written as what clients are sent.
     pub(crate) fn whole(&mut self, text: &str, told: &mut Told) {
-        texts(self.frame(text), told);
+        texts(&self.frame(text), told);
     }
 }
 
 /// What a frame became as the texts of events, as the engine writes them.
-fn texts(out: FrameOut<'_>, told: &mut Told) {
-    let trades = out.trade.map(|row| Trades {
+fn texts(update: &MarketUpdate, told: &mut Told) {
+    let board = &update.board;
+    let trades = update.trade.as_ref().map(|trade| Trades {
         venue: VENUE.into(),
-        exchange: EXCHANGE.into(),
-        ticker: out.depth.ticker.to_string().into(),
+        exchange: engine::EXCHANGE.into(),
+        ticker: board.symbol.as_str().to_owned().into(),
         instrument_id: None,
-        stream_session_id: out.depth.stream_session_id.to_string().into(),
-        trades: vec![row],
+        stream_session_id: board.stream_session_id.to_string().into(),
+        trades: vec![engine::live_trade(trade)],
     });
-    told.write(&Event::DepthSnapshot(out.depth));
+    told.write(&Event::DepthSnapshot(engine::depth(board)));
     if let Some(trades) = trades {
         told.write(&Event::Trades(trades));
         told.trades += 1;

@@ -9,16 +9,20 @@ use super::Violation;
 use crate::files::File;
 
 /// The crates of host/ from the top to the bottom; arrows only point to a lower layer.
-pub const LAYERS: [&[&str]; 8] = [
+pub const LAYERS: [&[&str]; 9] = [
     &["cli"],
     &["engine"],
-    &["orders", "sim", "sweep", "update"],
-    &["venues", "replay", "ranking"],
+    &["sim", "sweep", "update"],
+    &["orders", "replay", "ranking"],
+    &["venues", "trader"],
     &["results", "pricestore"],
     &["exchange", "ipc", "marketdata", "sandbox"],
     &["atomic-file", "http-client", "keys"],
     &["domain"],
 ];
+
+/// Crates that speak `domain`: messages of the wire are made above them.
+pub const WITHOUT_IPC: [&str; 2] = ["host/trader", "host/venues"];
 
 /// Who may depend on DuckDB: the crates of the price store, the tests, which write databases as other
 /// programs do, and the benches, which measure against plain statements.
@@ -135,6 +139,14 @@ pub fn arrows_point_downwards(files: &[File]) -> Vec<Violation> {
     found
 }
 
+/// None of the packages in `folders` depends on `package`.
+pub fn never_in(files: &[File], package: &str, folders: &[&str]) -> Vec<Violation> {
+    let inside = |file: &&File| folders.iter().any(|folder| file.is_below(folder));
+    let hits = files.iter().filter(|file| is_manifest(file)).filter(inside);
+    let hits = hits.filter(|file| dependencies(file).iter().any(|name| name == package));
+    hits.map(|file| Violation::near(file, package, format!("depends on {package}"))).collect()
+}
+
 /// Every package of the root workspace but the sandbox takes the workspace's lints, which refuse
 /// unsafe code.
 pub fn lints_are_inherited(files: &[File]) -> Vec<Violation> {
@@ -221,6 +233,16 @@ mod tests {
         let down = manifest("host/cli/Cargo.toml", "[dependencies]\nreplay.workspace = true\n");
         assert!(arrows_point_downwards(&down).is_empty());
         assert_eq!(arrows_point_downwards(&manifest("host/new/Cargo.toml", "")).len(), 1);
+    }
+
+    #[test]
+    fn a_dependency_can_be_refused_to_a_crate() {
+        let text = "[dependencies]\nipc.workspace = true\n";
+        let found = never_in(&manifest("host/trader/Cargo.toml", text), "ipc", &WITHOUT_IPC);
+        assert_eq!((found.len(), found[0].line), (1, 2));
+        assert!(
+            never_in(&manifest("host/engine/Cargo.toml", text), "ipc", &WITHOUT_IPC).is_empty()
+        );
     }
 
     #[test]

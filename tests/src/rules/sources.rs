@@ -7,19 +7,23 @@ use crate::files::File;
 /// The one file that reads time.
 const CLOCK: &str = "host/domain/src/clock.rs";
 /// What runs, and what it leaves behind: the same bytes on every machine.
-const RUNS: [&str; 4] = ["host/exchange", "host/replay", "host/results", "host/sweep"];
-/// Where a run may ask for the wall clock: its pace, and the request that shows progress.
-const PACED: [&str; 2] = ["host/replay/src/driver/paced.rs", "host/replay/src/request.rs"];
+const RUNS: [&str; 5] =
+    ["host/exchange", "host/replay", "host/results", "host/sweep", "host/trader"];
+/// Where the wall clock may be read: the pace of a run, the request that shows progress, and the trial that measures
+/// a strategy.
+const PACED: [&str; 3] =
+    ["host/replay/src/driver/paced.rs", "host/replay/src/request.rs", "host/trader/src/trial.rs"];
 /// Readings of time.
 const NOW: [&str; 4] = ["SystemTime::now", "Instant::now", "Utc::now", "Local::now"];
 /// Crates whose results must be the same each time.
-const DETERMINISTIC: [&str; 6] = [
+const DETERMINISTIC: [&str; 7] = [
     "host/domain",
     "host/exchange",
     "host/marketdata",
     "host/replay",
     "host/results",
     "host/sweep",
+    "host/trader",
 ];
 /// Sources of randomness. Those that take a seed are welcome.
 const RANDOM: [&str; 6] =
@@ -60,6 +64,14 @@ pub fn only_the_sandbox_names_wasmtime(files: &[File]) -> Vec<Violation> {
     forbid(others, &["wasmtime::", "use wasmtime"], "only host/sandbox may")
 }
 
+/// The order desk speaks `domain`; of the wire are the lines of its audit log alone.
+pub fn only_the_audit_log_of_orders_names_ipc(files: &[File]) -> Vec<Violation> {
+    let others = rust(files).filter(|file| {
+        file.is_below("host/orders/src") && !file.path.starts_with("host/orders/src/audit")
+    });
+    forbid(others, &["ipc::", "use ipc"], "only the audit log may")
+}
+
 /// Only the clock reads time.
 pub fn only_the_clock_reads_time(files: &[File]) -> Vec<Violation> {
     let others = rust(files).filter(|file| file.is_below("host") && file.path != CLOCK);
@@ -71,7 +83,7 @@ pub fn only_paced_runs_have_a_clock(files: &[File]) -> Vec<Violation> {
     let others = rust(files).filter(|file| {
         is_of_runs(file) && !PACED.contains(&file.path.as_str()) && !file.path.contains("/tests")
     });
-    forbid(others, &["clock::"], "only host/replay/src/driver/paced.rs and request.rs may")
+    forbid(others, &["clock::"], "only a run's pace and request, and a trial, may")
 }
 
 fn is_of_runs(file: &File) -> bool {
@@ -196,6 +208,16 @@ mod tests {
         check(rule, "host/cli/src/lib.rs", "use wasmtime as w;", &[1]);
         check(rule, "host/cli/src/lib.rs", "// wasmtime::Engine\nlet a = \"wasmtime::\";", &[]);
         check(rule, "host/sandbox/src/lib.rs", "use wasmtime::Engine;", &[]);
+    }
+
+    #[test]
+    fn messages_in_the_order_desk_are_seen() {
+        let rule = only_the_audit_log_of_orders_names_ipc;
+        let text = "use ipc::Event;\nfn f(_: ipc::Command) {}\nlet tipc = 1;";
+        check(rule, "host/orders/src/desk/submit.rs", text, &[1, 1, 2]);
+        check(rule, "host/orders/src/audit.rs", text, &[]);
+        check(rule, "host/orders/src/audit/lines.rs", text, &[]);
+        check(rule, "host/engine/src/run.rs", text, &[]);
     }
 
     #[test]

@@ -17,13 +17,15 @@ use std::time::Duration;
 
 use domain::Random;
 use domain::clock::{Stopwatch, sleep, wall_now};
-use ipc::Command;
 use sandbox::{GatewayDialectInstance, Sandbox, SandboxConfig};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use sim::local_broker::{Config, Dialect, Server};
 use tests::built;
-use venues::local_broker::{ForcedLogout, LocalBrokerConfig, REGISTER_MAX, Service, Setup};
+use venues::RequestContext;
+use venues::local_broker::{
+    Command, ForcedLogout, LocalBrokerConfig, REGISTER_MAX, Service, Setup,
+};
 
 use seen::{BOARD_READER, Seen};
 
@@ -92,7 +94,7 @@ impl World {
             config,
             mapping: Box::new(component(name)),
             ask_password: Box::new(|| Ok(SecretString::from("demo"))),
-            kept: None,
+            registration_file: None,
         };
         let seen = Arc::new(Mutex::new(Seen::default()));
         let told = Arc::clone(&seen);
@@ -103,7 +105,7 @@ impl World {
 
     fn play(mut self) -> u64 {
         for symbol in COUNTED {
-            self.send(1, "Subscribe", &json!({ "ticker": symbol }));
+            self.send(1, Command::Subscribe(symbol.to_owned()));
         }
         for day in 0..DAYS {
             self.day(day);
@@ -127,13 +129,12 @@ impl World {
             world.seen(|seen| seen.boards_answered) == world.boards
         });
         for symbol in self.seen(|seen| seen.boards.clone()) {
-            self.send(BOARD_READER, "Unsubscribe", &json!({ "ticker": symbol }));
+            self.send(BOARD_READER, Command::Unsubscribe(symbol));
         }
         let before = self.seen(|seen| (seen.subscribed, seen.refused.len()));
-        let others: Vec<Value> = (COUNTED.len()..REGISTER_MAX)
-            .map(|number| json!({ "ticker": (4_000 + number).to_string() }))
-            .collect();
-        others.iter().for_each(|ticker| self.send(1, "Subscribe", ticker));
+        let others: Vec<String> =
+            (COUNTED.len()..REGISTER_MAX).map(|number| (4_000 + number).to_string()).collect();
+        others.iter().for_each(|ticker| self.send(1, Command::Subscribe(ticker.clone())));
         self.wait("subscriptions are answered", |world| {
             let answered =
                 world.seen(|seen| seen.subscribed - before.0 + seen.refused.len() as u64);
@@ -141,7 +142,7 @@ impl World {
         });
         let refused = self.seen(|seen| seen.refused[before.1..].to_vec());
         assert_eq!(refused, Vec::<String>::new(), "{}", self.describe());
-        others.iter().for_each(|ticker| self.send(1, "Unsubscribe", ticker));
+        others.into_iter().for_each(|ticker| self.send(1, Command::Unsubscribe(ticker)));
     }
 
     fn seen<T>(&self, read: impl FnOnce(&Seen) -> T) -> T {
@@ -150,14 +151,10 @@ impl World {
         read(&seen)
     }
 
-    fn send(&mut self, client: u64, op: &str, fields: &Value) {
+    fn send(&mut self, client: u64, command: Command) {
         self.commands += 1;
-        let mut command = fields.clone();
-        command["op"] = op.into();
-        command["request_id"] = format!("{client}-{}", self.commands).into();
-        command["venue"] = "local_broker".into();
-        let command: Command = serde_json::from_value(command).unwrap();
-        self.service.command(client, command).unwrap();
+        let request_id = format!("{client}-{}", self.commands);
+        self.service.command(RequestContext { client, request_id }, command).unwrap();
     }
 
     fn control(&self, command: &Value) {
@@ -212,11 +209,11 @@ impl World {
     /// Where the venue stands; whoever has to log in does.
     fn state(&mut self) -> String {
         let asked = self.seen(|seen| seen.states);
-        self.send(1, "GetVenueState", &json!({}));
+        self.send(1, Command::ReadState);
         self.wait("a state", |world| world.seen(|seen| seen.states > asked));
         let state = self.seen(|seen| seen.state.clone());
         if ["TokenExpired", "Disconnected"].contains(&&*state) {
-            self.send(1, "RequestVenueLogin", &json!({}));
+            self.send(1, Command::Login);
         }
         state
     }
@@ -291,17 +288,17 @@ impl World {
 
     /// A client that comes to want and not to want others.
     fn other_client(&mut self) {
-        let ticker = json!({ "ticker": format!("{}", 2_000 + self.random.below(60)) });
+        let ticker = (2_000 + self.random.below(60)).to_string();
         match self.random.below(7) {
-            0 | 1 => self.send(2, "Subscribe", &ticker),
-            2 => self.send(2, "Unsubscribe", &ticker),
-            3 => self.send(2, "GetPositions", &json!({})),
+            0 | 1 => self.send(2, Command::Subscribe(ticker)),
+            2 => self.send(2, Command::Unsubscribe(ticker)),
+            3 => self.send(2, Command::ListPositions),
             4 | 5 => {
-                let ticker = json!({ "ticker": format!("{}", 3_000 + self.random.below(3)) });
-                self.send(BOARD_READER, "GetBoard", &ticker);
+                let ticker = (3_000 + self.random.below(3)).to_string();
+                self.send(BOARD_READER, Command::ReadBoard(ticker));
                 self.boards += 1;
             }
-            _ => self.send(2, "GetBuyingPower", &json!({})),
+            _ => self.send(2, Command::ReadBuyingPower),
         }
     }
 

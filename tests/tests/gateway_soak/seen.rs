@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipc::Event;
+use domain::market_update::MarketUpdate;
 use venues::Recipient;
-use venues::local_broker::Told;
+use venues::local_broker::lifecycle::State;
+use venues::local_broker::{Output, VenueEvent};
 
 /// What must be in no event: the password of the simulated gateway, as a word.
 const SECRET: &str = "\"demo\"";
@@ -38,50 +39,56 @@ impl Seen {
         assert!(self.wrong.is_empty(), "{:?}", self.wrong);
     }
 
-    pub(crate) fn take(&mut self, told: &Told<'_>) {
-        match told {
-            Told::Event(to, event) => self.event(*to, event),
-            Told::MarketPause => {}
-            Told::Market(market) => {
-                let symbol = market.symbol.to_owned();
-                let session = market.depth.stream_session_id.to_string();
-                let numbers =
-                    [Some(market.depth.sequence_id), market.trade.map(|row| row.sequence_id)];
-                let last = self.numbers.entry((session.clone(), symbol.clone())).or_default();
-                for number in numbers.into_iter().flatten() {
-                    if number <= *last {
-                        self.wrong.push(format!("{number} of {symbol} follows {last}"));
-                    }
-                    *last = number;
-                }
-                self.session = session;
-                *self.snapshots.entry(symbol.clone()).or_default() += 1;
-                let shares = market.trade.map_or(0, |row| row.qty.units() / 10_000);
-                *self.told.entry(symbol).or_default() += shares;
-            }
+    pub(crate) fn take(&mut self, output: &Output<'_>) {
+        match output {
+            Output::Event(to, event) => self.event(*to, event),
+            Output::MarketPause => {}
+            Output::Market(update) => self.market(update),
         }
     }
 
-    fn event(&mut self, to: Recipient, event: &Event<'_>) {
-        let text = serde_json::to_string(event).unwrap_or_default();
+    fn market(&mut self, update: &MarketUpdate) {
+        let (board, trade) = (&update.board, update.trade.as_ref());
+        let symbol = board.symbol.to_string();
+        let session = board.stream_session_id.to_string();
+        let last = self.numbers.entry((session.clone(), symbol.clone())).or_default();
+        let numbers = [Some(board.sequence_id), trade.map(|trade| trade.sequence_id)];
+        for number in numbers.into_iter().flatten() {
+            if number <= *last {
+                self.wrong.push(format!("{number} of {symbol} follows {last}"));
+            }
+            *last = number;
+        }
+        self.session = session;
+        *self.snapshots.entry(symbol.clone()).or_default() += 1;
+        let shares = trade.map_or(0, |trade| trade.quantity / 10_000);
+        *self.told.entry(symbol).or_default() += shares;
+    }
+
+    fn event(&mut self, to: Recipient, event: &VenueEvent) {
+        let text = format!("{event:?}");
         if text.contains(SECRET) {
             self.wrong.push(text);
         }
-        if let Event::VenueState(state) = event {
-            let push = state.push.as_deref().map(|push| format!(" {push}")).unwrap_or_default();
-            self.state = format!("{:?}{push}", state.state);
-            self.states += 1;
-        }
         match event {
-            Event::DepthSnapshot(depth) => {
-                self.boards.insert(depth.ticker.to_string());
+            VenueEvent::State { state, .. } => {
+                self.state = match state {
+                    State::Ready(push) => format!("Ready {push}"),
+                    state => format!("{state:?}"),
+                };
+                self.states += 1;
+            }
+            VenueEvent::Board { board, .. } => {
+                self.boards.insert(board.symbol.to_string());
                 self.boards_answered += 1;
             }
-            Event::Error(_) if to == Recipient::Client(BOARD_READER) => self.boards_answered += 1,
-            Event::Error(error) if to == Recipient::Client(1) => {
-                self.refused.push(error.code.to_string());
+            VenueEvent::Error { .. } if to == Recipient::Client(BOARD_READER) => {
+                self.boards_answered += 1;
             }
-            Event::Subscribed(_) if to == Recipient::Client(1) => self.subscribed += 1,
+            VenueEvent::Error { code, .. } if to == Recipient::Client(1) => {
+                self.refused.push(code.to_string());
+            }
+            VenueEvent::Subscribed { .. } if to == Recipient::Client(1) => self.subscribed += 1,
             _ => {}
         }
     }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::clock::sleep;
+use domain::market_update::{
+    AggressorSide, Board, Level, SideRule, Symbol, TimeSource, TradePrint,
+};
 use domain::session::MORNING_OPEN;
 use domain::{JstDate, TsNanos};
 use duckdb::Connection;
-use marketdata::board::{
-    BoardFolder, BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint, Writer,
-};
+use marketdata::board::{BoardFolder, BoardRow, Writer};
 use serde_json::Value;
 use tests::serving::Serving;
 use tests::user_folder::UserFolder;
@@ -39,7 +40,7 @@ fn record(folder: &Path, date: JstDate) {
         let price = 10_000 * (2_850 + i64::try_from(number * 7 % 60).unwrap());
         for symbol in SYMBOLS.map(|symbol| Symbol::new(symbol).unwrap()) {
             let stream_session_id: Arc<str> = Arc::from("session");
-            let depth = DepthRow {
+            let depth = Board {
                 symbol,
                 stream_session_id: Arc::clone(&stream_session_id),
                 sequence_id: 2 * number,
@@ -58,7 +59,7 @@ fn record(folder: &Path, date: JstDate) {
                 timestamp_ms: received.millis(),
                 price,
                 quantity: 1_000_000,
-                side: Side::Buy,
+                side: AggressorSide::Buy,
                 side_rule: Some(SideRule::AtAsk),
                 after_gap: false,
             };

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use domain::ReasonCode;
+use domain::Secret;
 use domain::clock::Stopwatch;
 use engine::client::{Client, Received};
 use ipc::{
-    Command, Event, GetVenueState, RequestId, RequestVenueLogin, Secret, VenueLifecycle, error_code,
+    Command, Event, GetVenueState, RequestId, RequestVenueLogin, VenueLifecycle, error_code,
 };
 use secrecy::ExposeSecret;
 

@@ -1,16 +1,17 @@
-//! From what the local broker's venue tells to what waits for clients: who wants which symbol, and each
+//! From the events and market data of the local broker's venue to what waits for clients: who wants which symbol, and each
 //! snapshot and trade on its way to them (specification 1, "Events"; specification 4, P51, P53, P56).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ipc::Event;
+use domain::market_update::{Board, MarketUpdate};
 use venues::Recipient;
-use venues::local_broker::MarketData;
+use venues::local_broker::{VENUE, VenueEvent};
 
 use crate::hub::{ClientId, Hub};
 use crate::limits::STREAM_HEADS_MAX;
 use crate::outbox::TradesHead;
+use crate::present::market::{EXCHANGE, depth, live_trade};
 use crate::session::Shared;
 
 /// What the trades of each symbol have in common, so that they are made once.
@@ -20,24 +21,27 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Tells the clients that want it what came of a frame. Nobody is waited for; it goes out at the next
+    /// Puts what came of a frame into the queues of the clients that want it. It waits for no client; it goes out at the
+    /// next
     /// [`Hub::wake_writers`].
-    pub(super) fn market(&mut self, shared: &Shared, market: &MarketData<'_>) {
+    pub(super) fn market(&mut self, shared: &Shared, update: &MarketUpdate) {
+        let symbol = update.board.symbol.as_str();
         // Only this thread changes who wants what, but for clients that leave.
-        if !shared.lock().hub.is_wanted(market.symbol) {
+        if !shared.lock().hub.is_wanted(symbol) {
             return;
         }
-        let depth = crate::hub::depth_text(market.depth.clone());
-        let head = market.trade.map(|row| (self.head(market), row));
-        let trade = head.as_ref().map(|(head, row)| (head, *row));
+        let text = crate::hub::depth_text(depth(&update.board));
+        let trade =
+            update.trade.as_ref().map(|trade| (self.head(&update.board), live_trade(trade)));
+        let trade = trade.as_ref().map(|(head, row)| (head, row));
         let now = shared.started.elapsed();
-        shared.lock().hub.tell_market(market.symbol, &depth, trade, now);
+        shared.lock().hub.tell_market(symbol, &text, trade, now);
     }
 
-    fn head(&mut self, market: &MarketData<'_>) -> Arc<TradesHead> {
-        let (symbol, depth) = (market.symbol, market.depth);
+    fn head(&mut self, board: &Board) -> Arc<TradesHead> {
+        let symbol = board.symbol.as_str();
         if let Some(head) = self.heads.get(symbol)
-            && head.stream_session_id == depth.stream_session_id
+            && *head.stream_session_id == *board.stream_session_id
         {
             return Arc::clone(head);
         }
@@ -45,99 +49,82 @@ impl Feed {
             self.heads.clear();
         }
         let head = Arc::new(TradesHead {
-            venue: depth.venue.to_string(),
-            exchange: depth.exchange.to_string(),
-            ticker: depth.ticker.to_string(),
+            venue: VENUE.to_owned(),
+            exchange: EXCHANGE.to_owned(),
+            ticker: symbol.to_owned(),
             instrument_id: None,
-            stream_session_id: depth.stream_session_id.to_string(),
+            stream_session_id: board.stream_session_id.to_string(),
         });
         self.heads.insert(symbol.to_owned(), Arc::clone(&head));
         head
     }
 }
 
-/// Tells an event, and keeps in mind who wants which symbol from now on.
-pub(super) fn tell(hub: &mut Hub, to: Recipient, event: &Event<'_>) {
+/// Sends an event, and keeps in mind who wants which symbol from now on.
+pub(super) fn send(hub: &mut Hub, to: Recipient, event: &VenueEvent) {
     match (to, event) {
-        (Recipient::Client(number), Event::Subscribed(subscribed)) => {
+        (Recipient::Client(number), VenueEvent::Subscribed { symbol, .. }) => {
             if let Some(tickers) = hub.tickers(ClientId::of(number)) {
-                tickers.insert(subscribed.ticker.to_string());
+                tickers.insert(symbol.clone());
             }
         }
-        (Recipient::Client(number), Event::Unsubscribed(unsubscribed)) => {
+        (Recipient::Client(number), VenueEvent::Unsubscribed { symbol, .. }) => {
             if let Some(tickers) = hub.tickers(ClientId::of(number)) {
-                tickers.remove(&*unsubscribed.ticker);
+                tickers.remove(symbol);
             }
         }
-        (_, Event::SubscriptionEvicted(evicted)) => hub.forget_ticker(&evicted.symbol),
+        (_, VenueEvent::Evicted { symbol, .. }) => hub.forget_ticker(symbol),
         _ => {}
     }
-    hub.tell_recipient(to, event);
+    hub.tell_recipient(to, &crate::present::local_broker::event(event));
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use ipc::{
-        BookLevel, Decimal, DepthSnapshot, SideRule, Subscribed, SubscriptionEvicted, TickerInfo,
-        TimestampSource, TradeRow, TradeSide, Unsubscribed,
-    };
+    use domain::TsNanos;
+    use domain::market_update::{AggressorSide, Level, SideRule, Symbol, TimeSource, TradePrint};
 
     use super::*;
     use crate::limits::BEHIND_FRAMES;
     use crate::live::tests::shared;
     use crate::outbox::{Outbox, Taken};
 
-    pub(in crate::live) fn depth(
+    pub(in crate::live) fn update(
         symbol: &str,
         session: &str,
         sequence_id: u64,
-    ) -> DepthSnapshot<'static> {
-        let level = |price| BookLevel {
-            price: Decimal::from_units(price),
-            qty: Decimal::from_units(10_000),
-        };
-        DepthSnapshot {
-            request_id: None,
-            venue: "local_broker".into(),
-            exchange: "LocalBrokerStock".into(),
-            ticker: symbol.to_owned().into(),
-            stream_session_id: session.to_owned().into(),
+        has_trade: bool,
+    ) -> MarketUpdate {
+        let level = |price| Level { price, quantity: 10_000 };
+        let (symbol, received) = (Symbol::new(symbol).unwrap(), TsNanos::from_nanos(5_000_000));
+        let board = Board {
+            symbol,
+            stream_session_id: session.into(),
             sequence_id,
-            received_ms: 5,
+            received,
             timestamp_ms: 4,
-            timestamp_source: TimestampSource::Venue,
-            last_price: Some(Decimal::from_units(28_500_000)),
+            timestamp_source: TimeSource::Venue,
+            last_price: Some(28_500_000),
             bids: vec![level(28_490_000)],
             asks: vec![level(28_510_000)],
-        }
-    }
-
-    pub(in crate::live) fn trade(sequence_id: u64) -> TradeRow {
-        TradeRow {
-            price: Decimal::from_units(28_500_000),
-            qty: Decimal::from_units(1_000_000),
-            side: TradeSide::Buy,
+        };
+        let trade = has_trade.then(|| TradePrint {
+            symbol,
+            stream_session_id: session.into(),
+            sequence_id: sequence_id + 1,
+            received,
+            timestamp_ms: 4,
+            price: 28_500_000,
+            quantity: 1_000_000,
+            side: AggressorSide::Buy,
             side_rule: Some(SideRule::AtAsk),
-            ts_ms: 4,
-            ts_ns: None,
-            sequence_id,
-            received_ms: Some(5),
-            after_gap: None,
-        }
+            after_gap: false,
+        });
+        MarketUpdate { board, trade, gap: false }
     }
 
-    fn subscribed(symbol: &'static str) -> Event<'static> {
-        Event::Subscribed(Subscribed {
-            request_id: "r".into(),
-            venue: "local_broker".into(),
-            ticker: symbol.into(),
-            ticker_info: TickerInfo {
-                symbol: symbol.into(),
-                exchange: "LocalBrokerStock".into(),
-                market_kind: "Stock".into(),
-                display_name_ja: None,
-            },
-        })
+    fn subscribed(symbol: &str) -> VenueEvent {
+        VenueEvent::Subscribed { request_id: "r".into(), symbol: symbol.into(), name: None }
     }
 
     /// What waits for a client, as (event, numbers of its rows or its own).
@@ -172,17 +159,12 @@ pub(super) mod tests {
             (self.shared.lock().hub.join(Arc::clone(&outbox)), outbox)
         }
 
-        fn event(&self, to: Recipient, event: &Event<'_>) {
-            tell(&mut self.shared.lock().hub, to, event);
+        fn event(&self, to: Recipient, event: &VenueEvent) {
+            send(&mut self.shared.lock().hub, to, event);
         }
 
-        fn frame(
-            &mut self,
-            symbol: &str,
-            depth: &DepthSnapshot<'static>,
-            trade: Option<&TradeRow>,
-        ) {
-            self.feed.market(&self.shared, &MarketData { symbol, depth, trade });
+        fn frame(&mut self, symbol: &str, session: &str, sequence_id: u64, has_trade: bool) {
+            self.feed.market(&self.shared, &update(symbol, session, sequence_id, has_trade));
         }
     }
 
@@ -192,26 +174,24 @@ pub(super) mod tests {
         let mut world = World::new();
         let ((first, first_box), (second, second_box)) = (world.client(), world.client());
         let to = |client: ClientId| Recipient::Client(client.number());
-        world.frame("7203", &depth("7203", "s", 1), Some(&trade(2)));
+        world.frame("7203", "s", 1, true);
         world.event(to(first), &subscribed("7203"));
         world.event(to(second), &subscribed("9984"));
-        world.frame("7203", &depth("7203", "s", 3), Some(&trade(4)));
-        world.frame("9984", &depth("9984", "s", 1), None);
+        world.frame("7203", "s", 3, true);
+        world.frame("9984", "s", 1, false);
         let events = |told: Vec<(String, Vec<u64>)>| -> Vec<String> {
             told.into_iter().map(|(event, numbers)| format!("{event} {numbers:?}")).collect()
         };
         assert_eq!(events(told(&first_box)), ["Subscribed [0]", "DepthSnapshot [3]", "Trades [4]"]);
         assert_eq!(events(told(&second_box)), ["Subscribed [0]", "DepthSnapshot [1]"]);
-        let unsubscribed = Unsubscribed {
-            request_id: "r".into(),
-            venue: "local_broker".into(),
-            ticker: "7203".into(),
-        };
-        world.event(to(first), &Event::Unsubscribed(unsubscribed));
-        let evicted = SubscriptionEvicted { request_id: None, symbol: "9984".into() };
-        world.event(Recipient::All, &Event::SubscriptionEvicted(evicted));
-        world.frame("7203", &depth("7203", "s", 5), None);
-        world.frame("9984", &depth("9984", "s", 2), None);
+        let request_id = || "r".to_owned();
+        let unsubscribed =
+            VenueEvent::Unsubscribed { request_id: request_id(), symbol: "7203".into() };
+        world.event(to(first), &unsubscribed);
+        let evicted = VenueEvent::Evicted { request_id: request_id(), symbol: "9984".into() };
+        world.event(Recipient::All, &evicted);
+        world.frame("7203", "s", 5, false);
+        world.frame("9984", "s", 2, false);
         assert_eq!(events(told(&first_box)), ["Unsubscribed [0]", "SubscriptionEvicted [0]"]);
         assert_eq!(events(told(&second_box)), ["SubscriptionEvicted [0]"]);
     }
@@ -224,7 +204,7 @@ pub(super) mod tests {
         world.event(Recipient::Client(client.number()), &subscribed("7203"));
         drop(told(&outbox));
         for (session, number) in [("one", 1), ("two", 1)] {
-            world.frame("7203", &depth("7203", session, number), Some(&trade(number + 1)));
+            world.frame("7203", session, number, true);
             let Taken::Messages(messages) = outbox.take() else { panic!("nothing was told") };
             let texts: Vec<_> = messages.into_iter().map(|message| message.into_text()).collect();
             assert_eq!(texts.len(), 2);
@@ -235,9 +215,7 @@ pub(super) mod tests {
         }
         for number in 0..2 * STREAM_HEADS_MAX {
             let symbol = format!("{}", 1_000 + number);
-            let depth = depth(&symbol, "s", 1);
-            let market = MarketData { symbol: &symbol, depth: &depth, trade: None };
-            world.feed.head(&market);
+            world.feed.head(&update(&symbol, "s", 1, false).board);
             assert!(world.feed.heads.len() <= STREAM_HEADS_MAX);
         }
     }
@@ -261,11 +239,11 @@ pub(super) mod tests {
             // One sequence for all symbols keeps the test short; a venue has one for each.
             let number = 2 * frame + 1;
             let symbol = symbols[frame as usize % symbols.len()];
-            let made = (frame % 7 == 0).then(|| trade(number + 1));
-            trades.extend(made.as_ref().map(|row| row.sequence_id));
-            world.frame(symbol, &depth(symbol, "s", number), made.as_ref());
+            let made = (frame % 7 == 0).then_some(number + 1);
+            trades.extend(made);
+            world.frame(symbol, "s", number, made.is_some());
             let mut expected = vec![("DepthSnapshot".to_owned(), vec![number])];
-            expected.extend(made.map(|row| ("Trades".to_owned(), vec![row.sequence_id])));
+            expected.extend(made.map(|number| ("Trades".to_owned(), vec![number])));
             assert_eq!(told(&reads_box), expected, "at once, whatever the other does");
         }
         let late = told(&stopped_box);

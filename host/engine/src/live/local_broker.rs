@@ -8,9 +8,10 @@ use domain::gateway_mapping::GatewayMapping;
 use domain::{ReasonCode, Rejection};
 use ipc::{Command, Dialect, VenueCapabilities};
 use keys::dialog::Dialog;
+use venues::RequestContext;
 use venues::local_broker::config::Endpoint;
 use venues::local_broker::{
-    ConfigError, LocalBrokerConfig, REGISTER_MAX, Service, ServiceError, Setup, Told,
+    ConfigError, LocalBrokerConfig, Output, REGISTER_MAX, Service, ServiceError, Setup,
 };
 
 use super::feed::{self, Feed};
@@ -18,6 +19,7 @@ use super::load_dialect;
 use super::recording::Recording;
 use crate::credentials;
 use crate::hub::ClientId;
+use crate::present;
 use crate::session::Shared;
 use crate::startup::StartError;
 
@@ -68,10 +70,15 @@ impl Gateway {
         }
     }
 
-    /// Hands a command over; gives it up where the venue is too busy or has ended.
+    /// Hands a command over; fails where the venue is too busy or has ended.
     pub(super) fn command(&self, client: ClientId, command: Command) -> Result<(), ()> {
+        let request_id = command.request_id().map(|id| id.as_text().into_owned());
+        let context =
+            RequestContext { client: client.number(), request_id: request_id.unwrap_or_default() };
+        // What the venue has no part in is passed over.
+        let Some(command) = present::local_broker::command(command) else { return Ok(()) };
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = service.as_ref().map(|service| service.command(client.number(), command));
+        let taken = service.as_ref().map(|service| service.command(context, command));
         taken.and_then(Result::ok).ok_or(())
     }
 
@@ -83,7 +90,7 @@ impl Gateway {
         }
     }
 
-    /// Ends the venue: nobody is asked any more, and what it has registered is unregistered.
+    /// Ends the venue: the dialog is closed, and what it has registered is unregistered.
     pub(super) fn stop(&self) {
         self.dialog.close();
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -98,7 +105,7 @@ impl Gateway {
         Endpoint::of(&local_broker.config).map(drop).map_err(not_there)
     }
 
-    /// Starts the venue. What it tells goes to the clients of `shared`.
+    /// Starts the venue. Its output goes to the clients of `shared`.
     pub(super) fn start(
         shared: &Arc<Shared>,
         local_broker: &LocalBroker,
@@ -127,13 +134,13 @@ impl Gateway {
         let place = Endpoint::of(&config).map_err(not_there)?.authority();
         // Both are the same gateway.
         let place = place.replace("localhost:", "127.0.0.1:");
-        let kept = format!(
+        let file = format!(
             "local-broker/registered-{}.json",
             place.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-")
         );
         let setup = Setup {
             config,
-            kept: Some(shared.config.cache_dir.join(kept)),
+            registration_file: Some(shared.config.cache_dir.join(file)),
             mapping,
             ask_password: Box::new(move || {
                 credentials::gateway_password(dev_login_allowed, &asked)
@@ -142,17 +149,17 @@ impl Gateway {
         let clients = Arc::downgrade(shared);
         let recording = record.map(|folder| Recording::start(folder, Arc::downgrade(shared)));
         // What it has taken is on the disk when the venue's thread has ended.
-        let mut recording = recording.transpose()?;
+        let recording = recording.transpose()?;
         let mut feed = Feed::default();
-        let service = Service::start(setup, move |told| {
-            if let (Told::Market(market), Some(recording)) = (&told, &mut recording) {
-                recording.record(market);
+        let service = Service::start(setup, move |output| {
+            if let (Output::Market(update), Some(recording)) = (&output, &recording) {
+                recording.record(update);
             }
             let Some(shared) = clients.upgrade() else { return };
-            match told {
-                Told::Event(to, event) => feed::tell(&mut shared.lock().hub, to, event),
-                Told::Market(market) => feed.market(&shared, &market),
-                Told::MarketPause => shared.lock().hub.wake_writers(),
+            match output {
+                Output::Event(to, event) => feed::send(&mut shared.lock().hub, to, event),
+                Output::Market(update) => feed.market(&shared, update),
+                Output::MarketPause => shared.lock().hub.wake_writers(),
             }
         });
         let service = service.map_err(|error| match error {

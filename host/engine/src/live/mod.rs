@@ -1,23 +1,23 @@
 //! The venues of a live engine, and which commands are whose (specification 2, "Endpoints";
 //! specification 4, P15, P23b, P51, P58).
 
+mod desk_command;
 mod feed;
 mod local_broker;
 mod recording;
 mod web_broker;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use domain::{ReasonCode, Rejection};
-use ipc::{
-    Command, Dialect, EngineMode, Event, OrderContext, OrderRejected, Text, VenueCapabilities,
-    error_code,
-};
+use ipc::{Command, Dialect, EngineMode, OrderContext, Text, VenueCapabilities, error_code};
 use sandbox::{Sandbox, SandboxConfig, SandboxError};
 
 use crate::hub::ClientId;
+use crate::present::orders::rejected;
 use crate::session::{Refusing, Shared};
 use crate::startup::{EngineConfig, StartError};
 
@@ -120,7 +120,7 @@ impl Venues {
     }
 }
 
-/// Starts the venues that a live engine is told of.
+/// Starts the venues of a live engine's configuration.
 pub(crate) fn start(shared: &Arc<Shared>) -> Result<(), StartError> {
     let EngineConfig { mode, web_broker, local_broker, .. } = &shared.config;
     if *mode != EngineMode::Live {
@@ -231,7 +231,7 @@ impl Shared {
         }
     }
 
-    /// Refuses a command about orders at a venue that nobody knows (specification 4, P23b). Tells
+    /// Refuses a command about orders at an unknown venue (specification 4, P23b). Tells
     /// whether it was one.
     pub(crate) fn refuse_unknown_venue(&self, to: &Refusing<'_>, command: &Command) -> bool {
         let (true, Some(_), Some(venue)) =
@@ -247,18 +247,14 @@ impl Shared {
     /// Rejects a command about orders, and counts that as an error of its sender.
     fn reject(&self, to: &Refusing<'_>, command: &Command, rejection: &Rejection) {
         let id = order_id(command).flatten();
-        let event = Event::OrderRejected(OrderRejected {
-            client_order_id: id.map(Text::Borrowed),
-            reason_code: rejection.code,
-            reason_text: Text::Borrowed(&rejection.text),
-            ts_event_ms: domain::clock::wall_now().millis(),
-            context: OrderContext {
-                request_id: to.request_id.map(Text::Borrowed),
-                // One that nobody knows is a text of the client's.
-                venue: to.venue.filter(|venue| *venue == LOCAL_BROKER).map(Text::Borrowed),
-                ..OrderContext::default()
-            },
-        });
+        let context = OrderContext {
+            request_id: to.request_id.map(Text::Borrowed),
+            // A name that is unknown is a text of the client's.
+            venue: to.venue.filter(|venue| *venue == LOCAL_BROKER).map(Text::Borrowed),
+            ..OrderContext::default()
+        };
+        let now = domain::clock::wall_now();
+        let event = rejected(id, Cow::Borrowed(rejection), now, context);
         let mut core = self.lock();
         core.hub.tell_all(&event);
         core.hub.count_error(to.client, to.now);
@@ -270,15 +266,15 @@ pub(super) mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
+    use domain::Secret;
     use domain::fault::Identity;
     use domain::gateway_mapping::{
         GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
     };
     use domain::order_mapping::Mapped;
-    use ipc::Secret;
-    use replay::strategies::Strategies;
     use sandbox::Limits;
     use tempfile::TempDir;
+    use trader::Strategies;
     use venues::local_broker::LocalBrokerConfig;
 
     use super::*;

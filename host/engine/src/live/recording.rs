@@ -1,35 +1,25 @@
-//! Boards and trades of the local broker on their way to the recorder. Nobody waits for the disk: what the
-//! recorder cannot take is counted, and told by it to the log and to clients.
+//! Boards and trades of the local broker on their way to the recorder. Nothing waits for the disk: what the
+//! recorder cannot take is counted, and reported to the log and to clients.
 
 use std::path::Path;
-use std::sync::{Arc, Weak};
+use std::sync::Weak;
 
-use domain::TsNanos;
+use domain::market_update::MarketUpdate;
 use domain::text::with_causes;
-use ipc::{
-    BookLevel, DepthSnapshot, EngineError, Text, TimestampSource, TradeRow, TradeSide, error_code,
-};
-use marketdata::board::{
-    BoardRow, DepthRow, Level, Recorder, RecorderEvent, Side, SideRule, Symbol, TimeSource,
-    TradePrint,
-};
-use venues::local_broker::MarketData;
+use ipc::{EngineError, Text, error_code};
+use marketdata::board::{Recorder, RecorderEvent};
 
 use crate::session::Shared;
 use crate::startup::StartError;
 
-/// Nanoseconds of a millisecond.
-const NANOS: u64 = 1_000_000;
-
-/// The recorder, and what it is told of the session. When it is dropped, what it has taken is on the disk.
+/// The recorder. When it is dropped, what it has taken is on the disk.
 #[derive(Debug)]
 pub(super) struct Recording {
     recorder: Recorder,
-    session: Arc<str>,
 }
 
 impl Recording {
-    /// Starts to record into a folder, which is made where it is missing. Clients are told when it has to
+    /// Starts to record into a folder, which is made where it is missing. Clients get an error when it has to
     /// stop, also those that connect after that.
     pub(super) fn start(folder: &Path, clients: Weak<Shared>) -> Result<Self, StartError> {
         let recorder = Recorder::start(folder, move |event| {
@@ -48,26 +38,16 @@ impl Recording {
             folder: folder.to_owned(),
             why: with_causes(&error),
         })?;
-        Ok(Self { recorder, session: Arc::from("") })
+        Ok(Self { recorder })
     }
 
-    /// Records what came of a frame, in the order in which it is told.
-    pub(super) fn record(&mut self, market: &MarketData<'_>) {
-        // A symbol that is none is none that a file could have.
-        let Some(symbol) = Symbol::new(market.symbol) else { return };
-        if *self.session != *market.depth.stream_session_id {
-            self.session = Arc::from(&*market.depth.stream_session_id);
-        }
-        // What was not taken is counted there, and told.
-        let _ = self.recorder.try_record(depth_row(symbol, &self.session, market.depth));
-        if let Some(trade) = market.trade {
-            let received_ms = trade.received_ms.unwrap_or(market.depth.received_ms);
-            let _ = self.recorder.try_record(trade_row(symbol, &self.session, trade, received_ms));
-        }
+    /// Records what came of a frame; what was not taken is counted there, and reported.
+    pub(super) fn record(&self, update: &MarketUpdate) {
+        self.recorder.record(update);
     }
 }
 
-/// What clients are told of an event of the recorder, as a code and in words.
+/// The error that clients get for an event of the recorder, as a code and in words.
 fn error_of(event: &RecorderEvent) -> Option<(&'static str, String)> {
     match event {
         RecorderEvent::Stopped { why, .. } => {
@@ -101,68 +81,17 @@ fn error_of(event: &RecorderEvent) -> Option<(&'static str, String)> {
     }
 }
 
-fn nanos(millis: u64) -> TsNanos {
-    TsNanos::from_nanos(millis.saturating_mul(NANOS))
-}
-
-fn depth_row(symbol: Symbol, session: &Arc<str>, depth: &DepthSnapshot<'_>) -> BoardRow {
-    let levels = |levels: &[BookLevel]| {
-        let level =
-            |level: &BookLevel| Level { price: level.price.units(), quantity: level.qty.units() };
-        levels.iter().map(level).collect()
-    };
-    BoardRow::Depth(DepthRow {
-        symbol,
-        stream_session_id: Arc::clone(session),
-        sequence_id: depth.sequence_id,
-        received: nanos(depth.received_ms),
-        timestamp_ms: depth.timestamp_ms,
-        timestamp_source: match depth.timestamp_source {
-            TimestampSource::Venue => TimeSource::Venue,
-            TimestampSource::Received => TimeSource::Received,
-        },
-        last_price: depth.last_price.map(ipc::Decimal::units),
-        bids: levels(&depth.bids),
-        asks: levels(&depth.asks),
-    })
-}
-
-fn trade_row(symbol: Symbol, session: &Arc<str>, trade: &TradeRow, received_ms: u64) -> BoardRow {
-    BoardRow::Trade(TradePrint {
-        symbol,
-        stream_session_id: Arc::clone(session),
-        sequence_id: trade.sequence_id,
-        received: nanos(received_ms),
-        timestamp_ms: trade.ts_ms,
-        price: trade.price.units(),
-        quantity: trade.qty.units(),
-        side: match trade.side {
-            TradeSide::Buy => Side::Buy,
-            TradeSide::Sell => Side::Sell,
-            TradeSide::Unknown => Side::Unknown,
-        },
-        side_rule: trade.side_rule.map(|rule| match rule {
-            ipc::SideRule::AtAsk => SideRule::AtAsk,
-            ipc::SideRule::AtBid => SideRule::AtBid,
-            ipc::SideRule::Midpoint => SideRule::Midpoint,
-            ipc::SideRule::InsideNearer => SideRule::InsideNearer,
-            ipc::SideRule::Crossed => SideRule::Crossed,
-            ipc::SideRule::OneSided => SideRule::OneSided,
-            ipc::SideRule::AfterGap => SideRule::AfterGap,
-            ipc::SideRule::Auction => SideRule::Auction,
-        }),
-        after_gap: trade.after_gap.unwrap_or(false),
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use domain::TsNanos;
     use ipc::{ClientConnected, Event};
     use marketdata::board::BoardFolder;
 
     use super::*;
     use crate::limits::LASTING_ERRORS_MAX;
-    use crate::live::feed::tests::{depth, trade};
+    use crate::live::feed::tests::update;
     use crate::live::tests::{shared, told};
     use crate::outbox::Outbox;
 
@@ -171,18 +100,15 @@ mod tests {
     fn boards_and_trades_are_on_the_disk_when_the_venue_has_ended() {
         let folder = tempfile::tempdir().unwrap();
         let shared = shared();
-        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        let recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
         let again = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap_err();
         assert_eq!(again.exit_code(), 21, "of two recorders one has the folder: {again}");
-        for (session, symbol) in [("one", "7203"), ("one", "130A"), ("two", "7203"), ("two", "no")]
-        {
-            let (depth, trade) = (depth(symbol, session, 1), trade(2));
-            recording.record(&MarketData { symbol, depth: &depth, trade: Some(&trade) });
+        for (session, symbol) in [("one", "7203"), ("one", "130A"), ("two", "7203")] {
+            recording.record(&update(symbol, session, 1, true));
         }
-        // A symbol that is none cannot be kept.
         assert_eq!(recording.recorder.counts().taken, 6);
         drop(recording);
-        let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
+        let day = BoardFolder::new(folder.path()).day(TsNanos::from_nanos(5_000_000).jst_date());
         let finished = day.finished().unwrap();
         let kinds =
             finished.iter().map(|segment| (segment.depth.is_some(), segment.trades.is_some()));
@@ -201,11 +127,10 @@ mod tests {
             outbox
         };
         let before = join();
-        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
-        let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
+        let recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        let day = BoardFolder::new(folder.path()).day(TsNanos::from_nanos(5_000_000).jst_date());
         std::fs::write(day.path(), "in the way").unwrap();
-        let depth = depth("7203", "one", 1);
-        recording.record(&MarketData { symbol: "7203", depth: &depth, trade: None });
+        recording.record(&update("7203", "one", 1, false));
         // The recorder's thread has told when it has ended.
         drop(recording);
         let later = join();
@@ -229,7 +154,7 @@ mod tests {
     fn a_damaged_segment_of_a_day_is_told_also_to_those_who_come_later() {
         let folder = tempfile::tempdir().unwrap();
         let shared = shared();
-        let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
+        let day = BoardFolder::new(folder.path()).day(TsNanos::from_nanos(5_000_000).jst_date());
         std::fs::create_dir_all(day.path()).unwrap();
         std::fs::write(day.trades(1), "no table").unwrap();
         let join = || {
@@ -239,9 +164,8 @@ mod tests {
             outbox
         };
         let before = join();
-        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
-        let (depth, trade) = (depth("7203", "one", 1), trade(2));
-        recording.record(&MarketData { symbol: "7203", depth: &depth, trade: Some(&trade) });
+        let recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        recording.record(&update("7203", "one", 1, true));
         drop(recording);
         let later = join();
         for outbox in [&before, &later] {
@@ -277,11 +201,10 @@ mod tests {
             outbox
         };
         let before = join();
-        let mut recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
+        let recording = Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap();
         // A number that no file holds is refused as a row is that finds the queue full.
         for _ in 0..3 {
-            let depth = depth("7203", "one", u64::MAX);
-            recording.record(&MarketData { symbol: "7203", depth: &depth, trade: None });
+            recording.record(&update("7203", "one", u64::MAX, false));
         }
         drop(recording);
         let errors = |outbox: &Arc<Outbox>| {
@@ -306,7 +229,7 @@ mod tests {
     fn a_folder_in_which_nothing_can_be_recorded_is_refused_and_a_bad_journal_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let shared = shared();
-        let day = BoardFolder::new(folder.path()).day(nanos(5).jst_date());
+        let day = BoardFolder::new(folder.path()).day(TsNanos::from_nanos(5_000_000).jst_date());
         std::fs::create_dir_all(day.journal(1)).unwrap();
         drop(Recording::start(folder.path(), Arc::downgrade(&shared)).unwrap());
         std::fs::remove_dir_all(folder.path().join("board")).unwrap();

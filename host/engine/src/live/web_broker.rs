@@ -4,12 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ipc::{Command, Dialect, VenueCapabilities};
-use orders::{AuditError, DeskRules, Service, ServiceError, Setup};
+use orders::{AuditError, DeskRules, RequestContext, Service, ServiceError, Setup};
 use venues::web_broker::WebBrokerConfig;
 
+use super::desk_command::desk_command;
 use super::load_dialect;
 use crate::credentials;
 use crate::hub::ClientId;
+use crate::present::orders::desk_event;
 use crate::session::Shared;
 use crate::startup::StartError;
 
@@ -60,8 +62,13 @@ impl OrderDesk {
     /// Hands a command over; gives it up where the desk is too busy or has ended.
     pub(super) fn command(&self, client: ClientId, command: Command) -> Result<(), ()> {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = service.as_ref().map(|service| service.command(client.number(), command));
-        taken.and_then(Result::ok).ok_or(())
+        let service = service.as_ref().ok_or(())?;
+        let request_id = command.request_id().map(|id| id.as_text().into_owned());
+        let asked =
+            RequestContext { client: client.number(), request_id: request_id.unwrap_or_default() };
+        // No other command names this venue.
+        let Some(command) = desk_command(command, service.instruments()) else { return Ok(()) };
+        service.command(asked, command).map_err(|_| ())
     }
 
     /// A client is gone.
@@ -101,7 +108,9 @@ impl OrderDesk {
         let clients = Arc::downgrade(shared);
         let service = Service::start(setup, move |to, event| {
             if let Some(shared) = clients.upgrade() {
-                shared.lock().hub.tell_recipient(to, event);
+                // Made before the lock: a list may be long.
+                let event = desk_event(event);
+                shared.lock().hub.tell_recipient(to, &event);
             }
         });
         let service = service.map_err(|error| match error {

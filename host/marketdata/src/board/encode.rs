@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use domain::TsNanos;
+use domain::market_update::{
+    AggressorSide, Board, Level, SideRule, Symbol, TimeSource, TradePrint,
+};
 
-use super::row::{BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};
+use super::row::BoardRow;
 
 const DEPTH: u8 = 0;
 const TRADE: u8 = 1;
@@ -36,7 +39,7 @@ pub(super) fn push_row(bytes: &mut Vec<u8>, row: &BoardRow) {
             push_head(bytes, head, row.received, row.timestamp_ms);
             push_i64(bytes, row.price);
             push_i64(bytes, row.quantity);
-            bytes.push(number_of(Side::ALL, row.side));
+            bytes.push(number_of(AggressorSide::ALL, row.side));
             bytes.push(row.side_rule.map_or(NONE, |rule| number_of(SideRule::ALL, rule)));
             bytes.push(u8::from(row.after_gap));
         }
@@ -135,7 +138,7 @@ impl<'a> Rows<'a> {
                 let has_last_price = self.byte()? != NONE;
                 let last_price = Some(self.i64()?).filter(|_| has_last_price);
                 let (bids, asks) = (self.levels()?, self.levels()?);
-                BoardRow::Depth(DepthRow {
+                BoardRow::Depth(Board {
                     symbol,
                     stream_session_id,
                     sequence_id,
@@ -155,7 +158,7 @@ impl<'a> Rows<'a> {
                 timestamp_ms,
                 price: self.i64()?,
                 quantity: self.i64()?,
-                side: self.one_of(Side::ALL)?,
+                side: self.one_of(AggressorSide::ALL)?,
                 side_rule: match self.byte()? {
                     NONE => None,
                     number => Some(*SideRule::ALL.get(usize::from(number))?),

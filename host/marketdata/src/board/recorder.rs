@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
+use domain::market_update::MarketUpdate;
 
 use crate::limits::{RECORDER_GIVE_UP_TIME, RECORDER_QUEUE_ROWS, RECORDER_TELL_TIME};
 
@@ -19,9 +20,9 @@ use super::ending::Ending;
 use super::row::BoardRow;
 use super::writer::{Pace, RecorderError, RecorderEvent, Writer};
 
-/// Why a row is not kept. It is counted, and told by an event.
+/// Why a row is not recorded. It is counted, and an event reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotKept {
+pub enum NotRecorded {
     /// [`RECORDER_QUEUE_ROWS`] rows wait.
     Full,
     /// The recorder has stopped.
@@ -76,7 +77,7 @@ impl Teller {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)(event);
     }
 
-    /// The same where nobody else is telling just now, which might take for ever.
+    /// The same where no other thread sends one just now, which might take for ever.
     fn try_tell(&self, event: RecorderEvent) {
         if let Ok(mut tell) = self.0.try_lock() {
             tell(event);
@@ -165,23 +166,31 @@ impl Recorder {
         Ok(Self { rows: Some(rows), shared, ending, end_time, teller, threads, running })
     }
 
+    /// Hands over what a feed has sent, the order book first; never waits. What is not kept is counted.
+    pub fn record(&self, update: &MarketUpdate) {
+        let _ = self.try_record(BoardRow::Depth(update.board.clone()));
+        if let Some(trade) = &update.trade {
+            let _ = self.try_record(BoardRow::Trade(trade.clone()));
+        }
+    }
+
     /// Hands a row over; never waits.
     ///
     /// # Errors
-    /// [`NotKept`]: the row is not kept, and counted.
-    pub fn try_record(&self, row: BoardRow) -> Result<(), NotKept> {
+    /// [`NotRecorded`]: the row is not kept, and counted.
+    pub fn try_record(&self, row: BoardRow) -> Result<(), NotRecorded> {
         let sent = match &self.rows {
-            _ if !row.is_sound() => Err(NotKept::Unsound),
-            None => Err(NotKept::Stopped),
-            Some(_) if self.shared.has_stopped.load(Ordering::Relaxed) => Err(NotKept::Stopped),
+            _ if !row.is_sound() => Err(NotRecorded::Unsound),
+            None => Err(NotRecorded::Stopped),
+            Some(_) if self.shared.has_stopped.load(Ordering::Relaxed) => Err(NotRecorded::Stopped),
             Some(rows) => {
                 // Counted before, so that no row is kept that was not taken.
                 self.shared.taken.fetch_add(1, Ordering::Relaxed);
                 rows.try_send(row).map_err(|error| {
                     self.shared.taken.fetch_sub(1, Ordering::Relaxed);
                     match error {
-                        TrySendError::Full(_) => NotKept::Full,
-                        TrySendError::Disconnected(_) => NotKept::Stopped,
+                        TrySendError::Full(_) => NotRecorded::Full,
+                        TrySendError::Disconnected(_) => NotRecorded::Stopped,
                     }
                 })
             }
@@ -254,7 +263,7 @@ struct Worker {
     shared: Arc<Shared>,
     teller: Arc<Teller>,
     watch: Stopwatch,
-    /// Refused rows that were told.
+    /// Refused rows that were reported.
     told_refused: u64,
     told_at: Option<Duration>,
 }
@@ -275,7 +284,7 @@ impl Worker {
         self.teller.tell(RecorderEvent::Stopped { why, lost });
     }
 
-    /// Until nobody hands rows over any more.
+    /// Until no more rows are handed over.
     fn record(&mut self, rows: &Receiver<BoardRow>) -> Result<(), RecorderError> {
         loop {
             let due = self.writer.due().into_iter().chain(self.refused_due()).min();
@@ -310,7 +319,7 @@ impl Worker {
         }
     }
 
-    /// When rows that were not taken are to be told; never where all are.
+    /// When rows that were not taken are to be reported; never where all are.
     fn refused_due(&self) -> Option<Duration> {
         let is_told = self.shared.refused.load(Ordering::Relaxed) == self.told_refused;
         (!is_told).then(|| self.told_at.map_or(Duration::ZERO, |told| told + RECORDER_TELL_TIME))

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use domain::market_update::{
+    AggressorSide, Board, Level, SideRule, Symbol, TimeSource, TradePrint,
+};
 use domain::{ShortText, TsNanos};
 
 use crate::limits::BOARD_LEVELS_MAX;
 use crate::parquet::{Field, Kind, ParquetError, TableReader, Values};
-
-use super::row::{DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};
 
 /// Columns before the levels of an order book.
 const DEPTH_HEAD: usize = 7;
@@ -77,7 +78,7 @@ fn head_columns<'a>(
 }
 
 /// Order books as the columns of [`depth_fields`].
-pub(super) fn depth_columns(rows: &[DepthRow]) -> Vec<Values> {
+pub(super) fn depth_columns(rows: &[Board]) -> Vec<Values> {
     let mut columns = head_columns(rows.iter().map(|row| {
         let session = &row.stream_session_id;
         (row.received, row.symbol, session, row.sequence_id, row.timestamp_ms)
@@ -85,8 +86,7 @@ pub(super) fn depth_columns(rows: &[DepthRow]) -> Vec<Values> {
     let sources = rows.iter().map(|row| Some(row.timestamp_source.name().into()));
     columns.push(Values::Text(sources.collect()));
     columns.push(int(rows.iter().map(|row| row.last_price).collect()));
-    for side in [|row: &DepthRow| &row.bids, |row: &DepthRow| &row.asks]
-        as [fn(&DepthRow) -> &Vec<Level>; 2]
+    for side in [|row: &Board| &row.bids, |row: &Board| &row.asks] as [fn(&Board) -> &Vec<Level>; 2]
     {
         for index in 0..BOARD_LEVELS_MAX {
             let level = |row| side(row).get(index);
@@ -186,7 +186,7 @@ impl Head {
 /// [`ParquetError`], or that of `take`.
 pub fn read_depth<E: From<ParquetError>>(
     path: &Path,
-    mut take: impl FnMut(DepthRow) -> Result<(), E>,
+    mut take: impl FnMut(Board) -> Result<(), E>,
 ) -> Result<(), E> {
     let reader = open(path, &depth_fields())?;
     for group in 0..reader.groups() {
@@ -262,10 +262,10 @@ impl DepthGroup {
         pairs.map_while(level).collect()
     }
 
-    fn at(&mut self, index: usize) -> Option<DepthRow> {
+    fn at(&mut self, index: usize) -> Option<Board> {
         let (received, symbol, stream_session_id, sequence_id, timestamp_ms) =
             self.head.at(index)?;
-        Some(DepthRow {
+        Some(Board {
             symbol,
             stream_session_id,
             sequence_id,
@@ -316,7 +316,7 @@ impl TradeGroup {
             timestamp_ms,
             price: self.price[index]?,
             quantity: self.quantity[index]?,
-            side: Side::of_name(self.side[index].as_deref()?)?,
+            side: AggressorSide::of_name(self.side[index].as_deref()?)?,
             side_rule,
             after_gap: self.after_gap[index]?,
         })

@@ -10,13 +10,16 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use domain::market_update::{
+    AggressorSide, Board, Level, SideRule, Symbol, TimeSource, TradePrint,
+};
 use domain::{JstDate, Random, TsNanos};
 
 use super::day_files::DayFiles;
 use super::folder::{BoardFolder, DayFolder};
 use super::journal::{Journal, JournalError, JournalSummary, read_journal};
-use super::recorder::{NotKept, Recorder};
-use super::row::{BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint};
+use super::recorder::{NotRecorded, Recorder};
+use super::row::BoardRow;
 use super::segment::seal;
 use super::table::{read_depth, read_trade_prints};
 use super::trades_file::{is_up_to_date, make_trades_file};
@@ -76,12 +79,12 @@ fn row(number: u64) -> BoardRow {
             timestamp_ms: at(number).millis() / 1_000 * 1_000,
             price: 10_000 * (2_000 + random.below(100) as i64),
             quantity: 1_000_000 * (1 + random.below(9) as i64),
-            side: Side::ALL[random.place(Side::ALL.len())],
+            side: AggressorSide::ALL[random.place(AggressorSide::ALL.len())],
             side_rule: [None, Some(SideRule::AtAsk), Some(SideRule::AfterGap)][random.place(3)],
             after_gap: false,
         });
     }
-    BoardRow::Depth(DepthRow {
+    BoardRow::Depth(Board {
         symbol,
         stream_session_id,
         sequence_id,
@@ -104,7 +107,7 @@ fn trade(text: &str, ms: u64, yen: i64, shares: i64) -> TradePrint {
         timestamp_ms: at(ms).millis(),
         price: yen * 10_000,
         quantity: shares * 10_000,
-        side: Side::Buy,
+        side: AggressorSide::Buy,
         side_rule: None,
         after_gap: false,
     }
@@ -146,7 +149,7 @@ fn stored(folder: &Path) -> BTreeMap<u64, BoardRow> {
     };
     for day in super::days(&BoardFolder::new(folder)).unwrap() {
         for path in day.finished().unwrap().into_iter().filter_map(|one| one.depth) {
-            let take = |row: DepthRow| -> Result<(), ParquetError> {
+            let take = |row: Board| -> Result<(), ParquetError> {
                 assert_eq!(row.received.jst_date(), day.date());
                 put(row.sequence_id, BoardRow::Depth(row));
                 Ok(())
@@ -307,7 +310,7 @@ fn the_longest_rows_fill_a_block_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let level = Level { price: BOARD_VALUE_MAX, quantity: -BOARD_VALUE_MAX };
     let side = vec![level; BOARD_LEVELS_MAX];
-    let longest = DepthRow {
+    let longest = Board {
         symbol: symbol("ABCDEFGH9"),
         stream_session_id: "x".repeat(SESSION_ID_BYTES_MAX).into(),
         sequence_id: u64::try_from(i64::MAX).unwrap(),
@@ -586,14 +589,14 @@ fn the_thread_keeps_what_it_takes_and_counts_the_rest() {
     for number in 1..=20_000 {
         match recorder.try_record(row(number)) {
             Ok(()) => taken.push(number),
-            Err(NotKept::Full) => refused += 1,
+            Err(NotRecorded::Full) => refused += 1,
             Err(other) => panic!("{other:?}"),
         }
     }
     assert!(refused > 0, "64 rows were never waiting");
     let mut unsound = trade("7203", 0, 1, 1);
     unsound.sequence_id = u64::MAX;
-    assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotKept::Unsound));
+    assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotRecorded::Unsound));
     let counts = recorder.stop();
     assert_eq!(counts.taken, taken.len() as u64);
     assert_eq!((counts.kept, counts.refused), (counts.taken, refused + 1));
@@ -623,7 +626,7 @@ fn recorder_tell_time_is_between_two_words_about_rows_that_are_not_taken() {
     let refuse = |rows: u64| {
         for _ in 0..rows {
             let unsound = TradePrint { sequence_id: u64::MAX, ..trade("7203", 0, 1, 1) };
-            assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotKept::Unsound));
+            assert_eq!(recorder.try_record(BoardRow::Trade(unsound)), Err(NotRecorded::Unsound));
         }
         // The thread looks at what was refused when a row comes.
         recorder.try_record(row(rows)).unwrap();
@@ -666,7 +669,7 @@ fn a_disk_that_takes_no_more_ends_the_recording_with_one_event() {
     assert!(why.starts_with("cannot make "), "{why}");
     assert!(why.ends_with("; check the disk and start the engine again"), "{why}");
     assert_eq!(lost, 1);
-    assert_eq!(recorder.try_record(row(12)), Err(NotKept::Stopped));
+    assert_eq!(recorder.try_record(row(12)), Err(NotRecorded::Stopped));
     let counts = recorder.stop();
     assert_eq!((counts.taken, counts.kept, counts.refused), (11, 10, 1));
     assert_eq!(told.iter().count(), 0, "one event and no more");
@@ -686,7 +689,7 @@ fn records_until_no_file_grows() {
     for number in 1.. {
         match recorder.try_record(row(number)) {
             Ok(()) => {}
-            Err(NotKept::Full) => std::thread::yield_now(),
+            Err(NotRecorded::Full) => std::thread::yield_now(),
             Err(_) => break,
         }
     }

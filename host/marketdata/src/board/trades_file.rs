@@ -24,6 +24,7 @@ use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFile;
+use domain::market_update::{Symbol, TradePrint};
 use domain::price::UNITS_PER_YEN;
 use domain::session::{AFTERNOON_OPEN, AUCTION_SLACK, CLOSE, MORNING_CLOSE, MORNING_OPEN};
 use domain::text::with_causes;
@@ -43,7 +44,6 @@ use crate::sample::COMPRESSION_LEVEL;
 
 use super::ending::Looks;
 use super::folder::{BoardFolder, DayFolder};
-use super::row::{Symbol, TradePrint};
 use super::table::read_trade_prints;
 use super::writer::RecorderError;
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow, ListedFill};
 use domain::{
-    JstDate, OrderSide, OrderStatus, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos,
+    Discrepancy, InstrumentIx, JstDate, OrderOrigin, OrderRequest, OrderSide, OrderStatus,
+    OrderType, Price, Quantity, ShortText, TimeInForce, TriggerType, TsNanos,
 };
-use ipc::Discrepancy;
 
+use crate::audit::restore::{RestoredFill, RestoredOrder};
 use crate::desk::Now;
 use crate::limits::{CLAIM_LATEST_MS, FILLS_PER_ORDER_MAX, REASONS_PER_ORDER_MAX};
-use crate::restore::{RestoredFill, RestoredOrder};
 
 /// The kind of tag by which an order settles a margin position with shares or cash.
 const CLOSE_ACTION: &str = "close_action=";
@@ -22,14 +22,14 @@ const FUNARI: &str = "close_strategy=funari";
 
 /// A change or a cancel that the broker was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pending {
+pub(crate) struct PendingOperation {
     /// The command's id.
     pub(crate) request_id: Option<String>,
     /// The order as the change wants it; none for a cancel.
     pub(crate) wanted: Option<BrokerOrder>,
     /// When it was sent.
     pub(crate) sent: Now,
-    /// When the answer came, or was given up; none while it is awaited.
+    /// When the answer came, or was no longer awaited; none while it is awaited.
     pub(crate) ended: Option<Duration>,
 }
 
@@ -58,11 +58,15 @@ impl Illegal {
 pub(crate) struct DeskOrder {
     /// The caller's id; none for an order placed elsewhere.
     pub(crate) client_order_id: Option<ShortText>,
+    /// Who sent it; none for an order placed elsewhere.
+    pub(crate) origin: Option<OrderOrigin>,
     pub(crate) request_key: u64,
     /// The command that sent it.
     pub(crate) request_id: Option<String>,
     /// `7203.TSE`.
     pub(crate) instrument_id: ShortText,
+    /// Its place in the desk's table.
+    pub(crate) instrument: InstrumentIx,
     /// What it is now, prices as the broker has them. Of a restored order whose log line does not say it,
     /// the time in force is unknown.
     pub(crate) order: BrokerOrder,
@@ -74,18 +78,18 @@ pub(crate) struct DeskOrder {
     pub(crate) status: OrderStatus,
     /// Fills by their number.
     pub(crate) fills: BTreeMap<ShortText, (Quantity, Price)>,
-    /// Those of them that the broker's details told and no notice has: their numbers are the desk's own.
+    /// Those of them that the broker's details reported and no notice has: their numbers are the desk's own.
     pub(crate) detailed: Vec<ShortText>,
-    /// How many the details have told.
-    pub(crate) details_told: u64,
+    /// How many the details have reported.
+    pub(crate) details_reported: u64,
     /// How often the details were asked for in vain.
     pub(crate) details_tried: u32,
-    /// Notices of fills that the details told otherwise, or that are of others: the shares that they took of those
+    /// Notices of fills that the details reported otherwise, or that are of others: the shares that they took of those
     /// of [`Self::detailed`].
     absorbed: u64,
     /// These notices by their number.
     absorbed_notices: BTreeMap<ShortText, (Quantity, Price)>,
-    /// Those of them that no details have told alike since.
+    /// Those of them that no details have reported alike since.
     unmatched: Vec<(Quantity, Price)>,
     /// The worst limit that it had before.
     past_limit: Option<Price>,
@@ -96,25 +100,25 @@ pub(crate) struct DeskOrder {
     pub(crate) p_no: Option<u64>,
     /// Its request has left, and no clear answer came: when that was.
     pub(crate) unknown_since: Option<Duration>,
-    pub(crate) pending: Option<Pending>,
+    pub(crate) pending: Option<PendingOperation>,
     pub(crate) listed: Option<Listed>,
     /// The newest list has rows that may be it, and leaves its number unknown (P19).
     pub(crate) is_ambiguous: bool,
     /// It counts as rejected because a change was refused, until a list tells of it (P26).
     pub(crate) awaits_list: bool,
-    /// It was changed elsewhere then, and no list asked for since has told how.
+    /// It was changed elsewhere then, and no list asked for since has shown how.
     pub(crate) changed_elsewhere: Option<Duration>,
     /// The broker will not change it any more.
     pub(crate) is_over: bool,
     /// When its state or its fills changed last: a list that was asked for before knows less.
     pub(crate) changed_at: Duration,
-    /// The last date in Japan on which a row or a notice told of it.
-    pub(crate) told_on: Option<JstDate>,
+    /// The last date in Japan on which a row or a notice reported it.
+    pub(crate) seen_on: Option<JstDate>,
     /// A list of a later day does not have it any more.
     pub(crate) is_gone: bool,
-    /// What was told that does not fit.
-    pub(crate) told: BTreeSet<Discrepancy>,
-    /// Why its row was left out of lists; each was told.
+    /// What was reported that does not fit.
+    pub(crate) reported: BTreeSet<Discrepancy>,
+    /// Why its row was left out of lists; each was reported.
     unreadable: BTreeSet<String>,
 }
 
@@ -123,15 +127,17 @@ impl DeskOrder {
     pub(crate) fn new(
         client_order_id: ShortText,
         request_key: u64,
-        instrument_id: ShortText,
+        (instrument, instrument_id): (InstrumentIx, ShortText),
         order: BrokerOrder,
         ts_ms: u64,
     ) -> Self {
         Self {
             client_order_id: Some(client_order_id),
+            origin: Some(OrderOrigin::Person),
             request_key,
             request_id: None,
             instrument_id,
+            instrument,
             order,
             is_whole: true,
             expire_time: None,
@@ -140,7 +146,7 @@ impl DeskOrder {
             status: OrderStatus::Initialized,
             fills: BTreeMap::new(),
             detailed: Vec::new(),
-            details_told: 0,
+            details_reported: 0,
             details_tried: 0,
             absorbed: 0,
             absorbed_notices: BTreeMap::new(),
@@ -157,16 +163,20 @@ impl DeskOrder {
             changed_elsewhere: None,
             is_over: false,
             changed_at: Duration::ZERO,
-            told_on: None,
+            seen_on: None,
             is_gone: false,
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             unreadable: BTreeSet::new(),
         }
     }
 
     /// An order of the log; `started` is when the desk began, which is the latest that its sending can
     /// have ended.
-    pub(crate) fn restored(from: RestoredOrder, started: Duration) -> Self {
+    pub(crate) fn restored(
+        from: RestoredOrder,
+        instrument: InstrumentIx,
+        started: Duration,
+    ) -> Self {
         let symbol = from.instrument_id.split('.').next().unwrap_or_default();
         let order = BrokerOrder {
             symbol: symbol.into(),
@@ -182,10 +192,11 @@ impl DeskOrder {
         let mut made = Self::new(
             from.client_order_id,
             from.request_key,
-            from.instrument_id,
+            (instrument, from.instrument_id),
             order,
             from.ts_ms,
         );
+        made.origin = Some(from.origin);
         made.is_whole = from.time_in_force.is_some();
         made.expire_time = from.expire_time;
         let is_known = from.venue_order_id.is_some();
@@ -197,7 +208,7 @@ impl DeskOrder {
     }
 
     /// An order of the broker's list that was placed elsewhere.
-    pub(crate) fn foreign(row: &BrokerRow) -> Self {
+    pub(crate) fn foreign(row: &BrokerRow, instrument: (InstrumentIx, ShortText)) -> Self {
         let order = BrokerOrder {
             symbol: row.symbol.clone(),
             side: row.side,
@@ -209,9 +220,8 @@ impl DeskOrder {
             expire_date: row.expire_date,
             tags: Vec::new(),
         };
-        let instrument_id = format!("{}.TSE", row.symbol).into();
-        let mut made = Self::new("".into(), 0, instrument_id, order, row.time.millis());
-        made.client_order_id = None;
+        let mut made = Self::new("".into(), 0, instrument, order, row.time.millis());
+        (made.client_order_id, made.origin) = (None, None);
         made.expire_time = row.expire_date.and_then(last_moment);
         made.venue_order_id = Some(row.venue_order_id.clone());
         made.business_day.clone_from(&row.business_day);
@@ -219,17 +229,17 @@ impl DeskOrder {
         made
     }
 
-    /// Whether a fill that was told before this process is its own: numbers begin again on another day, and
+    /// Whether a fill that was reported before this process is its own: numbers begin again on another day, and
     /// the broker's time of an order is near that of its sending.
-    pub(crate) fn has_told(&self, fill: &RestoredFill) -> bool {
+    pub(crate) fn has_reported(&self, fill: &RestoredFill) -> bool {
         self.venue_order_id.as_deref() == Some(&*fill.venue_order_id)
             && self.instrument_id == fill.instrument_id
             && self.ts_ms.abs_diff(fill.order_ts_ms) <= CLAIM_LATEST_MS
     }
 
-    /// Takes a fill up that was told before this process: it counts, and nothing is told of it again. Whether
+    /// Takes a fill up that was reported before this process: it counts, and nothing is reported it again. Whether
     /// it was the last one a list says, because the log does not tell changes.
-    pub(crate) fn take_told(&mut self, fill: &RestoredFill) {
+    pub(crate) fn take_reported(&mut self, fill: &RestoredFill) {
         let id = match fill.from_details {
             true => detail_id(&fill.trade_id),
             false => fill_id(fill.business_day.as_deref(), &fill.trade_id),
@@ -238,13 +248,33 @@ impl DeskOrder {
             self.detailed.push(id.clone());
             // The numbers of those that follow go on.
             let number = fill.trade_id.rsplit('D').next().and_then(|number| number.parse().ok());
-            self.details_told = self.details_told.max(number.unwrap_or(0));
+            self.details_reported = self.details_reported.max(number.unwrap_or(0));
         }
         if self.fills.insert(id, (fill.quantity, fill.price)).is_none() {
             self.cumulative = self.cumulative.saturating_add(fill.quantity.shares());
             if let Ok((next, _)) = self.status.transition(OrderTrigger::Fill { done: false }) {
                 self.status = next;
             }
+        }
+    }
+
+    /// What is asked for now, as senders of orders know it.
+    pub(crate) fn request(&self) -> OrderRequest {
+        let order = &self.order;
+        OrderRequest {
+            client_order_id: self.client_order_id.clone().unwrap_or_default(),
+            instrument: self.instrument,
+            side: order.side,
+            order_type: order.order_type,
+            quantity: order.quantity,
+            price: order.price,
+            trigger_price: order.trigger_price,
+            trigger_type: order.trigger_price.map(|_| TriggerType::Last),
+            time_in_force: order.time_in_force,
+            expire_time: self.expire_time,
+            post_only: false,
+            reduce_only: false,
+            tags: order.tags.clone(),
         }
     }
 
@@ -286,25 +316,25 @@ impl DeskOrder {
         is_for_later || self.order.expire_date.is_some_and(|last| last >= today)
     }
 
-    /// Whether it is from the log and the broker has not told of it since.
-    pub(crate) fn is_unheard(&self) -> bool {
+    /// Whether it is from the log and the broker has not reported it since.
+    pub(crate) fn is_unconfirmed(&self) -> bool {
         self.is_restored()
             && self.venue_order_id.is_some()
-            && self.told_on.is_none()
+            && self.seen_on.is_none()
             && !self.is_settled()
     }
 
-    /// The last date on which it was placed or told of: an order that lives on is of that day, too.
+    /// The last date on which it was placed or reported: an order that lives on is of that day, too.
     pub(crate) fn last_day(&self) -> JstDate {
-        self.told_on.map_or(self.day(), |told| told.max(self.day()))
+        self.seen_on.map_or(self.day(), |told| told.max(self.day()))
     }
 
     /// Whether a row or a notice with its number tells of it. Where the business days of both are known
     /// they decide; else the order must have been placed on the date that is seen, of which notices do not
-    /// tell: they may be of any order that was told of today. Only an order with a date of its own lives on
+    /// tell: they may be of any order that was reported today. Only an order with a date of its own lives on
     /// to other business days, up to the one on which it ends.
     pub(crate) fn is_seen_as(&self, seen: Seen<'_>) -> bool {
-        let is_told_today = self.told_on == Some(seen.today);
+        let is_told_today = self.seen_on == Some(seen.today);
         let is_same_day = match (self.business_day.as_deref(), seen.day, seen.placed) {
             (Some(known), Some(day), _) => known == day,
             (_, _, Some(placed)) => self.day() == placed,
@@ -362,12 +392,12 @@ impl DeskOrder {
         if !self.take(OrderTrigger::FoundWorking { partly_filled }, now, illegal) {
             return false;
         }
-        // What filled it was told while it counted as rejected.
+        // What filled it was reported while it counted as rejected.
         self.end_if_filled(now, illegal);
         true
     }
 
-    /// Ends an order of which nothing is left since it was changed: the fills were told before.
+    /// Ends an order of which nothing is left since it was changed: the fills were reported before.
     pub(crate) fn end_if_filled(&mut self, now: Duration, illegal: &mut Illegal) {
         let is_filled = self.cumulative >= self.order.quantity.shares();
         if is_filled && self.take(OrderTrigger::Fill { done: true }, now, illegal) {
@@ -375,9 +405,9 @@ impl DeskOrder {
         }
     }
 
-    /// Whether a notice tells a fill that the details told before, which has its number from now on. Details
+    /// Whether a notice tells a fill that the details reported before, which has its number from now on. Details
     /// give fills no number: the same shares at the same price are the same fill. Where they are another one,
-    /// the list has more shares than were told, and details tell the rest.
+    /// the list has more shares than were reported, and details tell the rest.
     pub(crate) fn is_detailed(&mut self, id: &ShortText, told: (Quantity, Price)) -> bool {
         let place = self.detailed.iter().position(|own| self.fills.get(own) == Some(&told));
         let Some(place) = place else { return false };
@@ -388,14 +418,14 @@ impl DeskOrder {
         true
     }
 
-    /// Shares that the details told and that no notice told alike.
+    /// Shares that the details reported and that no notice reported alike.
     fn detailed_shares(&self) -> u64 {
         let fills = self.detailed.iter().filter_map(|own| self.fills.get(own));
         fills.fold(0, |sum, (quantity, _)| sum.saturating_add(quantity.shares()))
     }
 
-    /// Whether the shares of a notice may be those that the details told, at another price or in other parts: no
-    /// share counts twice. Where the notice is of others, the list has more shares than were told, and the details
+    /// Whether the shares of a notice may be those that the details reported, at another price or in other parts: no
+    /// share counts twice. Where the notice is of others, the list has more shares than were reported, and the details
     /// tell them.
     pub(crate) fn absorbs(
         &mut self,
@@ -418,12 +448,12 @@ impl DeskOrder {
         true
     }
 
-    /// A fill that a notice told, by its number.
+    /// A fill that a notice reported, by its number.
     pub(crate) fn known_fill(&self, id: &ShortText) -> Option<(Quantity, Price)> {
         self.fills.get(id).or_else(|| self.absorbed_notices.get(id)).copied()
     }
 
-    /// A fill that the details tell: later notices may be of it, unless one was that told the same.
+    /// A fill that the details tell: later notices may be of it, unless one was that reported the same.
     pub(crate) fn note_detailed(&mut self, id: ShortText, told: (Quantity, Price)) {
         match self.unmatched.iter().position(|one| *one == told) {
             Some(place) => drop(self.unmatched.swap_remove(place)),
@@ -431,18 +461,18 @@ impl DeskOrder {
         }
     }
 
-    /// What a notice told at a price that no other fill has, and no details have told since: where all shares of the
-    /// list were told, it is a fill that the details told otherwise. It is told once.
-    pub(crate) fn told_otherwise(&self) -> Option<(Quantity, Price)> {
+    /// What a notice reported at a price that no other fill has, and no details have reported since: where all shares of the
+    /// list were reported, it is a fill that the details reported otherwise. It is reported once.
+    pub(crate) fn conflicting_notice(&self) -> Option<(Quantity, Price)> {
         let filled = self.listed.map(|listed| listed.filled.shares());
         let is_open =
-            filled == Some(self.cumulative) && !self.told.contains(&Discrepancy::FillConflict);
+            filled == Some(self.cumulative) && !self.reported.contains(&Discrepancy::FillConflict);
         let is_told = |price: Price| self.fills.values().any(|(_, told)| *told == price);
         self.unmatched.iter().find(|(_, price)| is_open && !is_told(*price)).copied()
     }
 
-    /// Keeps the limit that it has before it gets another one: fills of before may be told later.
-    pub(crate) fn keep_limit(&mut self) {
+    /// Keeps the limit that it has before it gets another one: fills of before may be reported later.
+    pub(crate) fn note_past_limit(&mut self) {
         self.past_limit = self.worse_limit(self.past_limit, self.order.price);
     }
 
@@ -476,8 +506,8 @@ impl DeskOrder {
         })
     }
 
-    /// The fills of the details that were not told yet; none where the details lack one that was.
-    pub(crate) fn untold_of(&self, details: &[ListedFill]) -> Option<Vec<ListedFill>> {
+    /// The fills of the details that were not reported yet; none where the details lack one that was.
+    pub(crate) fn unreported_of(&self, details: &[ListedFill]) -> Option<Vec<ListedFill>> {
         let mut told: BTreeMap<(Quantity, Price), u64> = BTreeMap::new();
         for fill in self.fills.values() {
             *told.entry(*fill).or_default() += 1;
@@ -511,7 +541,7 @@ impl DeskOrder {
         is_filled && self.is_over && !self.status.is_final() && self.pending.is_none()
     }
 
-    /// Ends an order that the list has as filled, and of whose fills notices have not told all: it is filled
+    /// Ends an order that the list has as filled, and of whose fills notices have not reported all: it is filled
     /// by the broker's word, and no fill is made up.
     pub(crate) fn end_as_listed(&mut self, now: Duration, illegal: &mut Illegal) {
         if self.is_listed_as_filled() {
@@ -528,7 +558,7 @@ pub(crate) fn fill_id(business_day: Option<&str>, trade_id: &str) -> ShortText {
     }
 }
 
-/// The same of a fill that the broker's details told, whose number is the desk's own.
+/// The same of a fill that the broker's details reported, whose number is the desk's own.
 pub(crate) fn detail_id(trade_id: &str) -> ShortText {
     format!("details {trade_id}").into()
 }

@@ -1,7 +1,7 @@
 //! What an answer means for the order that was sent (specification 2, "Submit flow", 4 to 6;
 //! specification 4, P18).
 //!
-//! | the call ended with | the order | its log line | its sender is told |
+//! | the call ended with | the order | its log line | its sender gets |
 //! |---|---|---|---|
 //! | a number | ACCEPTED | accepted | OrderAccepted, SubmitOrderResult |
 //! | a clear refusal | REJECTED, id free | rejected | OrderRejected |
@@ -12,17 +12,15 @@
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerAccepted, BrokerOutcome, Verdict};
-use domain::{ReasonCode, Rejection, ShortText};
-use ipc::{
-    AuditAccepted, AuditContext, AuditLine, AuditRejected, Event, SubmitOrderResult, SubmitOutcome,
-};
+use domain::{ReasonCode, Rejection};
 use venues::web_broker::{Answered, CallFailure, Called};
 
 use super::guards::guard_failed;
 use super::submit::{SubmitJob, fault_of};
-use super::{Asked, Desk, Job, JobKind, Now, Recipient, VENUE};
-use crate::audit::plain;
+use super::{Desk, Job, JobKind, Now, RequestContext, VENUE};
+use crate::audit::{self, plain};
 use crate::book::{OrderKey, Seen};
+use crate::event::{Reply, SubmitReply};
 use crate::limits::NUMBER_CHARS_MAX;
 use crate::password::HeldPassword;
 
@@ -39,7 +37,7 @@ pub(crate) enum Ended {
     WrongPassword(bool, String),
     /// The session is gone.
     Expired,
-    /// Nobody can tell.
+    /// The outcome is unknown.
     Unknown(String),
 }
 
@@ -71,10 +69,10 @@ impl Desk {
             // The request has left, and what came back cannot be read.
             Err(fault) => return Ended::Unknown(fault_of(&fault).text),
         };
-        match verdict {
-            _ if venue_closed => self.is_closed_by_answer = true,
-            Verdict::Accepted(_) | Verdict::NoData => self.is_closed_by_answer = false,
-            _ => {}
+        if venue_closed {
+            self.session.set_closed_by_answer(true);
+        } else if matches!(verdict, Verdict::Accepted(_) | Verdict::NoData) {
+            self.session.set_closed_by_answer(false);
         }
         match verdict {
             Verdict::Accepted(accepted) => Ended::Done(accepted, Box::new(answered)),
@@ -106,7 +104,7 @@ impl Desk {
                 }
                 self.password.accept();
                 self.accepted(key, &accepted, p_no.unwrap_or(0), now);
-                self.tell_created(&job, key, &accepted);
+                self.report_created(&job, key, &accepted);
                 self.release_held(now);
             }
             Ended::Done(..) => self.unknown(&job, key, "the answer has no order number", now),
@@ -180,7 +178,7 @@ impl Desk {
             Ended::Refused(rejection) => Err(guard_failed(&rejection.text)),
             Ended::WrongPassword(_, why) | Ended::Unknown(why) => Err(guard_failed(&why)),
         };
-        if job.is_given_up {
+        if job.is_abandoned {
             // The order was refused when its time was over.
             return;
         }
@@ -203,68 +201,56 @@ impl Desk {
         let Some(number) = &accepted.venue_order_id else { return };
         self.book.set_number(key, number, accepted.business_day.as_ref());
         let Some(order) = self.book.get_mut(key) else { return };
-        let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
         let is_taken = order.take(OrderTrigger::VenueAccepts, now.mono, &mut self.illegal);
-        self.take_told_fills(key);
-        let (code, text) = warning_of(accepted).unzip();
-        let line = AuditLine::Accepted(AuditAccepted {
-            ts: now.wall.millis(),
-            client_order_id: id.into(),
-            venue_order_id: Some((&**number).into()),
-            p_no,
-            business_day: accepted.business_day.as_deref().map(|day| plain(day).into()),
-            warning_code: code.map(Into::into),
-            warning_text: text.map(Into::into),
-            request_key_version: None,
-            context: AuditContext::default(),
-        });
+        self.take_earlier_fills(key);
         crate::kill::here("before_accepted_line");
-        self.write(&line);
+        if let Some(order) = self.book.get(key) {
+            let day = accepted.business_day.as_deref();
+            let warning = warning_of(accepted);
+            audit::accepted(&mut *self.log, order, day, p_no, warning, now.wall);
+        }
         crate::kill::here("accepted_line_written");
         if is_taken {
-            self.tell_accepted(key, now);
+            self.report_accepted(key, now);
         }
     }
 
     /// Answers the sender of an order that was accepted.
-    fn tell_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
+    fn report_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
         let (Some(asked), Some(order)) = (&job.asked, self.book.get(key)) else { return };
-        if job.is_given_up {
+        if job.is_abandoned {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
-        let (code, text) = both(warning_of(accepted), warning.clone()).unzip();
-        let number = order.venue_order_id.as_deref().map(|number| number.to_owned().into());
-        let result = SubmitOrderResult {
-            request_id: asked.request_id.clone().into(),
-            client_order_id: order.client_order_id.as_deref().unwrap_or_default().to_owned().into(),
-            outcome: SubmitOutcome::Created,
+        let reply = SubmitReply {
+            request_id: asked.request_id.clone(),
+            client_order_id: order.client_order_id.clone().unwrap_or_default(),
+            is_new: true,
             status: order.status,
-            venue_order_id: number,
-            warning_code: code.map(Into::into),
-            warning_text: text.map(Into::into),
+            venue_order_id: order.venue_order_id.clone(),
+            warning: both(warning_of(accepted), warning.clone()),
         };
-        self.tell(Recipient::Client(asked.client), Event::SubmitOrderResult(result));
+        self.reply(asked.client, Reply::Submitted(reply));
     }
 
-    /// The request has left and nobody can tell what became of it: the order stays as it is, and lists
+    /// The request has left and its outcome is unknown: the order stays as it is, and lists
     /// are asked for until they say.
     fn unknown(&mut self, job: &Job, key: OrderKey, why: &str, now: Now) {
         if let Some(order) = self.book.get_mut(key) {
             order.unknown_since = Some(now.mono);
         }
-        self.tell_unknown(job, why);
+        self.report_unknown(job, why);
         self.ask_list_soon(now);
     }
 
     /// Tells whoever waits that the outcome of a request is unknown.
-    pub(crate) fn tell_unknown(&mut self, job: &Job, why: &str) {
-        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
+    pub(crate) fn report_unknown(&mut self, job: &Job, why: &str) {
+        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_abandoned) {
             let why = plain(why);
             let text = format!(
                 "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"
             );
-            self.tell_error(asked, ReasonCode::InternalError.as_str(), text, None);
+            self.report_error(asked, ReasonCode::InternalError, text, None);
         }
     }
 
@@ -272,7 +258,7 @@ impl Desk {
     pub(crate) fn reject(
         &mut self,
         key: OrderKey,
-        asked: Option<&Asked>,
+        asked: Option<&RequestContext>,
         rejection: &Rejection,
         now: Now,
     ) {
@@ -286,31 +272,9 @@ impl Desk {
         let request_id = request_id.or_else(|| order.request_id.clone());
         order.unknown_since = None;
         order.pending = None;
-        if let Some(id) = order.client_order_id.clone() {
-            self.log_rejected(&id, rejection, now);
-        }
-        self.tell_rejected(key, request_id, rejection, now);
+        audit::rejected(&mut *self.log, order, rejection, now.wall);
+        self.report_rejected(key, request_id, rejection, now);
         self.book.free_id(key);
-    }
-
-    fn log_rejected(&mut self, id: &ShortText, rejection: &Rejection, now: Now) {
-        let line = AuditLine::Rejected(AuditRejected {
-            ts: now.wall.millis(),
-            client_order_id: (&**id).into(),
-            reason_code: rejection.code,
-            reason_text: plain(&rejection.text).into(),
-            request_key_version: None,
-            context: AuditContext::default(),
-        });
-        self.write(&line);
-    }
-
-    /// Writes a line that follows what has happened: where it cannot be written, what has happened stands,
-    /// and the next start learns it from the broker's list.
-    pub(crate) fn write(&mut self, line: &AuditLine<'_>) {
-        if let Err(error) = self.log.append(std::slice::from_ref(line), false) {
-            tracing::error!(%error, "cannot write a line of the audit log");
-        }
     }
 
     /// The broker refuses the second password.
@@ -332,7 +296,7 @@ pub(crate) fn expired() -> Rejection {
     Rejection::new(ReasonCode::SessionExpired, text)
 }
 
-/// Whether a text of the broker's can be a number or a code: nothing else is told in their place.
+/// Whether a text of the broker's can be a number or a code: nothing else is reported in their place.
 fn is_word(text: &str) -> bool {
     let is_short = (1..=NUMBER_CHARS_MAX).contains(&text.len());
     is_short && text.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-')
@@ -353,7 +317,7 @@ fn both(
     }
 }
 
-/// The broker's warning. A code that is none is not told.
+/// The broker's warning. A code that is none is not reported.
 fn warning_of(accepted: &BrokerAccepted) -> Option<(String, String)> {
     let code = accepted.warning_code.as_deref()?;
     let code = if is_word(code) { code } else { "broker_warning" };

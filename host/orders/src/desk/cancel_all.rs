@@ -1,7 +1,7 @@
 //! Cancels of many orders (specification 2, "CancelAllOrders"; specification 4, P13, P23a, P23b): a list,
 //! then the broker's own request for all or single cancels where a filter is given, then lists until all
 //! have ended or the time is over. Foreign orders of the account are cancelled, too, and rows of the list
-//! of which nobody knows yet whose they are.
+//! whose owner is not known yet.
 //!
 //! A cancel of many has one end: `OrderRejected` without an order where it was refused, not sent in time or
 //! ended with the session, else `CancelAllResult`. Its parts tell failures of single orders and no end.
@@ -11,17 +11,18 @@ use std::time::Duration;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::BrokerRow;
-use domain::{OrderSide, OrderStatus, ReasonCode, Rejection};
-use ipc::{CancelAllOrders, CancelAllResult, Event};
+use domain::{OrderEventKind, OrderOrigin, OrderSide, OrderStatus, ReasonCode, Rejection};
 use venues::web_broker::Called;
 
 use super::answers::{Ended, expired};
 use super::change::{Change, ChangeJob};
 use super::lists::Purpose;
 use super::submit::fault_of;
-use super::{Asked, Desk, Job, JobKind, Now, Recipient};
-use crate::book::{Book, DeskOrder, OrderKey, Pending, Seen};
+use super::{Desk, Job, JobKind, Now, RequestContext};
+use crate::book::{Book, DeskOrder, OrderKey, PendingOperation, Seen};
 use crate::check::symbol_of;
+use crate::command::CancelMany;
+use crate::event::Reply;
 use crate::limits::{CANCEL_ALL_LIST_PAUSE, CANCEL_ALL_TIME, CANCELS_UNDER_WAY_MAX};
 use crate::password::HeldPassword;
 
@@ -67,11 +68,10 @@ pub(crate) struct RowCancel {
 #[derive(Debug)]
 pub(crate) struct CancelAll {
     number: u64,
-    asked: Asked,
+    asked: RequestContext,
     password: HeldPassword,
-    /// Only orders of this instrument, or of this side.
-    instrument_id: Option<String>,
-    side: Option<OrderSide>,
+    /// Which orders.
+    wanted: CancelMany,
     begun: Duration,
     /// What is to be ended, once a list was read.
     targets: Option<Vec<Target>>,
@@ -83,41 +83,23 @@ pub(crate) struct CancelAll {
     is_listing: bool,
 }
 
-impl Desk {
-    /// Cancels every open order, or those of one instrument or side.
-    pub fn cancel_all(&mut self, asked: Asked, all: &CancelAllOrders, now: Now) {
-        let may_go = self.rules.phase.check_change("CancelAllOrders").and_then(|()| {
-            all.instrument_id.as_deref().map(symbol_of).transpose()?;
-            self.check_session()?;
-            self.password.check_lock(now.mono)?;
-            self.has_room(asked.client)?;
-            self.has_room_for_cancels()
-        });
-        if let Err(rejection) = may_go {
-            return self.tell_refused(asked.request_id, &rejection, now);
-        }
-        let Some(password) = self.password.use_it(now.mono) else {
-            return self.ask_password(asked, None);
-        };
-        self.cancels_begun += 1;
-        let number = self.cancels_begun;
-        self.cancels.push(CancelAll {
-            number,
-            asked: asked.clone(),
-            password,
-            instrument_id: all.instrument_id.clone(),
-            side: all.order_side,
-            begun: now.mono,
-            targets: None,
-            is_asking: false,
-            next_list: now.mono,
-            is_listing: true,
-        });
-        self.enqueue_list(None, Purpose::CancelAll(number), now);
+/// The cancels of many that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct CancelsOfMany {
+    under_way: Vec<CancelAll>,
+    begun: u64,
+    /// Rows that they are to end, or have ended, and that no order of the book has yet.
+    unowned: Vec<BrokerRow>,
+}
+
+impl CancelsOfMany {
+    /// Whether none is under way.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
     }
 
-    fn has_room_for_cancels(&self) -> Result<(), Rejection> {
-        if self.cancels.len() < CANCELS_UNDER_WAY_MAX {
+    fn check_room(&self) -> Result<(), Rejection> {
+        if self.under_way.len() < CANCELS_UNDER_WAY_MAX {
             return Ok(());
         }
         let text = format!(
@@ -127,23 +109,90 @@ impl Desk {
         Err(Rejection::new(ReasonCode::InternalError, text))
     }
 
+    /// Begins one, which waits for a list; gives its number.
+    fn begin(
+        &mut self,
+        asked: RequestContext,
+        wanted: CancelMany,
+        password: HeldPassword,
+        now: Now,
+    ) -> u64 {
+        self.begun += 1;
+        self.under_way.push(CancelAll {
+            number: self.begun,
+            asked,
+            password,
+            wanted,
+            begun: now.mono,
+            targets: None,
+            is_asking: false,
+            next_list: now.mono,
+            is_listing: true,
+        });
+        self.begun
+    }
+
+    fn get(&self, number: u64) -> Option<&CancelAll> {
+        self.under_way.iter().find(|all| all.number == number)
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut CancelAll> {
+        self.under_way.iter_mut().find(|all| all.number == number)
+    }
+
+    /// Ends one; none where it has ended already.
+    fn end(&mut self, number: u64) -> Option<CancelAll> {
+        let place = self.under_way.iter().position(|all| all.number == number)?;
+        Some(self.under_way.remove(place))
+    }
+
+    /// Remembers rows that are to be ended.
+    fn note_unowned(&mut self, rows: Vec<BrokerRow>) {
+        for row in rows {
+            if !self.unowned.iter().any(|known| id_of(known) == id_of(&row)) {
+                self.unowned.push(row);
+            }
+        }
+    }
+}
+
+impl Desk {
+    /// Cancels every open order, or those of one sender, instrument or side.
+    pub fn cancel_all(&mut self, asked: RequestContext, wanted: CancelMany, now: Now) {
+        let may_go = self.rules.phase.check_change("CancelAllOrders").and_then(|()| {
+            wanted.instrument_id.as_deref().map(symbol_of).transpose()?;
+            self.session.check_active()?;
+            self.password.check_lock(now.mono)?;
+            self.has_room(asked.client)?;
+            self.cancels.check_room()
+        });
+        if let Err(rejection) = may_go {
+            return self.report_refused(asked.request_id, &rejection, now);
+        }
+        let Some(password) = self.password.use_it(now.mono) else {
+            return self.ask_password(asked, None);
+        };
+        let number = self.cancels.begin(asked, wanted, password, now);
+        self.enqueue_list(None, Purpose::CancelAll(number), now);
+    }
+
     /// A list that a cancel of many asked for has come.
     pub(crate) fn cancel_all_listed(&mut self, number: u64, now: Now) {
-        let Some(at) = self.cancels.iter().position(|all| all.number == number) else { return };
-        let all = &mut self.cancels[at];
+        let Some(all) = self.cancels.get_mut(number) else { return };
         all.is_listing = false;
         all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
         if all.targets.is_some() {
-            self.tell_cancels(now);
+            self.report_cancels(now);
             return self.tick_cancels(now);
         }
         if is_late(all, now) {
             return self.refuse_cancel_all(number, &not_listed(), now);
         }
-        let targets = self.targets_of(at, now);
-        let all = &mut self.cancels[at];
+        let wanted = all.wanted.clone();
+        let targets = self.targets_of(&wanted, now);
+        let Some(all) = self.cancels.get_mut(number) else { return };
         let (asked, begun, password) = (all.asked.clone(), all.begun, all.password.clone());
-        if all.instrument_id.is_none() && all.side.is_none() {
+        if all.wanted.is_all() {
             // Also where the list has nothing: the broker may know of an order that its list has not yet.
             let keys = targets.iter().filter_map(|target| match target {
                 Target::Order(key) => Some(*key),
@@ -177,28 +226,23 @@ impl Desk {
 
     /// Queues a part of a cancel of many: its time counts from the receipt of the whole, and it has no end
     /// of its own.
-    fn enqueue_part(&mut self, asked: Asked, received: Duration, kind: JobKind, now: Now) {
-        self.put_in_queue(Job { asked: Some(asked), received, kind, is_given_up: true });
+    fn enqueue_part(&mut self, asked: RequestContext, received: Duration, kind: JobKind, now: Now) {
+        self.queue.put(Job { asked: Some(asked), received, kind, is_abandoned: true });
         self.work(now);
     }
 
     /// What is open by the newest list, and what the book has open besides.
-    fn targets_of(&mut self, at: usize, now: Now) -> Vec<Target> {
-        let all = &self.cancels[at];
-        let is_wanted = |instrument_id: &str, side: OrderSide| {
-            all.instrument_id.as_deref().is_none_or(|id| id == instrument_id)
-                && all.side.is_none_or(|wanted| wanted == side)
-        };
+    fn targets_of(&mut self, wanted: &CancelMany, now: Now) -> Vec<Target> {
         let orders = self.book.iter().filter(|(_, order)| {
             is_open(order)
                 && order.venue_order_id.is_some()
-                && is_wanted(&order.instrument_id, order.order.side)
+                && wanted.takes(order.origin.as_ref(), &order.instrument_id, order.order.side)
         });
         let mut targets: Vec<Target> = orders.map(|(key, _)| Target::Order(key)).collect();
         let today = now.wall.jst_date();
         let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
-        for row in &self.resync.rows {
-            let is_wanted = is_wanted(&format!("{}.TSE", row.symbol), row.side);
+        for row in &self.reconciliation.lists.rows {
+            let is_wanted = wanted.takes(None, &format!("{}.TSE", row.symbol), row.side);
             let is_open = is_wanted && !row.status.is_final() && seen.insert(id_of(row));
             if is_open && self.book.by_number(&row.venue_order_id, Seen::row(row, today)).is_none()
             {
@@ -206,24 +250,23 @@ impl Desk {
             }
         }
         targets.extend(rows.iter().map(|row| Target::Row(Box::new(row.clone()))));
-        let known: BTreeSet<_> = self.unowned.iter().map(id_of).collect();
-        rows.retain(|row| !known.contains(&id_of(row)));
-        self.unowned.append(&mut rows);
+        self.cancels.note_unowned(rows);
         targets
     }
 
     /// Brings the targets that no order of the book has up to the newest list. Where one has turned out to
-    /// be an order placed elsewhere that has ended, its end is told: its cancel was asked for here.
+    /// be an order placed elsewhere that has ended, its end is reported: its cancel was asked for here.
     pub(crate) fn renew_targets(&mut self, now: Now) {
-        if self.unowned.is_empty() {
+        let Self { cancels: CancelsOfMany { under_way, unowned, .. }, book, .. } = self;
+        if unowned.is_empty() {
             return;
         }
         let today = now.wall.jst_date();
-        let Self { cancels, book, resync, unowned, .. } = self;
+        let lists = &self.reconciliation.lists;
         let owner = |row: &BrokerRow| book.by_number(&row.venue_order_id, Seen::row(row, today));
         let newest: BTreeMap<_, &BrokerRow> =
-            resync.rows.iter().map(|row| (id_of(row), row)).collect();
-        for target in cancels.iter_mut().filter_map(|all| all.targets.as_mut()).flatten() {
+            lists.rows.iter().map(|row| (id_of(row), row)).collect();
+        for target in under_way.iter_mut().filter_map(|all| all.targets.as_mut()).flatten() {
             let Target::Row(row) = target else { continue };
             match (owner(row), newest.get(&id_of(row))) {
                 (Some(key), _) => *target = Target::Order(key),
@@ -236,13 +279,13 @@ impl Desk {
             let key = owner(row);
             owned.extend(key);
             // A list of which a row was left out may have it there (P129).
-            key.is_none() && (newest.contains_key(&id_of(row)) || !resync.left_out.is_empty())
+            key.is_none() && (newest.contains_key(&id_of(row)) || !lists.left_out.is_empty())
         });
         for key in owned {
             let order = self.book.get(key).filter(|order| order.client_order_id.is_none());
             match order.map(|order| order.status) {
-                Some(OrderStatus::Canceled) => self.tell_canceled(key, now.wall.millis()),
-                Some(OrderStatus::Expired) => self.tell_expired(key, now.wall.millis()),
+                Some(OrderStatus::Canceled) => self.report_canceled(key, now.wall),
+                Some(OrderStatus::Expired) => self.report_expired(key, now.wall),
                 _ => {}
             }
         }
@@ -295,19 +338,19 @@ impl Desk {
     /// A row is not cancelled.
     pub(crate) fn refuse_cancel_row(
         &mut self,
-        asked: Option<&Asked>,
+        asked: Option<&RequestContext>,
         cancel: &RowCancel,
         rejection: &Rejection,
         now: Now,
     ) {
         let request_id = asked.map(|asked| asked.request_id.clone());
-        self.tell_row_refused(&cancel.row, request_id, rejection, now);
+        self.report_row_refused(&cancel.row, request_id, rejection, now);
     }
 
     /// The turn of the broker's own request for all has come.
     pub(crate) fn begin_cancel_all(&mut self, job: Job, now: Now) {
         let JobKind::CancelAll { number, targets } = &job.kind else { return };
-        let Some(all) = self.cancels.iter().find(|all| all.number == *number) else { return };
+        let Some(all) = self.cancels.get(*number) else { return };
         let password = all.password.clone();
         let request_id = all.asked.request_id.clone();
         let targets = targets.clone();
@@ -325,14 +368,15 @@ impl Desk {
                 continue;
             }
             let request_id = Some(request_id.clone());
-            order.pending = Some(Pending { request_id, wanted: None, sent: now, ended: None });
-            self.tell_pending(key, false, now);
+            order.pending =
+                Some(PendingOperation { request_id, wanted: None, sent: now, ended: None });
+            self.report_pending(key, OrderEventKind::PendingCancel, now);
         }
         self.send(job, request, Some(password.value));
     }
 
     /// The broker's own request for all was answered. Its orders are those of the job: the cancel of many
-    /// itself may have been given up in the meantime.
+    /// itself may have ended in the meantime.
     pub(crate) fn cancel_all_answered(&mut self, job: Job, called: Called, now: Now) {
         let ended = self.end_of(called);
         let JobKind::CancelAll { number, targets } = &job.kind else { return };
@@ -346,8 +390,7 @@ impl Desk {
             Ended::Nothing(_) | Ended::Unknown(_) => None,
             Ended::Refused(rejection) => Some(rejection),
             Ended::WrongPassword(counts, text) => {
-                let used = self.cancels.iter().find(|all| all.number == *number);
-                let used = used.map(|all| all.password.clone());
+                let used = self.cancels.get(*number).map(|all| all.password.clone());
                 Some(match used {
                     Some(used) => self.wrong_password(&used, counts, &text, now),
                     None => Rejection::new(ReasonCode::SecondPasswordInvalid, text),
@@ -378,7 +421,7 @@ impl Desk {
         if let Some(rejection) = refusal {
             return self.refuse_cancel_all(number, &rejection, now);
         }
-        if let Some(all) = self.cancels.iter_mut().find(|all| all.number == number) {
+        if let Some(all) = self.cancels.get_mut(number) {
             all.is_asking = false;
         }
         self.ask_list_soon(now);
@@ -387,9 +430,8 @@ impl Desk {
 
     /// Ends a cancel of many of which nothing was done. One that has ended already stays so.
     pub(crate) fn refuse_cancel_all(&mut self, number: u64, rejection: &Rejection, now: Now) {
-        let Some(at) = self.cancels.iter().position(|all| all.number == number) else { return };
-        let all = self.cancels.remove(at);
-        self.tell_refused(all.asked.request_id, rejection, now);
+        let Some(all) = self.cancels.end(number) else { return };
+        self.report_refused(all.asked.request_id, rejection, now);
     }
 
     /// Ends the cancels whose orders have all ended, or whose time is over, and asks for lists, of which
@@ -399,8 +441,8 @@ impl Desk {
         let mut unlisted = Vec::new();
         let mut listing = None;
         let is_followed = |all: &CancelAll| all.is_listing && all.targets.is_some();
-        let is_listing = self.cancels.iter().any(is_followed);
-        for all in &mut self.cancels {
+        let is_listing = self.cancels.under_way.iter().any(is_followed);
+        for all in &mut self.cancels.under_way {
             let is_late = is_late(all, now);
             match &all.targets {
                 None if is_late => unlisted.push(all.number),
@@ -428,20 +470,20 @@ impl Desk {
     }
 
     /// Tells where orders stand to whoever waits for a cancel of many.
-    fn tell_cancels(&mut self, now: Now) {
+    fn report_cancels(&mut self, now: Now) {
         let mut told = Vec::new();
-        for all in self.cancels.iter_mut().filter(|all| all.targets.is_some()) {
+        for all in self.cancels.under_way.iter_mut().filter(|all| all.targets.is_some()) {
             all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
             told.push(all.asked.clone());
         }
         for asked in told {
-            self.tell_list(asked.client, &asked.request_id, None);
+            self.report_list(asked.client, &asked.request_id, None);
         }
     }
 
     /// A list that a cancel of many waited for has not come.
     pub(crate) fn cancel_all_unlisted(&mut self, number: u64, rejection: &Rejection, now: Now) {
-        let Some(all) = self.cancels.iter_mut().find(|all| all.number == number) else { return };
+        let Some(all) = self.cancels.get_mut(number) else { return };
         all.is_listing = false;
         all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
         if all.targets.is_none() {
@@ -450,25 +492,35 @@ impl Desk {
     }
 
     fn finish_cancel_all(&mut self, number: u64) {
-        let Some(at) = self.cancels.iter().position(|all| all.number == number) else { return };
-        let all = self.cancels.remove(at);
+        let Some(all) = self.cancels.end(number) else { return };
         let targets = all.targets.unwrap_or_default();
         let canceled = targets.iter().filter(|target| target.is_canceled(&self.book)).count();
         let request_id = all.asked.request_id;
-        self.tell_list(all.asked.client, &request_id, None);
-        let result = CancelAllResult {
-            request_id: request_id.into(),
-            canceled_count: canceled as u64,
-            failed_count: (targets.len() - canceled) as u64,
-        };
-        self.tell(Recipient::Client(all.asked.client), Event::CancelAllResult(result));
+        self.report_list(all.asked.client, &request_id, None);
+        let failed = (targets.len() - canceled) as u64;
+        let reply = Reply::CanceledMany { request_id, canceled: canceled as u64, failed };
+        self.reply(all.asked.client, reply);
     }
 
     /// Ends all cancels of many: the session is gone.
     pub(crate) fn end_cancels(&mut self, now: Now) {
-        for number in self.cancels.iter().map(|all| all.number).collect::<Vec<_>>() {
+        for number in self.cancels.under_way.iter().map(|all| all.number).collect::<Vec<_>>() {
             self.refuse_cancel_all(number, &expired(), now);
         }
+    }
+}
+
+impl CancelMany {
+    /// Whether it ends every order of the account.
+    const fn is_all(&self) -> bool {
+        self.origin.is_none() && self.instrument_id.is_none() && self.side.is_none()
+    }
+
+    /// Whether it ends an order.
+    fn takes(&self, origin: Option<&OrderOrigin>, instrument_id: &str, side: OrderSide) -> bool {
+        self.origin.as_ref().is_none_or(|wanted| Some(wanted) == origin)
+            && self.instrument_id.as_deref().is_none_or(|id| id == instrument_id)
+            && self.side.is_none_or(|wanted| wanted == side)
     }
 }
 

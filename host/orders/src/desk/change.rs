@@ -9,20 +9,22 @@
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerChange, BrokerOrder, BrokerRequest};
-use domain::{OrderModify, OrderType, ReasonCode, Rejection, ShortText, TimeInForce, TsNanos};
-use ipc::{CancelOrder, ModifyOrder};
+use domain::{
+    OrderEventKind, OrderModify, OrderType, ReasonCode, Rejection, ShortText, TimeInForce, TsNanos,
+};
 use venues::web_broker::Called;
 
 use super::answers::{Ended, expired};
 use super::submit::fault_of;
-use super::{Asked, Desk, Job, JobKind, Now};
-use crate::book::{DeskOrder, OrderKey, Pending};
+use super::{Desk, Job, JobKind, Now, RequestContext};
+use crate::book::{DeskOrder, OrderKey, PendingOperation};
 use crate::check::{check_expiry, check_lot, issue_of, limit_on_tick, trigger_on_tick};
+use crate::command::{NamedOrder, OrderChange};
 use crate::password::HeldPassword;
 use crate::phase::OrderPhase;
 
 /// Characters of an id that a refusal repeats; the longest that can be one fits.
-const ID_CHARS_TOLD: usize = 64;
+const ID_CHARS_SHOWN: usize = 64;
 
 /// What is wanted of an order.
 #[derive(Debug, Clone)]
@@ -58,9 +60,14 @@ fn check_prices(change: &OrderModify) -> Result<(), Rejection> {
 
 impl Desk {
     /// Changes an order.
-    pub fn modify(&mut self, asked: Asked, modify: &ModifyOrder, now: Now) {
-        let ids = (modify.client_order_id.as_deref(), modify.venue_order_id.as_deref());
-        let checked = modify.change.to_modify().and_then(|change| {
+    pub fn modify(
+        &mut self,
+        asked: RequestContext,
+        OrderChange { order, change }: OrderChange,
+        now: Now,
+    ) {
+        let ids = order.ids();
+        let checked = change.and_then(|change| {
             check_prices(&change)?;
             self.rules.phase.check_change("ModifyOrder")?;
             let is_dated = change.expire_time.is_some() || change.trigger_price.is_some();
@@ -80,8 +87,8 @@ impl Desk {
     }
 
     /// Cancels an order.
-    pub fn cancel(&mut self, asked: Asked, cancel: &CancelOrder, now: Now) {
-        let ids = (cancel.client_order_id.as_deref(), cancel.venue_order_id.as_deref());
+    pub fn cancel(&mut self, asked: RequestContext, order: &NamedOrder, now: Now) {
+        let ids = order.ids();
         let checked = self.rules.phase.check_change("CancelOrder");
         let checked = checked.and_then(|()| Ok((self.find(ids)?, Change::Cancel)));
         self.change(asked, ids, checked, now);
@@ -89,20 +96,20 @@ impl Desk {
 
     fn change(
         &mut self,
-        asked: Asked,
+        asked: RequestContext,
         ids: (Option<&str>, Option<&str>),
         checked: Result<(OrderKey, Change), Rejection>,
         now: Now,
     ) {
         let may_go = checked.and_then(|checked| {
-            self.check_session()?;
+            self.session.check_active()?;
             self.password.check_lock(now.mono)?;
             self.has_room(asked.client)?;
             Ok(checked)
         });
         let (key, change) = match may_go {
             Ok(checked) => checked,
-            Err(rejection) => return self.tell_change_refused(&asked, ids, &rejection, now),
+            Err(rejection) => return self.report_change_refused(&asked, ids, &rejection, now),
         };
         let id = self.book.get(key).and_then(|order| order.client_order_id.clone());
         let Some(password) = self.password.use_it(now.mono) else {
@@ -128,24 +135,24 @@ impl Desk {
         }
     }
 
-    fn tell_change_refused(
+    fn report_change_refused(
         &mut self,
-        asked: &Asked,
+        asked: &RequestContext,
         (client, venue): (Option<&str>, Option<&str>),
         rejection: &Rejection,
         now: Now,
     ) {
         match client {
             Some(id) => {
-                // An id that is too long to be one is told by its begin.
-                let id: String = id.chars().take(ID_CHARS_TOLD).collect();
-                self.tell_order_refused(asked, &id, rejection, now);
+                // An id that is too long to be one is shown by its begin.
+                let id: String = id.chars().take(ID_CHARS_SHOWN).collect();
+                self.report_order_refused(asked, &id, rejection, now);
             }
             None => match venue.and_then(|number| self.book.by_number_alone(number)) {
                 Some(key) => {
-                    self.tell_rejected(key, Some(asked.request_id.clone()), rejection, now)
+                    self.report_rejected(key, Some(asked.request_id.clone()), rejection, now)
                 }
-                None => self.tell_refused(asked.request_id.clone(), rejection, now),
+                None => self.report_refused(asked.request_id.clone(), rejection, now),
             },
         }
     }
@@ -174,7 +181,7 @@ impl Desk {
                 "NEW_EXPIRE_TIME_NS: the order is for an auction of today and takes no date",
             ));
         }
-        let masters = self.masters.as_deref();
+        let masters = self.session.masters();
         let issue = masters.map(|masters| issue_of(masters, &wanted.symbol)).transpose()?;
         if let Some(quantity) = change.quantity {
             if quantity.shares() <= order.cumulative {
@@ -221,15 +228,19 @@ impl Desk {
             Ok(made) => made,
             Err(rejection) => return self.refuse_job(job, &rejection, now),
         };
-        let is_update = wanted.is_some();
-        let trigger = if is_update { OrderTrigger::SendModify } else { OrderTrigger::SendCancel };
+        let (trigger, kind) = match change.change {
+            Change::Modify(change) => {
+                (OrderTrigger::SendModify, OrderEventKind::PendingUpdate(change))
+            }
+            Change::Cancel => (OrderTrigger::SendCancel, OrderEventKind::PendingCancel),
+        };
         if let Some(order) = self.book.get_mut(key) {
             // `change_request` has asked whether the state takes it.
             let _ = order.take(trigger, now.mono, &mut self.illegal);
             let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
-            order.pending = Some(Pending { request_id, wanted, sent: now, ended: None });
+            order.pending = Some(PendingOperation { request_id, wanted, sent: now, ended: None });
         }
-        self.tell_pending(key, is_update, now);
+        self.report_pending(key, kind, now);
         self.send(job, request, Some(password.value));
     }
 
@@ -314,11 +325,11 @@ impl Desk {
             }
             Ended::Nothing(_) => {
                 self.await_list(key, now);
-                self.tell_unknown(&job, "the answer has no data");
+                self.report_unknown(&job, "the answer has no data");
             }
             Ended::Unknown(why) => {
                 self.await_list(key, now);
-                self.tell_unknown(&job, &why);
+                self.report_unknown(&job, &why);
             }
             Ended::Refused(rejection) => {
                 self.change_refused(key, &job, &rejection, is_answered, now);
@@ -351,7 +362,9 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         let pending = order.pending.take();
         // An order that has ended in the meantime has nothing pending.
-        let Some(Pending { request_id, wanted: Some(wanted), .. }) = pending else { return };
+        let Some(PendingOperation { request_id, wanted: Some(wanted), .. }) = pending else {
+            return;
+        };
         let partly_filled = order.is_partly_filled();
         let done = OrderTrigger::ModifyDone { partly_filled };
         let is_taken = order.take(done, now.mono, &mut self.illegal);
@@ -360,11 +373,11 @@ impl Desk {
             (true, known) => known,
             (false, _) => wanted.expire_date.and_then(crate::book::last_moment),
         };
-        order.keep_limit();
+        order.note_past_limit();
         order.order = wanted;
         if is_taken {
             order.end_if_filled(now.mono, &mut self.illegal);
-            self.tell_updated(key, request_id, now);
+            self.report_updated(key, request_id, now);
         }
     }
 
@@ -406,19 +419,19 @@ impl Desk {
             order.awaits_list = true;
             self.ask_list_soon(now);
         }
-        self.tell_rejected(key, request_id, rejection, now);
+        self.report_rejected(key, request_id, rejection, now);
     }
 
     /// A change of which nothing was sent.
     pub(crate) fn refuse_change(
         &mut self,
-        asked: Option<&Asked>,
+        asked: Option<&RequestContext>,
         change: &ChangeJob,
         rejection: &Rejection,
         now: Now,
     ) {
         let request_id = asked.map(|asked| asked.request_id.clone());
-        self.tell_rejected(change.key, request_id, rejection, now);
+        self.report_rejected(change.key, request_id, rejection, now);
     }
 }
 

@@ -1,22 +1,21 @@
-//! Details of orders (`CLMOrderListDetail`): asked for where a list has shares filled that no notice told,
+//! Details of orders (`CLMOrderListDetail`): asked for where a list has shares filled that no notice reported,
 //! because the stream has lost the notice or was not there. They have each fill with its price and its time,
 //! but no number; so a fill that notices and details tell is known again by its shares and its price.
 //!
-//! Only what the details do not have either is told as missing. They are held against what is known of the order,
-//! and where one thing does not fit, nothing of them is told: an invented fill is worse than a missing one.
+//! Only what the details do not have either is reported as missing. They are held against what is known of the order,
+//! and where one thing does not fit, nothing of them is reported: an invented fill is worse than a missing one.
 //!
-//! Nobody waits for details. So they are asked for when nothing else waits, their answer has a short time of its
+//! No client waits for details. So they are asked for when nothing else waits, their answer has a short time of its
 //! own, and where it does not come none are asked for for a while.
 
 use domain::order_mapping::{BrokerAccepted, BrokerFill, ListedFill};
-use domain::{Quantity, ShortText, TsNanos};
-use ipc::Discrepancy;
+use domain::{Discrepancy, Quantity, ShortText};
 use venues::web_broker::{Answered, Called, OrderDetail, read_order_detail};
 
 use super::answers::Ended;
-use super::notices::FillSource;
 use super::submit::fault_of;
 use super::{Desk, Job, JobKind, Now};
+use crate::audit::FillSource;
 use crate::book::{DeskOrder, OrderKey, close_action, detail_id};
 use crate::limits::{
     CLAIM_SLACK_MS, DETAILS_PAUSE, DETAILS_TRIES_MAX, DETAILS_WAITING_MAX, FILLS_PER_ORDER_MAX,
@@ -78,18 +77,18 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
 }
 
 impl Desk {
-    /// Asks for the details of an order with shares filled that no notice told. False where nothing comes of
+    /// Asks for the details of an order with shares filled that no notice reported. False where nothing comes of
     /// that: the dialect has no such request, or it was asked for in vain.
     pub(crate) fn ask_details(&mut self, key: OrderKey, now: Now) -> bool {
         let tried = self.book.get(key).map_or(DETAILS_TRIES_MAX, |order| order.details_tried);
         if self.mapping.description().fill_rows.is_none() || tried >= DETAILS_TRIES_MAX {
             return false;
         }
-        let has_room = self.resync.details.len() < DETAILS_WAITING_MAX;
-        if has_room && self.may_ask_details(now) && self.resync.details.insert(key) {
+        let has_room = self.reconciliation.lists.details.len() < DETAILS_WAITING_MAX;
+        if has_room && self.may_ask_details(now) && self.reconciliation.lists.details.insert(key) {
             // A list has just been answered; what waits goes on when that is taken up.
             let kind = JobKind::Details(key);
-            self.put_in_queue(Job { asked: None, received: now.mono, kind, is_given_up: false });
+            self.queue.put(Job { asked: None, received: now.mono, kind, is_abandoned: false });
         }
         true
     }
@@ -98,12 +97,12 @@ impl Desk {
     /// some could not be had.
     fn may_ask_details(&self, now: Now) -> bool {
         self.cancels.is_empty()
-            && self.resync.no_details_until.is_none_or(|until| now.mono >= until)
+            && self.reconciliation.lists.no_details_until.is_none_or(|until| now.mono >= until)
     }
 
     /// The details of an order are no longer waited for.
     pub(super) fn details_done(&mut self, key: OrderKey) {
-        self.resync.details.remove(&key);
+        self.reconciliation.lists.details.remove(&key);
     }
 
     pub(super) fn begin_details(&mut self, job: Job, key: OrderKey, now: Now) {
@@ -141,13 +140,13 @@ impl Desk {
             Ended::Unknown(why) => {
                 let failed = Failed::Yet(why);
                 // Those that wait would fare alike.
-                for other in std::mem::take(&mut self.resync.details) {
+                for other in std::mem::take(&mut self.reconciliation.lists.details) {
                     self.details_failed(other, &failed, now);
                 }
                 failed
             }
         };
-        self.resync.no_details_until = Some(now.mono + DETAILS_PAUSE);
+        self.reconciliation.lists.no_details_until = Some(now.mono + DETAILS_PAUSE);
         self.details_failed(key, &failed, now);
     }
 
@@ -167,7 +166,7 @@ impl Desk {
         let detail = read_order_detail(answered).map_err(Failed::Wrong)?;
         let Some(order) = self.book.get(key) else { return Ok(()) };
         check(order, &detail, &fills)?;
-        let untold = order.untold_of(&fills).ok_or_else(|| {
+        let untold = order.unreported_of(&fills).ok_or_else(|| {
             Failed::Yet("its details lack a fill that came in a notice".to_owned())
         })?;
         let shares =
@@ -177,7 +176,7 @@ impl Desk {
             return Ok(());
         }
         for fill in &untold {
-            self.tell_detailed(key, fill, now);
+            self.report_detailed(key, fill, now);
         }
         let Some(order) = self.book.get_mut(key) else { return Ok(()) };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
@@ -192,21 +191,20 @@ impl Desk {
     }
 
     /// Tells a fill that only the details have, with a number of the desk's own.
-    fn tell_detailed(&mut self, key: OrderKey, fill: &ListedFill, now: Now) {
+    fn report_detailed(&mut self, key: OrderKey, fill: &ListedFill, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
-        order.details_told += 1;
+        order.details_reported += 1;
         let number = match &order.business_day {
-            Some(day) => format!("{day}-D{}", order.details_told),
-            None => format!("D{}", order.details_told),
+            Some(day) => format!("{day}-D{}", order.details_reported),
+            None => format!("D{}", order.details_reported),
         };
         let trade_id = ShortText::from(number.as_str());
         order.note_detailed(detail_id(&trade_id), (fill.quantity, fill.price));
         let told = BrokerFill { trade_id, quantity: fill.quantity, price: fill.price };
         // A time that is still to come, by clocks as different as may be, is none.
         let latest = now.wall.millis().saturating_add(CLAIM_SLACK_MS);
-        let time = fill.time.map(TsNanos::millis).filter(|time| *time <= latest);
-        let ts_ms = time.unwrap_or(now.wall.millis());
-        self.take_fill(key, FillSource::Details, &told, ts_ms, now);
+        let time = fill.time.filter(|time| time.millis() <= latest);
+        self.take_fill(key, FillSource::Details, &told, time.unwrap_or(now.wall), now);
     }
 
     fn read_fills(&mut self, answered: &Answered) -> Result<Vec<ListedFill>, String> {
@@ -221,7 +219,7 @@ impl Desk {
         read.into_iter().collect()
     }
 
-    /// Details could not be had, or have not all: after some times the fills are told as missing; at once where
+    /// Details could not be had, or have not all: after some times the fills are reported as missing; at once where
     /// they contradict what is known.
     fn details_failed(&mut self, key: OrderKey, failed: &Failed, now: Now) {
         let (why, is_wrong) = match failed {
@@ -238,7 +236,7 @@ impl Desk {
                 "the list has {listed} shares filled, the engine has reported {told}; details: \
                  {why}"
             );
-            self.tell_discrepancy(Some(key), None, Discrepancy::FillsMissing, text, now);
+            self.report_discrepancy(Some(key), None, Discrepancy::FillsMissing, text, now);
         }
     }
 }

@@ -5,40 +5,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ipc::{Discrepancy, Event, OrderDiscrepancy, Text};
+use domain::{Discrepancy, ShortText};
 
-use super::tell::owned;
-use super::{Desk, Now, Recipient, VENUE};
+use super::{Desk, Now};
 use crate::book::{OrderKey, Seen};
-use crate::limits::{DISCREPANCIES_PER_MINUTE_MAX, NUMBER_CHARS_MAX, UNREADABLE_ROWS_TOLD_MAX};
+use crate::event::{DeskEvent, DiscrepancyReport};
+use crate::limits::{DISCREPANCIES_PER_MINUTE_MAX, NUMBER_CHARS_MAX, UNREADABLE_ROWS_REPORTED_MAX};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What was told in the present minute of what is no order of ours.
+/// What was reported in the present minute of what is no order of ours.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct ReportRate {
     /// When the minute began.
     since: Option<Duration>,
-    told: u32,
+    reported: u32,
     left_out: BTreeMap<Discrepancy, u64>,
 }
 
-impl Pace {
+impl ReportRate {
     fn is_over(&self, now: Now) -> bool {
         self.since.is_some_and(|since| now.mono.saturating_sub(since) >= MINUTE)
     }
 
-    /// Whether one more is told in this minute.
+    /// Whether one more is reported in this minute.
     pub(crate) fn has_room(&self, now: Now) -> bool {
-        self.told < DISCREPANCIES_PER_MINUTE_MAX || self.is_over(now)
+        self.reported < DISCREPANCIES_PER_MINUTE_MAX || self.is_over(now)
     }
 
-    /// Whether one more is told; else it is counted.
+    /// Whether one more is reported; else it is counted.
     fn takes(&mut self, discrepancy: Discrepancy, now: Now) -> bool {
         self.since.get_or_insert(now.mono);
-        let has_room = self.told < DISCREPANCIES_PER_MINUTE_MAX;
+        let has_room = self.reported < DISCREPANCIES_PER_MINUTE_MAX;
         if has_room {
-            self.told += 1;
+            self.reported += 1;
         } else {
             *self.left_out.entry(discrepancy).or_default() += 1;
         }
@@ -57,8 +57,8 @@ fn number_in(why: &str) -> Option<&str> {
 
 impl Desk {
     /// Tells what does not fit, once for each order and kind; of what is no order of ours, within the pace. Which
-    /// rows that cannot be read are told, [`Self::tell_unreadable_rows`] says.
-    pub(crate) fn tell_discrepancy(
+    /// rows that cannot be read are reported, [`Self::report_unreadable_rows`] says.
+    pub(crate) fn report_discrepancy(
         &mut self,
         key: Option<OrderKey>,
         number: Option<&str>,
@@ -68,28 +68,28 @@ impl Desk {
     ) {
         match key.and_then(|key| self.book.get_mut(key)) {
             Some(order) => {
-                if !order.told.insert(discrepancy) && discrepancy != Discrepancy::Unreadable {
+                if !order.reported.insert(discrepancy) && discrepancy != Discrepancy::Unreadable {
                     return;
                 }
             }
             None => {
                 self.tick_discrepancies(now);
-                if !self.pace.takes(discrepancy, now) {
+                if !self.report_rate.takes(discrepancy, now) {
                     return;
                 }
             }
         }
         let (client_order_id, known) = key.map(|key| self.ids(key)).unwrap_or_default();
-        let number = known.or_else(|| owned(number));
+        let number = known.or_else(|| number.map(ShortText::from));
         self.push_discrepancy(client_order_id, number, discrepancy, message, now);
     }
 
     /// Tells the rows that were left out of a list because they cannot be read: the first ones, and how many
-    /// more there were. What the list before had alike was told; so was of an order what any list before had, and
+    /// more there were. What the list before had alike was reported; so was of an order what any list before had, and
     /// past so many reasons the next ones tell nothing new.
-    pub(crate) fn tell_unreadable_rows(&mut self, why: Vec<String>, now: Now) {
+    pub(crate) fn report_unreadable_rows(&mut self, why: Vec<String>, now: Now) {
         let all: BTreeSet<String> = why.iter().cloned().collect();
-        let before = std::mem::replace(&mut self.resync.left_out, all);
+        let before = std::mem::replace(&mut self.reconciliation.lists.left_out, all);
         let (mut new, mut seen) = (Vec::new(), before);
         for why in why {
             if !seen.insert(why.clone()) {
@@ -104,24 +104,24 @@ impl Desk {
                 new.push((why, number, key));
             }
         }
-        let more = new.len().saturating_sub(UNREADABLE_ROWS_TOLD_MAX);
-        for (why, number, key) in new.into_iter().take(UNREADABLE_ROWS_TOLD_MAX) {
+        let more = new.len().saturating_sub(UNREADABLE_ROWS_REPORTED_MAX);
+        for (why, number, key) in new.into_iter().take(UNREADABLE_ROWS_REPORTED_MAX) {
             let text = format!("{why}; the engine leaves the row out of the list");
-            self.tell_discrepancy(key, number.as_deref(), Discrepancy::Unreadable, text, now);
+            self.report_discrepancy(key, number.as_deref(), Discrepancy::Unreadable, text, now);
         }
         if more > 0 {
             let text =
                 format!("the engine cannot read {more} more rows of the list and leaves them out");
-            self.tell_discrepancy(None, None, Discrepancy::Unreadable, text, now);
+            self.report_discrepancy(None, None, Discrepancy::Unreadable, text, now);
         }
     }
 
     /// Tells how many were left out of a minute that is over.
     pub(crate) fn tick_discrepancies(&mut self, now: Now) {
-        if !self.pace.is_over(now) {
+        if !self.report_rate.is_over(now) {
             return;
         }
-        for (discrepancy, count) in std::mem::take(&mut self.pace).left_out {
+        for (discrepancy, count) in std::mem::take(&mut self.report_rate).left_out {
             let text = format!(
                 "{count} more of this kind came within a minute; the engine reports only the first \
                  {DISCREPANCIES_PER_MINUTE_MAX} one by one"
@@ -132,8 +132,8 @@ impl Desk {
 
     pub(super) fn push_discrepancy(
         &mut self,
-        client_order_id: Option<Text<'static>>,
-        venue_order_id: Option<Text<'static>>,
+        client_order_id: Option<ShortText>,
+        venue_order_id: Option<ShortText>,
         discrepancy: Discrepancy,
         message: String,
         now: Now,
@@ -145,15 +145,10 @@ impl Desk {
             message,
             "the broker's data on an order do not fit"
         );
-        let event = Event::OrderDiscrepancy(OrderDiscrepancy {
-            venue: VENUE.into(),
-            client_order_id,
-            venue_order_id,
-            discrepancy,
-            message: message.into(),
-            ts_event_ms: now.wall.millis(),
-        });
-        self.tell(Recipient::All, event);
+        let ts = now.wall;
+        let report =
+            DiscrepancyReport { client_order_id, venue_order_id, discrepancy, message, ts };
+        self.broadcast(DeskEvent::Discrepancy(report));
     }
 }
 

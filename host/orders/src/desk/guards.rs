@@ -106,12 +106,13 @@ impl Desk {
             }
             Guard::Sellable => {
                 let held = account::read_sellable(answered).map_err(failed)?;
-                let held = match submit.plan.account.or_else(|| login_account(&self.account)) {
-                    Some(TaxAccount::General) => held.general,
-                    Some(TaxAccount::Nisa) => held.nisa,
-                    Some(TaxAccount::NisaGrowth) => held.growth,
-                    Some(TaxAccount::Specific) | None => held.specific,
-                };
+                let held =
+                    match submit.plan.account.or_else(|| login_account(self.session.account())) {
+                        Some(TaxAccount::General) => held.general,
+                        Some(TaxAccount::Nisa) => held.nisa,
+                        Some(TaxAccount::NisaGrowth) => held.growth,
+                        Some(TaxAccount::Specific) | None => held.specific,
+                    };
                 if asked > held {
                     let (asked, held) = (asked.shares(), held.shares());
                     let text = format!(
@@ -140,7 +141,7 @@ impl Desk {
         let has_limit = matches!(made.order_type, OrderType::Limit | OrderType::StopLimit);
         let price = match made.price.filter(|_| has_limit) {
             Some(price) => price,
-            None => upper_limit(self.masters.as_deref(), &made.symbol)?,
+            None => upper_limit(self.session.masters(), &made.symbol)?,
         };
         let shares = i64::try_from(made.quantity.shares()).ok();
         let units = shares.and_then(|shares| price.units().checked_mul(shares));
@@ -225,7 +226,7 @@ fn allocate(
     Ok(found)
 }
 
-/// The allocation of an order that names one position, where nobody asked how much of it is open.
+/// The allocation of an order that names one position, where no guard asked how much of it is open.
 pub(crate) fn whole(plan: &OrderPlan, asked: Quantity) -> Vec<Allocation> {
     match plan.positions.as_slice() {
         [position] => vec![Allocation { position: position.clone(), quantity: asked }],

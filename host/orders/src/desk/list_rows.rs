@@ -1,88 +1,77 @@
-//! Lists of orders as clients are told them: the broker's rows with the ids of their senders (specification
+//! Lists of orders as clients get them: the broker's rows with the ids of their senders (specification
 //! 2, `OrderRecordWire`, `OrderListFilter`).
 
 use domain::order_mapping::BrokerRow;
-use domain::{JstDate, OrderStatus, Rejection, TriggerType, TsNanos};
-use ipc::{Event, OrderListFilter, OrderListUpdated, OrderRecordWire};
-use venues::ListFilter;
+use domain::{JstDate, OrderFilter, OrderStatus, Rejection};
 
-use super::{Desk, Recipient};
+use super::Desk;
 use crate::book::Seen;
 use crate::check::symbol_of;
-use crate::limits::LIST_ROWS_TOLD_MAX;
+use crate::event::{ListedOrder, OrderListPart, Reply};
+use crate::limits::LIST_ROWS_SENT_MAX;
 
-/// Reads a filter on a date in Japan. All that the broker lists is of today: what was placed today, or works
-/// today.
-pub(crate) fn read_filter(
-    filter: &OrderListFilter,
-    today: JstDate,
-) -> Result<ListFilter, Rejection> {
-    let mut read = ListFilter::read(filter)?;
+/// A filter as it counts on a date in Japan. All that the broker lists is of today: what was placed today, or
+/// works today.
+pub(crate) fn filter_of(mut filter: OrderFilter, today: JstDate) -> Result<OrderFilter, Rejection> {
     filter.instrument_id.as_deref().map(symbol_of).transpose()?;
-    read.date = read.date.filter(|date| *date != today);
-    Ok(read)
+    filter.date = filter.date.filter(|date| *date != today);
+    Ok(filter)
 }
 
 impl Desk {
     /// Tells the newest list, in messages of limited size.
-    pub(crate) fn tell_list(&mut self, client: u64, request_id: &str, filter: Option<&ListFilter>) {
-        let rows = self.resync.rows.iter().map(|row| self.wire(row));
-        let rows: Vec<OrderRecordWire<'static>> =
-            rows.filter(|row| filter.is_none_or(|filter| filter.takes(row))).collect();
-        let mut parts: Vec<Vec<OrderRecordWire<'static>>> =
-            rows.chunks(LIST_ROWS_TOLD_MAX).map(<[_]>::to_vec).collect();
-        if parts.is_empty() {
-            parts.push(Vec::new());
-        }
-        let last = parts.len() - 1;
+    pub(crate) fn report_list(
+        &mut self,
+        client: u64,
+        request_id: &str,
+        filter: Option<&OrderFilter>,
+    ) {
+        let rows = self.reconciliation.lists.rows.iter().map(|row| self.listed(row));
+        let is_wanted = |order: &ListedOrder| {
+            let ListedOrder { instrument_id, row, .. } = order;
+            filter.is_none_or(|filter| filter.takes(row.status, instrument_id, row.time))
+        };
+        let mut rows: Vec<ListedOrder> = rows.filter(is_wanted).collect();
+        let is_split = rows.len() > LIST_ROWS_SENT_MAX;
         let mut told = 0_u64;
-        for (index, orders) in parts.into_iter().enumerate() {
+        loop {
+            let rest = rows.split_off(rows.len().min(LIST_ROWS_SENT_MAX));
+            let orders = std::mem::replace(&mut rows, rest);
             told += orders.len() as u64;
-            let more = index < last;
-            let event = OrderListUpdated {
-                request_id: request_id.to_owned().into(),
+            let more = !rows.is_empty();
+            let part = OrderListPart {
+                request_id: request_id.to_owned(),
                 orders,
-                more: (last > 0).then_some(more),
+                more: is_split.then_some(more),
                 next: more.then_some(told),
             };
-            self.tell(Recipient::Client(client), Event::OrderListUpdated(event));
+            self.reply(client, Reply::OrderList(part));
+            if !more {
+                return;
+            }
         }
     }
 
-    /// A row as clients see it: what the broker says, with the id that its sender gave the order. A partial
-    /// fill is ACCEPTED there (specification 2, "Order status mapping").
-    fn wire(&self, row: &BrokerRow) -> OrderRecordWire<'static> {
+    /// A row with the id that its sender gave the order. A partial fill is ACCEPTED there (specification 2,
+    /// "Order status mapping").
+    fn listed(&self, row: &BrokerRow) -> ListedOrder {
         let seen = Seen::row(row, row.time.jst_date());
         let key = self.book.by_number(&row.venue_order_id, seen);
         let order = key.and_then(|key| self.book.get(key));
-        let id = order.and_then(|order| order.client_order_id.as_deref());
         let expire_time = order
             .filter(|order| order.order.expire_date == row.expire_date)
             .and_then(|order| order.expire_time)
             .or_else(|| row.expire_date.and_then(crate::book::last_moment));
-        let status = match row.status {
-            OrderStatus::PartiallyFilled => OrderStatus::Accepted,
-            status => status,
-        };
-        OrderRecordWire {
-            client_order_id: id.map(|id| id.to_owned().into()),
-            venue_order_id: row.venue_order_id.to_string().into(),
+        let mut row = row.clone();
+        if row.status == OrderStatus::PartiallyFilled {
+            row.status = OrderStatus::Accepted;
+        }
+        ListedOrder {
+            origin: order.and_then(|order| order.origin.clone()),
+            client_order_id: order.and_then(|order| order.client_order_id.clone()),
             instrument_id: format!("{}.TSE", row.symbol).into(),
-            order_side: row.side,
-            order_type: row.order_type,
-            quantity: row.quantity.into(),
-            filled_qty: row.filled.into(),
-            leaves_qty: row.leaves.into(),
-            price: row.price.map(Into::into),
-            trigger_price: row.trigger_price.map(Into::into),
-            time_in_force: row.time_in_force,
-            expire_time_ns: expire_time.map(TsNanos::nanos),
-            status,
-            ts_event_ms: row.time.millis(),
-            trigger_type: row.trigger_price.map(|_| TriggerType::Last),
-            tags: row.tags.iter().map(|tag| tag.clone().into()).collect(),
-            extra: None,
-            origin: None,
+            expire_time,
+            row,
         }
     }
 }

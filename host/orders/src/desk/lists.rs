@@ -5,17 +5,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerAccepted, BrokerRow};
-use domain::{OrderStatus, ReasonCode, Rejection};
-use ipc::{Discrepancy, GetOrderList};
+use domain::{Discrepancy, OrderFilter, OrderStatus, ReasonCode, Rejection};
 use venues::web_broker::{Answered, Called};
 
 use super::answers::{Ended, expired};
-use super::list_rows::read_filter;
+use super::list_rows::filter_of;
 use super::submit::fault_of;
-use super::{Asked, Desk, Job, JobKind, Now, SessionStand};
+use super::{Desk, Job, JobKind, Now, RequestContext, SessionState};
 use crate::book::{DeskOrder, OrderKey, Seen};
 use crate::limits::{LIST_ROWS_MAX, RESYNC_PAUSE_MAX};
-use crate::reconcile::{self, FreeRow, ListAsked, Step};
+use crate::reconcile::{self, FreeRow, ListRequest, Step};
 
 /// Rows that a dialect reads in one call.
 const ROWS_PER_CALL: usize = 500;
@@ -24,7 +23,7 @@ const ROWS_PER_CALL: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A client wants it.
-    Client(venues::ListFilter),
+    Client(OrderFilter),
     /// The desk wants to know where its orders stand.
     Resync,
     /// A cancel of many waits for it.
@@ -41,7 +40,7 @@ pub(crate) struct ListJob {
 
 /// Lists that the desk asks for by itself.
 #[derive(Debug, Default)]
-pub(crate) struct Resync {
+pub(crate) struct ListSchedule {
     /// When the next one is due.
     due: Option<Duration>,
     /// How long after it the one after that is, while something stays unknown.
@@ -61,43 +60,54 @@ pub(crate) struct Resync {
     pub(crate) listed_at: Option<Duration>,
     /// When the newest list was asked for of which no row was left out.
     pub(crate) full_at: Option<Duration>,
-    /// Why rows of the newest list were left out: each is told once.
+    /// Why rows of the newest list were left out: each is reported once.
     pub(crate) left_out: BTreeSet<String>,
 }
 
 impl Desk {
     /// Tells the orders of the broker's list.
-    pub fn order_list(&mut self, asked: Asked, list: &GetOrderList, now: Now) {
-        let filter = self.rules.phase.check_change("GetOrderList");
-        let filter = filter.and_then(|()| read_filter(&list.filter, now.wall.jst_date())).and_then(
-            |filter| {
-                self.check_session()?;
-                self.has_room_to_ask(asked.client)?;
-                Ok(filter)
-            },
-        );
+    pub fn order_list(
+        &mut self,
+        asked: RequestContext,
+        filter: Result<OrderFilter, Rejection>,
+        now: Now,
+    ) {
+        let filter = self.rules.phase.check_change("GetOrderList").and_then(|()| {
+            let filter = filter_of(filter?, now.wall.jst_date())?;
+            self.session.check_active()?;
+            self.has_room_to_ask(asked.client)?;
+            Ok(filter)
+        });
         match filter {
             Ok(filter) => self.enqueue_list(Some(asked), Purpose::Client(filter), now),
-            Err(rejection) => self.tell_refused(asked.request_id, &rejection, now),
+            Err(rejection) => self.report_refused(asked.request_id, &rejection, now),
         }
     }
 
-    pub(crate) fn enqueue_list(&mut self, asked: Option<Asked>, purpose: Purpose, now: Now) {
+    pub(crate) fn enqueue_list(
+        &mut self,
+        asked: Option<RequestContext>,
+        purpose: Purpose,
+        now: Now,
+    ) {
         let job = ListJob { purpose, sent_at: now.mono };
         self.enqueue(asked, JobKind::List(job), now);
     }
 
     /// A list is wanted at once, and again while something stays unknown.
     pub(crate) fn ask_list_soon(&mut self, now: Now) {
-        self.resync.due = Some(now.mono);
-        self.resync.pause = self.rules.unknown_settle;
+        self.reconciliation.lists.due = Some(now.mono);
+        self.reconciliation.lists.pause = self.rules.unknown_settle;
     }
 
     pub(crate) fn tick_resync(&mut self, now: Now) {
-        let is_due = self.resync.due.is_some_and(|due| now.mono >= due);
-        if is_due && !self.resync.is_asked && self.stand == SessionStand::Active {
-            self.resync.is_asked = true;
-            self.resync.due = None;
+        let is_due = self.reconciliation.lists.due.is_some_and(|due| now.mono >= due);
+        if is_due
+            && !self.reconciliation.lists.is_asked
+            && self.session.state() == SessionState::Active
+        {
+            self.reconciliation.lists.is_asked = true;
+            self.reconciliation.lists.due = None;
             self.enqueue_list(None, Purpose::Resync, now);
         }
     }
@@ -123,7 +133,7 @@ impl Desk {
         let ended = self.end_of(called);
         let JobKind::List(list) = &job.kind else { return };
         let settle = self.rules.unknown_settle;
-        let mut asked = ListAsked { at: list.sent_at, p_no, settle, is_full: true };
+        let mut asked = ListRequest { at: list.sent_at, p_no, settle, is_full: true };
         let rejection = match ended {
             Ended::Done(_, answered) | Ended::Nothing(answered) => {
                 match self.read_rows(&answered, now) {
@@ -157,12 +167,12 @@ impl Desk {
         self.renew_targets(now);
         match &list.purpose {
             Purpose::Client(filter) => {
-                if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
+                if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_abandoned) {
                     let (client, request_id) = (asked.client, asked.request_id.clone());
-                    self.tell_list(client, &request_id, Some(filter));
+                    self.report_list(client, &request_id, Some(filter));
                 }
             }
-            Purpose::Resync => self.resync.is_asked = false,
+            Purpose::Resync => self.reconciliation.lists.is_asked = false,
             Purpose::CancelAll(number) => self.cancel_all_listed(*number, now),
         }
         self.serve_waiting_lists(list.sent_at);
@@ -173,18 +183,18 @@ impl Desk {
     /// A list that cannot be had.
     pub(crate) fn refuse_list(
         &mut self,
-        asked: Option<&Asked>,
+        asked: Option<&RequestContext>,
         list: &ListJob,
         rejection: &Rejection,
         now: Now,
     ) {
         match (&list.purpose, asked) {
             (Purpose::Client(_), Some(asked)) => {
-                self.tell_refused(asked.request_id.clone(), rejection, now);
+                self.report_refused(asked.request_id.clone(), rejection, now);
             }
             (Purpose::CancelAll(number), _) => self.cancel_all_unlisted(*number, rejection, now),
             (Purpose::Resync, _) => {
-                self.resync.is_asked = false;
+                self.reconciliation.lists.is_asked = false;
                 tracing::warn!(why = %rejection, "the broker gave no list of orders");
                 self.put_off_resync(now);
             }
@@ -195,31 +205,36 @@ impl Desk {
     /// Plans the next list of the desk's own, while something stays unknown.
     fn plan_resync(&mut self, now: Now) {
         let is_open = |order: &DeskOrder| {
-            order.is_unknown() || order.awaits_list || order.pending.is_some() || order.is_unheard()
+            order.is_unknown()
+                || order.awaits_list
+                || order.pending.is_some()
+                || order.is_unconfirmed()
         };
         let is_needed = self.book.iter().any(|(_, order)| is_open(order))
-            || !self.held.is_empty()
-            || !self.resync.put_off.is_empty()
-            || self.has_untold_fills();
+            || !self.reconciliation.held.is_empty()
+            || !self.reconciliation.lists.put_off.is_empty()
+            || self.has_unreported_fills();
         if is_needed {
             self.put_off_resync(now);
-        } else if self.resync.due.is_none() {
-            self.resync.pause = self.rules.unknown_settle;
+        } else if self.reconciliation.lists.due.is_none() {
+            self.reconciliation.lists.pause = self.rules.unknown_settle;
         }
     }
 
     /// Plans a list of the desk's own, where none is planned.
     pub(crate) fn put_off_resync_once(&mut self, now: Now) {
-        if self.resync.due.is_none() && !self.resync.is_asked {
+        if self.reconciliation.lists.due.is_none() && !self.reconciliation.lists.is_asked {
             self.put_off_resync(now);
         }
     }
 
     fn put_off_resync(&mut self, now: Now) {
-        let pause = self.resync.pause.max(self.rules.unknown_settle);
+        let pause = self.reconciliation.lists.pause.max(self.rules.unknown_settle);
         let due = now.mono + pause;
-        self.resync.due = Some(self.resync.due.map_or(due, |known| known.min(due)));
-        self.resync.pause = (pause * 2).min(RESYNC_PAUSE_MAX.max(self.rules.unknown_settle));
+        self.reconciliation.lists.due =
+            Some(self.reconciliation.lists.due.map_or(due, |known| known.min(due)));
+        self.reconciliation.lists.pause =
+            (pause * 2).min(RESYNC_PAUSE_MAX.max(self.rules.unknown_settle));
     }
 
     /// The rows of an answer, each read by the dialect, and whether all could be read.
@@ -249,21 +264,20 @@ impl Desk {
                 }
             }
         }
-        self.tell_unreadable_rows(unreadable, now);
+        self.report_unreadable_rows(unreadable, now);
         let is_full = rows.len() == raw.len();
         Ok((rows, is_full))
     }
 
     /// Whether a notice that is held may be of an order whose number is unknown.
     fn has_held_notice_for(&self, key: OrderKey) -> bool {
-        let order = self.book.get(key);
-        let symbol = order.map(|order| &order.order.symbol);
-        self.held.iter().any(|(_, notice)| Some(&notice.symbol) == symbol)
+        let symbol = self.book.get(key).map(|order| &order.order.symbol);
+        self.reconciliation.held.has_symbol(symbol)
     }
 
     /// Takes a list up.
-    fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListAsked, now: Now) {
-        self.resync.put_off.clear();
+    fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListRequest, now: Now) {
+        self.reconciliation.lists.put_off.clear();
         let mut free: Vec<FreeRow<'_>> = Vec::new();
         let mut listed = BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
@@ -272,7 +286,7 @@ impl Desk {
                 Some(key) if !listed.insert(key) => {
                     let text = format!("the list has number {} twice", row.venue_order_id);
                     let kind = Discrepancy::Ambiguous;
-                    self.tell_discrepancy(Some(key), None, kind, text, now);
+                    self.report_discrepancy(Some(key), None, kind, text, now);
                 }
                 Some(key) => {
                     self.apply_row(key, row, asked, now);
@@ -303,45 +317,47 @@ impl Desk {
             if self.has_held_notice_for(*key) {
                 continue;
             }
-            self.give_up(*key);
+            self.presume_rejected(*key);
             self.reject(*key, None, &reconcile::not_at_broker(), now);
         }
         let in_doubt: BTreeSet<OrderKey> = claims.ambiguous.iter().map(|(key, _)| *key).collect();
         self.book.set_ambiguous(|key| in_doubt.contains(&key));
         for (key, why) in &claims.ambiguous {
             let text = format!("{why}; its number stays unknown");
-            self.tell_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text, now);
+            self.report_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text, now);
         }
         for FreeRow { index, row, .. } in free.into_iter().filter(|free| free.foreign.is_none()) {
             let is_claimed = claims.found.iter().any(|(_, claimed)| *claimed == index)
-                || claims.kept_free.binary_search(&index).is_ok();
+                || claims.left_free.binary_search(&index).is_ok();
             if is_claimed {
                 continue;
             }
-            if let Some(key) = self.book.add(DeskOrder::foreign(row)) {
+            let instrument = self.book.instrument_of(&row.symbol);
+            let foreign = instrument.map(|instrument| DeskOrder::foreign(row, instrument));
+            if let Some(key) = foreign.and_then(|order| self.book.add(order)) {
                 listed.insert(key);
                 self.apply_foreign(key, row, now);
-                self.take_told_fills(key);
-                self.find_given_up(row, now);
+                self.take_earlier_fills(key);
+                self.find_presumed_rejected(row, now);
             }
         }
         self.apply_absence(&listed, asked, now);
         self.end_doubts(asked);
-        self.resync.rows = rows;
-        self.resync.listed_at = Some(asked.at);
+        self.reconciliation.lists.rows = rows;
+        self.reconciliation.lists.listed_at = Some(asked.at);
         if asked.is_full {
-            self.resync.full_at = Some(asked.at);
+            self.reconciliation.lists.full_at = Some(asked.at);
         }
         self.release_held(now);
         self.compare_fills(asked, now);
     }
 
     /// What was changed elsewhere before a list was asked for is in it.
-    fn end_doubts(&mut self, asked: ListAsked) {
+    fn end_doubts(&mut self, asked: ListRequest) {
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
             let is_told = order.changed_elsewhere.is_some_and(|since| asked.at >= since);
-            if is_told && !self.resync.put_off.contains(&key) {
+            if is_told && !self.reconciliation.lists.put_off.contains(&key) {
                 order.changed_elsewhere = None;
             }
         }
@@ -355,35 +371,34 @@ impl Desk {
             OrderStatus::PendingUpdate | OrderStatus::PendingCancel if row.filled.is_zero() => {
                 OrderStatus::Accepted
             }
-            // Fills are told by notices, which come again, or were told before.
+            // Fills are reported by notices, which come again, or were reported before.
             OrderStatus::Filled | OrderStatus::PartiallyFilled => OrderStatus::Accepted,
             OrderStatus::PendingUpdate | OrderStatus::PendingCancel => OrderStatus::Accepted,
             status => status,
         };
         order.is_over = row.status == OrderStatus::Filled;
         order.changed_at = now.mono;
-        order.told_on = Some(now.wall.jst_date());
+        order.seen_on = Some(now.wall.jst_date());
         order.set_listed(row, now.mono);
     }
 
     /// Takes a row up for the order that it tells of.
-    fn apply_row(&mut self, key: OrderKey, row: &BrokerRow, asked: ListAsked, now: Now) {
+    fn apply_row(&mut self, key: OrderKey, row: &BrokerRow, asked: ListRequest, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         if row.business_day.is_some() {
             order.business_day.clone_from(&row.business_day);
         }
-        order.told_on = Some(now.wall.jst_date());
+        order.seen_on = Some(now.wall.jst_date());
         order.set_listed(row, asked.at);
         let steps = reconcile::steps(order, row, asked);
         if reconcile::is_put_off(order, row, asked) {
-            self.resync.put_off.insert(key);
+            self.reconciliation.lists.put_off.insert(key);
         }
         if !row.status.is_final() {
             (order.is_over, order.is_gone) = (false, false);
         } else if order.changed_at <= asked.at {
             order.is_over = true;
         }
-        let ts_ms = now.wall.millis();
         for step in steps {
             let Some(order) = self.book.get_mut(key) else { return };
             let pending = order.pending.as_ref();
@@ -391,11 +406,11 @@ impl Desk {
             match step {
                 Step::FoundWorking => {
                     if order.found_working(now.mono, &mut self.illegal) {
-                        self.tell_accepted(key, now);
+                        self.report_accepted(key, now);
                     }
                 }
-                Step::Canceled => self.canceled(key, ts_ms, now),
-                Step::Expired => self.expired(key, ts_ms, now),
+                Step::Canceled => self.canceled(key, now.wall, now),
+                Step::Expired => self.expired(key, now.wall, now),
                 Step::Rejected => {
                     let text = "LISTED_AS_REJECTED: the broker's list has the order as rejected";
                     let rejection = Rejection::new(ReasonCode::VenueRejected, text);
@@ -411,7 +426,7 @@ impl Desk {
                     let status = order.status;
                     let text = format!("the order is {status} here, but the broker has it working");
                     let kind = Discrepancy::EndedButWorking;
-                    self.tell_discrepancy(Some(key), None, kind, text, now);
+                    self.report_discrepancy(Some(key), None, kind, text, now);
                 }
             }
         }
@@ -421,7 +436,7 @@ impl Desk {
     fn take_row(&mut self, key: OrderKey, row: &BrokerRow, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         let was_whole = std::mem::replace(&mut order.is_whole, true);
-        order.keep_limit();
+        order.note_past_limit();
         order.order.quantity = row.quantity;
         order.order.price = row.price;
         order.order.trigger_price = row.trigger_price;
@@ -435,14 +450,14 @@ impl Desk {
             order.end_if_filled(now.mono, &mut self.illegal);
         }
         if was_whole {
-            self.tell_updated(key, None, now);
+            self.report_updated(key, None, now);
         }
     }
 
     /// Orders with a number that the list does not have: those of days before are over (P23), and their
-    /// numbers are free; an open one of today is told. A list of which a row could not be read proves
+    /// numbers are free; an open one of today is reported. A list of which a row could not be read proves
     /// nothing.
-    fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, asked: ListAsked, now: Now) {
+    fn apply_absence(&mut self, listed: &BTreeSet<OrderKey>, asked: ListRequest, now: Now) {
         let today = now.wall.jst_date();
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key).filter(|_| !listed.contains(&key)) else {
@@ -461,13 +476,13 @@ impl Desk {
             if is_missing {
                 let text = "the order should be working, but the broker's list does not have it";
                 let kind = Discrepancy::OrderMissing;
-                self.tell_discrepancy(Some(key), None, kind, text.to_owned(), now);
+                self.report_discrepancy(Some(key), None, kind, text.to_owned(), now);
             }
         }
     }
 
     /// An order whose fills lists and notices do not have alike, and what that is called. Of fills of days
-    /// before no notice tells: those that no process has told are missing for good.
+    /// before no notice tells: those that no process has reported are missing for good.
     fn uneven(order: &DeskOrder) -> Option<(Discrepancy, u64, u64)> {
         let listed = order.listed?.filled.shares();
         let kind = match order.cumulative.cmp(&listed) {
@@ -475,14 +490,14 @@ impl Desk {
             std::cmp::Ordering::Greater => Discrepancy::FillsUnlisted,
             std::cmp::Ordering::Equal => return None,
         };
-        (!order.told.contains(&kind)).then_some((kind, order.cumulative, listed))
+        (!order.reported.contains(&kind)).then_some((kind, order.cumulative, listed))
     }
 
-    fn has_untold_fills(&self) -> bool {
+    fn has_unreported_fills(&self) -> bool {
         let is_open = |order: &DeskOrder| {
             Self::uneven(order).is_some()
                 || order.is_listed_as_filled()
-                || order.told_otherwise().is_some()
+                || order.conflicting_notice().is_some()
         };
         self.rules.phase.takes_notices()
             && self.stream_is_up()
@@ -490,16 +505,17 @@ impl Desk {
     }
 
     /// What becomes of fills that lists and notices do not have alike, once both have had their time: those that
-    /// notices lack are asked for by the order's details, the rest is told. What the list has as filled is
-    /// filled then, whatever was told of it; and at once where all was told.
-    fn compare_fills(&mut self, asked: ListAsked, now: Now) {
+    /// notices lack are asked for by the order's details, the rest is reported. What the list has as filled is
+    /// filled then, whatever was reported it; and at once where all was reported.
+    fn compare_fills(&mut self, asked: ListRequest, now: Now) {
         for key in self.book.keys() {
             let Some(order) = self.book.get_mut(key) else { continue };
             if order.listed.is_some_and(|listed| listed.filled.shares() == order.cumulative) {
                 order.end_as_listed(now.mono, &mut self.illegal);
             }
         }
-        let has_notices = self.resync.stream_up.is_some_and(|since| asked.has_settled_since(since));
+        let has_notices =
+            self.reconciliation.lists.stream_up.is_some_and(|since| asked.has_settled_since(since));
         let takes_notices = self.rules.phase.takes_notices();
         if takes_notices && !has_notices {
             return;
@@ -517,37 +533,37 @@ impl Desk {
                     continue;
                 }
                 let text = format!("the list has {listed} shares filled, notices have told {told}");
-                self.tell_discrepancy(Some(key), None, kind, text, now);
+                self.report_discrepancy(Some(key), None, kind, text, now);
             }
             if let Some(order) = self.book.get_mut(key) {
                 order.end_as_listed(now.mono, &mut self.illegal);
-                if let Some((shares, price)) = order.told_otherwise() {
+                if let Some((shares, price)) = order.conflicting_notice() {
                     let (shares, kind) = (shares.shares(), Discrepancy::FillConflict);
                     let text = format!(
                         "a notice has {shares} shares filled at {price}; the order's details have \
                          other values"
                     );
-                    self.tell_discrepancy(Some(key), None, kind, text, now);
+                    self.report_discrepancy(Some(key), None, kind, text, now);
                 }
             }
         }
     }
 
-    /// A fill was told. Of an order with shares filled that no notice tells, only a list knows whether that
+    /// A fill was reported. Of an order with shares filled that no notice tells, only a list knows whether that
     /// was the last one.
     pub(crate) fn after_fill(&mut self, key: OrderKey, now: Now) {
         let order = self.book.get(key).filter(|order| !order.status.is_final());
-        if order.is_some_and(|order| order.told.contains(&Discrepancy::FillsMissing)) {
+        if order.is_some_and(|order| order.reported.contains(&Discrepancy::FillsMissing)) {
             self.ask_list_soon(now);
         }
     }
 
     /// Since when the stream of notices is up; none while it is down.
     pub(crate) fn set_stream(&mut self, up: Option<Duration>) {
-        self.resync.stream_up = up;
+        self.reconciliation.lists.stream_up = up;
     }
 
     pub(crate) const fn stream_is_up(&self) -> bool {
-        self.resync.stream_up.is_some()
+        self.reconciliation.lists.stream_up.is_some()
     }
 }

@@ -6,26 +6,16 @@ use std::time::Duration;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerFill, BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
-use domain::{OrderStatus, Quantity, ReasonCode, Rejection};
-use ipc::{AuditFilled, AuditLine, Discrepancy, Text};
+use domain::{Discrepancy, OrderStatus, Quantity, ReasonCode, Rejection, TsNanos};
 use venues::web_broker::frame;
 
+use super::reports::ReportedFill;
 use super::submit::fault_of;
-use super::tell::ToldFill;
 use super::{Desk, Now};
-use crate::audit::plain;
+use crate::audit::{self, FillSource};
 use crate::book::{OrderKey, Seen, detail_id, fill_id};
-use crate::heard::Hearing;
 use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX, ORDER_ANSWER_TIME};
-
-/// What tells a fill.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum FillSource<'a> {
-    /// A notice, with its business day where it has one.
-    Notice(Option<&'a str>),
-    /// The details of the order; the number of the fill is the desk's own.
-    Details,
-}
+use crate::seen_notices::Arrival;
 
 impl Desk {
     /// A frame of the stream of events. What the broker says of the venue counts in every phase, what it
@@ -37,7 +27,7 @@ impl Desk {
             return;
         }
         match read {
-            Ok(Ok(BrokerFrame::Order(notice))) => self.hear(notice, fields, now),
+            Ok(Ok(BrokerFrame::Order(notice))) => self.notice_came(notice, fields, now),
             Ok(Ok(BrokerFrame::Venue(phase))) => self.venue_phase(phase),
             // The broker ends a connection; that alone says nothing of the session (P8).
             Ok(Ok(BrokerFrame::Ended(number))) => {
@@ -46,7 +36,7 @@ impl Desk {
             Ok(Ok(BrokerFrame::KeepAlive | BrokerFrame::Other)) => {}
             Ok(Err(why)) => self.unreadable_notice(why, now),
             // A fault goes to the log as an error: within the pace, too.
-            Err(fault) if self.pace.has_room(now) => {
+            Err(fault) if self.report_rate.has_room(now) => {
                 self.unreadable_notice(fault_of(&fault).text, now);
             }
             Err(fault) => self.unreadable_notice(fault.kind.to_string(), now),
@@ -54,7 +44,7 @@ impl Desk {
         self.work(now);
     }
 
-    /// A frame of the stream of events that nobody can read: a list tells what it may have said.
+    /// A frame of the stream of events that cannot be read: a list tells what it may have said.
     pub fn unreadable_frame(&mut self, why: String, now: Now) {
         if !self.rules.phase.takes_notices() {
             return;
@@ -64,16 +54,12 @@ impl Desk {
     }
 
     fn unreadable_notice(&mut self, why: String, now: Now) {
-        self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+        self.report_discrepancy(None, None, Discrepancy::Unreadable, why, now);
         self.ask_list_soon(now);
     }
 
     fn venue_phase(&mut self, phase: VenuePhase) {
-        if phase != self.phase {
-            tracing::info!(?phase, "the broker says whether it takes orders");
-        }
-        self.phase = phase;
-        self.is_closed_by_answer = false;
+        self.session.set_phase(phase);
         if phase == VenuePhase::NightClosing && self.password.forget() {
             tracing::info!(
                 "the engine has forgotten the second password: the broker closes for the night"
@@ -83,12 +69,12 @@ impl Desk {
 
     /// A notice comes, perhaps not for the first time. Only fills are passed on each time: their orders
     /// know them by their numbers.
-    fn hear(&mut self, mut notice: BrokerNotice, fields: &[Field], now: Now) {
+    fn notice_came(&mut self, mut notice: BrokerNotice, fields: &[Field], now: Now) {
         if notice.kind != NoticeKind::Filled {
-            match self.heard.take(&notice, fields, now.wall.jst_date()) {
-                Hearing::First => {}
-                Hearing::Again => return,
-                Hearing::Unknown => return self.ask_list_soon(now),
+            match self.reconciliation.seen.take(&notice, fields, now.wall.jst_date()) {
+                Arrival::First => {}
+                Arrival::Again => return,
+                Arrival::Unknown => return self.ask_list_soon(now),
             }
             if self.may_be_old(&notice, frame::is_resent(fields), now) {
                 notice.kind = NoticeKind::Changed;
@@ -117,7 +103,7 @@ impl Desk {
             return time.millis() / 1_000 < pending.sent.wall.millis() / 1_000;
         }
         let settle = if is_placed_here { Duration::ZERO } else { self.rules.unknown_settle };
-        let up = self.resync.stream_up;
+        let up = self.reconciliation.lists.stream_up;
         is_resent || up.is_none_or(|up| pending.sent.mono <= up + settle)
     }
 
@@ -137,16 +123,16 @@ impl Desk {
         }
     }
 
-    /// Whether a fill can only be told when it is known how many shares the order has at the broker: of an
+    /// Whether a fill can only be reported when it is known how many shares the order has at the broker: of an
     /// order of the log, which does not tell changes, or of one that was changed elsewhere, a list says it; of
     /// one whose change to more shares is under way, the answer (P27), or a list. Else an order that works on
-    /// would end here. It waits no longer than for an answer: a fill is told late rather than never.
+    /// would end here. It waits no longer than for an answer: a fill is reported late rather than never.
     fn must_wait(&self, key: OrderKey, notice: &BrokerNotice, came: Duration, now: Now) -> bool {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get(key)) else { return false };
         if now.mono.saturating_sub(came) >= ORDER_ANSWER_TIME {
             return false;
         }
-        if order.is_restored() && self.resync.listed_at.is_none() {
+        if order.is_restored() && self.reconciliation.lists.listed_at.is_none() {
             return true;
         }
         self.may_end_early(key, fill.quantity)
@@ -164,43 +150,42 @@ impl Desk {
 
     /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
     fn hold(&mut self, notice: BrokerNotice, now: Now) {
-        if self.held.len() >= NOTICES_HELD_MAX {
+        if let Some(notice) = self.reconciliation.held.hold(now.mono, notice) {
             let text = format!("more than {NOTICES_HELD_MAX} notices name orders that no list has");
-            let number = Some(notice.venue_order_id.to_string());
+            let number = Some(&*notice.venue_order_id);
             let kind = Discrepancy::NoticeWithoutOrder;
-            return self.tell_discrepancy(None, number.as_deref(), kind, text, now);
+            return self.report_discrepancy(None, number, kind, text, now);
         }
-        self.held.push((now.mono, notice));
-        if !self.is_submitting() {
+        if !self.queue.is_submitting() {
             self.ask_list_soon(now);
         }
     }
 
     /// Tells what has been held for too long.
     pub(crate) fn tick_held(&mut self, now: Now) {
-        let is_late = |came: &Duration| now.mono.saturating_sub(*came) >= ORDER_ANSWER_TIME;
-        if self.held.iter().any(|(came, notice)| notice.fill.is_some() && is_late(came)) {
+        let is_late = |came: Duration| now.mono.saturating_sub(came) >= ORDER_ANSWER_TIME;
+        if self.reconciliation.held.has_fill(is_late) {
             self.release_held(now);
         }
     }
 
     /// Applies what was held of orders that are known by now; what a later list does not have either is
-    /// told and dropped.
+    /// reported and dropped.
     pub(crate) fn release_held(&mut self, now: Now) {
-        if self.held.is_empty() {
+        if self.reconciliation.held.is_empty() {
             return;
         }
-        let is_submitting = self.is_submitting();
+        let is_submitting = self.queue.is_submitting();
         let settle = self.rules.unknown_settle;
         // A list of which a row was left out may have the order in that row (P129).
-        let listed_at = self.resync.full_at;
+        let listed_at = self.reconciliation.lists.full_at;
         let today = now.wall.jst_date();
         let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
-        for (came, notice) in std::mem::take(&mut self.held) {
+        for (came, notice) in self.reconciliation.held.take() {
             let number = &notice.venue_order_id;
             match self.book.by_number(number, Seen::notice(&notice, today)) {
                 Some(key) if self.must_wait(key, &notice, came, now) => {
-                    self.held.push((came, notice));
+                    self.reconciliation.held.put_back(came, notice);
                     continue;
                 }
                 Some(key) => {
@@ -215,21 +200,24 @@ impl Desk {
             if is_unlisted && !is_submitting && !may_be_unknown {
                 let text = format!("a notice ({:?}) names an order that no list has", notice.kind);
                 let kind = Discrepancy::NoticeWithoutOrder;
-                self.tell_discrepancy(None, Some(number), kind, text, now);
+                self.report_discrepancy(None, Some(number), kind, text, now);
                 continue;
             }
-            self.held.push((came, notice));
+            self.reconciliation.held.put_back(came, notice);
         }
-        if !self.held.is_empty() && !is_submitting && self.resync.listed_at.is_none() {
+        if !self.reconciliation.held.is_empty()
+            && !is_submitting
+            && self.reconciliation.lists.listed_at.is_none()
+        {
             self.ask_list_soon(now);
         }
     }
 
     fn apply_notice(&mut self, key: OrderKey, notice: &BrokerNotice, now: Now) {
         if let Some(order) = self.book.get_mut(key) {
-            order.told_on = Some(now.wall.jst_date());
+            order.seen_on = Some(now.wall.jst_date());
         }
-        let ts_ms = notice.time.unwrap_or(now.wall).millis();
+        let ts = notice.time.unwrap_or(now.wall);
         let reason = |words: &str| notice.reason.clone().unwrap_or_else(|| words.to_owned());
         match notice.kind {
             NoticeKind::Accepted | NoticeKind::UpdateAccepted | NoticeKind::CancelAccepted => {}
@@ -242,12 +230,12 @@ impl Desk {
                 self.request_refused(key, notice, now);
             }
             NoticeKind::Updated => self.updated_by_notice(key, now),
-            NoticeKind::Canceled => self.canceled(key, ts_ms, now),
-            NoticeKind::Expired => self.expired(key, ts_ms, now),
-            NoticeKind::Filled => self.filled(key, notice, ts_ms, now),
+            NoticeKind::Canceled => self.canceled(key, ts, now),
+            NoticeKind::Expired => self.expired(key, ts, now),
+            NoticeKind::Filled => self.filled(key, notice, ts, now),
             NoticeKind::FillCanceled => {
                 let text = "the broker took a fill back; look at its own records".to_owned();
-                self.tell_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
+                self.report_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
                 self.ask_list_soon(now);
             }
             NoticeKind::Changed => self.changed_elsewhere(key, now),
@@ -295,19 +283,19 @@ impl Desk {
         }
         if pending.is_none() {
             // A change that had counted as done: the list has what the order really is.
-            self.tell_rejected(key, None, &rejection, now);
+            self.report_rejected(key, None, &rejection, now);
             self.ask_list_soon(now);
         }
     }
 
-    /// An order is cancelled: told once, by whichever comes first of notice and list (P27).
-    pub(crate) fn canceled(&mut self, key: OrderKey, ts_ms: u64, now: Now) {
-        self.end(key, OrderTrigger::CancelDone, now, |desk| desk.tell_canceled(key, ts_ms));
+    /// An order is cancelled: reported once, by whichever comes first of notice and list (P27).
+    pub(crate) fn canceled(&mut self, key: OrderKey, ts: TsNanos, now: Now) {
+        self.end(key, OrderTrigger::CancelDone, now, |desk| desk.report_canceled(key, ts));
     }
 
-    /// An order's time ran out: told once.
-    pub(crate) fn expired(&mut self, key: OrderKey, ts_ms: u64, now: Now) {
-        self.end(key, OrderTrigger::Expire, now, |desk| desk.tell_expired(key, ts_ms));
+    /// An order's time ran out: reported once.
+    pub(crate) fn expired(&mut self, key: OrderKey, ts: TsNanos, now: Now) {
+        self.end(key, OrderTrigger::Expire, now, |desk| desk.report_expired(key, ts));
     }
 
     fn end(
@@ -320,7 +308,7 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         // An order that counts as rejected by a refused change was working after all.
         if order.awaits_list && order.found_working(now.mono, &mut self.illegal) {
-            self.tell_accepted(key, now);
+            self.report_accepted(key, now);
         }
         let Some(order) = self.book.get_mut(key) else { return };
         // Notice and list tell it, and notices come again.
@@ -333,8 +321,8 @@ impl Desk {
         }
     }
 
-    /// A notice of a fill, which may have come before, or which the order's details may have told.
-    fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64, now: Now) {
+    /// A notice of a fill, which may have come before, or which the order's details may have reported.
+    fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts: TsNanos, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
         let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
         let told = (fill.quantity, fill.price);
@@ -342,7 +330,7 @@ impl Desk {
             if known != told {
                 let text =
                     format!("fill {} came again with other shares or another price", fill.trade_id);
-                self.tell_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
+                self.report_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
             }
             return;
         }
@@ -353,22 +341,22 @@ impl Desk {
             return self.ask_list_soon(now);
         }
         let from = FillSource::Notice(notice.business_day.as_deref());
-        self.take_fill(key, from, fill, ts_ms, now);
+        self.take_fill(key, from, fill, ts, now);
     }
 
-    /// A fill that is known from now on: written down, counted and told once, whatever the order's state is.
+    /// A fill that is known from now on: written down, counted and reported once, whatever the order's state is.
     pub(super) fn take_fill(
         &mut self,
         key: OrderKey,
         from: FillSource<'_>,
         fill: &BrokerFill,
-        ts_ms: u64,
+        ts: TsNanos,
         now: Now,
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
         if order.fills.len() >= FILLS_PER_ORDER_MAX {
             let text = format!("the order has more than {FILLS_PER_ORDER_MAX} fills");
-            return self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
+            return self.report_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         let id = match from {
             FillSource::Notice(day) => fill_id(day, &fill.trade_id),
@@ -389,64 +377,26 @@ impl Desk {
             order.is_over = true;
             order.pending = None;
         }
-        self.log_fill(key, from, fill, ts_ms);
-        let told = ToldFill {
+        // Before it is reported, so that no later process tells it as a new one (P130). Where that fails it is reported
+        // all the same.
+        if let Some(order) = self.book.get(key) {
+            audit::filled(&mut *self.log, order, from, fill, ts);
+        }
+        let told = ReportedFill {
             trade_id: &fill.trade_id,
             quantity: fill.quantity,
             price: fill.price,
-            ts_ms,
+            ts,
         };
-        self.tell_filled(key, told);
+        self.report_filled(key, told);
         self.after_fill(key, now);
         if is_over {
             let text =
                 format!("the broker reports more filled shares than the {asked} of the order");
-            self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
+            self.report_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
             self.ask_list_soon(now);
-        }
-    }
-
-    /// Writes a fill down before it is told, so that no later process tells it as a new one (P130). Where that
-    /// fails it is told all the same.
-    fn log_fill(&mut self, key: OrderKey, from: FillSource<'_>, fill: &BrokerFill, ts_ms: u64) {
-        let Some(order) = self.book.get(key) else { return };
-        let Some(number) = order.venue_order_id.as_deref() else { return };
-        let text = |text: &str| Text::Owned(plain(text));
-        let (business_day, from_details) = match from {
-            FillSource::Notice(day) => (day, false),
-            FillSource::Details => (None, true),
-        };
-        let line = AuditLine::Filled(AuditFilled {
-            ts: ts_ms,
-            client_order_id: order.client_order_id.as_deref().map(text),
-            venue_order_id: text(number),
-            order_ts: order.ts_ms,
-            instrument_id: text(&order.instrument_id),
-            business_day: business_day.map(text),
-            from_details,
-            trade_id: text(&fill.trade_id),
-            last_qty: fill.quantity.into(),
-            last_price: fill.price.into(),
-        });
-        self.write(&line);
-    }
-
-    /// Counts the fills of an order that were told before this process, once its number is known.
-    pub(crate) fn take_told_fills(&mut self, key: OrderKey) {
-        let Some(order) = self.book.get_mut(key) else { return };
-        let Some(number) = order.venue_order_id.clone() else { return };
-        let Some(fills) = self.told_before.get_mut(&number) else { return };
-        fills.retain(|fill| {
-            let is_its = order.has_told(fill);
-            if is_its {
-                order.take_told(fill);
-            }
-            !is_its
-        });
-        if fills.is_empty() {
-            self.told_before.remove(&number);
         }
     }
 

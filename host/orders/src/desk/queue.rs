@@ -1,23 +1,23 @@
 //! What waits for the broker, which takes one question at a time, and for how long.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use domain::{ReasonCode, Rejection};
 
 use super::lists::Purpose;
-use super::{Active, Asked, Desk, Now, cancel_all, change, lists, money, submit};
+use super::{Desk, Now, RequestContext, cancel_all, change, lists, money, submit};
 use crate::book::OrderKey;
 use crate::limits::{JOBS_OF_CLIENT_MAX, JOBS_WAITING_MAX, ORDER_ANSWER_TIME};
 
 /// What waits for the broker.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) asked: Option<Asked>,
+    pub(crate) asked: Option<RequestContext>,
     pub(crate) received: Duration,
     pub(crate) kind: JobKind,
-    /// Nobody waits for its own end: the time of an answer is over, or it is a part of a cancel of many.
-    pub(crate) is_given_up: bool,
+    /// Its own end is not reported: the time of an answer is over, or it is a part of a cancel of many.
+    pub(crate) is_abandoned: bool,
 }
 
 impl Job {
@@ -40,12 +40,23 @@ impl Job {
         }
     }
 
-    /// Its place among what waits: what changes something, what somebody wants to know, what nobody waits for.
+    /// Its place among what waits: what changes something, what a client wants to know, details.
     fn rank(&self) -> u8 {
         match &self.kind {
             JobKind::Details(_) => 2,
             _ => u8::from(self.is_inquiry()),
         }
+    }
+
+    /// Whether it has taken the second password.
+    fn uses_password(&self) -> bool {
+        matches!(
+            self.kind,
+            JobKind::Submit(_)
+                | JobKind::Change(_)
+                | JobKind::CancelAll { .. }
+                | JobKind::CancelRow(_)
+        )
     }
 
     fn is_of(&self, client: u64) -> bool {
@@ -66,7 +77,7 @@ pub(crate) enum JobKind {
     List(lists::ListJob),
     BuyingPower(money::BuyingPowerJob),
     Positions(money::PositionsJob),
-    /// The fills of an order that a list has and no notice told.
+    /// The fills of an order that a list has and no notice reported.
     Details(OrderKey),
 }
 
@@ -79,20 +90,20 @@ pub(super) fn not_sent() -> Rejection {
     Rejection::new(ReasonCode::InternalError, text)
 }
 
-impl Desk {
-    /// Whether an order, a change or a cancel of a client can wait for its turn: one client leaves room for
-    /// the others, and questions take no room of orders.
-    pub(crate) fn has_room(&self, client: u64) -> Result<(), Rejection> {
-        self.has_room_for(client, false)
-    }
+/// The jobs that wait for the broker, and the one that it is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct JobQueue {
+    waiting: VecDeque<Job>,
+    active: Option<(u64, Job)>,
+    /// Questions so far.
+    tickets: u64,
+}
 
-    /// Whether a question of a client can wait for its turn.
-    pub(crate) fn has_room_to_ask(&self, client: u64) -> Result<(), Rejection> {
-        self.has_room_for(client, true)
-    }
-
-    fn has_room_for(&self, client: u64, is_inquiry: bool) -> Result<(), Rejection> {
-        let alike = || self.queue.iter().filter(|job| job.is_inquiry() == is_inquiry);
+impl JobQueue {
+    /// Whether a job of a client can wait for its turn: one client leaves room for the others, and questions take no
+    /// room of orders.
+    fn check_room(&self, client: u64, is_inquiry: bool) -> Result<(), Rejection> {
+        let alike = || self.waiting.iter().filter(|job| job.is_inquiry() == is_inquiry);
         let of_client = alike().filter(|job| job.is_of(client)).count();
         let (limit, whose) = match alike().count() {
             JOBS_WAITING_MAX.. => (JOBS_WAITING_MAX, "commands"),
@@ -105,24 +116,106 @@ impl Desk {
         Err(Rejection::new(ReasonCode::InternalError, text))
     }
 
-    /// A job waits for its turn: what changes something before what only asks, details last, else as it came.
-    pub(crate) fn enqueue(&mut self, asked: Option<Asked>, kind: JobKind, now: Now) {
-        self.withdraw_after_sleep(now);
-        self.put_in_queue(Job { asked, received: now.mono, kind, is_given_up: false });
-        self.work(now);
+    /// Puts a job behind those of its rank and of the ranks before.
+    pub(super) fn put(&mut self, job: Job) {
+        let last = self.waiting.iter().rposition(|waiting| waiting.rank() <= job.rank());
+        self.waiting.insert(last.map_or(0, |last| last + 1), job);
     }
 
-    /// Puts a job behind those of its rank and of the ranks before.
-    pub(super) fn put_in_queue(&mut self, job: Job) {
-        let last = self.queue.iter().rposition(|waiting| waiting.rank() <= job.rank());
-        self.queue.insert(last.map_or(0, |last| last + 1), job);
+    /// The next job, unless the broker is being asked.
+    fn next(&mut self) -> Option<Job> {
+        if self.active.is_some() { None } else { self.waiting.pop_front() }
+    }
+
+    /// The broker is asked for a job; gives the ticket of the question.
+    pub(super) fn start(&mut self, job: Job) -> u64 {
+        self.tickets += 1;
+        self.active = Some((self.tickets, job));
+        self.tickets
+    }
+
+    /// The job of a ticket, which is done; none where that was another one.
+    pub(super) fn finish(&mut self, ticket: u64) -> Option<Job> {
+        self.active.take_if(|(active, _)| *active == ticket).map(|(_, job)| job)
+    }
+
+    /// Whether a ticket is that of a login, which is done.
+    pub(super) fn finish_login(&mut self, ticket: u64) -> bool {
+        let is_login = |active: &mut (u64, Job)| active.0 == ticket && active.1.is_login();
+        self.active.take_if(is_login).is_some()
+    }
+
+    /// The job that the broker is asked for.
+    fn active(&self) -> Option<&Job> {
+        self.active.as_ref().map(|(_, job)| job)
+    }
+
+    pub(super) fn has_waiting_login(&self) -> bool {
+        self.waiting.iter().any(Job::is_login)
+    }
+
+    /// Whether a login waits or is under way.
+    pub(super) fn has_login(&self) -> bool {
+        self.has_waiting_login() || self.active().is_some_and(Job::is_login)
+    }
+
+    /// Whether a submit is on its way whose answer may name any number.
+    pub(super) fn is_submitting(&self) -> bool {
+        let kind = self.active().map(|job| &job.kind);
+        matches!(kind, Some(JobKind::Submit(submit)) if submit.is_sent)
+    }
+
+    /// Jobs that have taken the second password.
+    pub(super) fn password_users(&self) -> usize {
+        self.waiting.iter().chain(self.active()).filter(|job| job.uses_password()).count()
+    }
+
+    /// Clients whose orders wait.
+    fn clients_with_orders(&self) -> BTreeSet<u64> {
+        let waiting = self.waiting.iter().filter(|job| !job.is_inquiry());
+        waiting.filter_map(|job| job.asked.as_ref().map(|asked| asked.client)).collect()
+    }
+
+    /// Takes jobs out of the queue; the others keep their order.
+    pub(super) fn take_waiting(&mut self, is_taken: impl Fn(&Job) -> bool) -> Vec<Job> {
+        if !self.waiting.iter().any(&is_taken) {
+            return Vec::new();
+        }
+        let (taken, left): (Vec<Job>, Vec<Job>) = self.waiting.drain(..).partition(is_taken);
+        self.waiting = left.into();
+        taken
+    }
+
+    /// The end of the job that the broker is asked for is not reported any more; gives the job, the first time.
+    fn abandon_active(&mut self) -> Option<&Job> {
+        let (_, job) = self.active.as_mut().filter(|(_, job)| !job.is_abandoned)?;
+        job.is_abandoned = true;
+        Some(job)
+    }
+}
+
+impl Desk {
+    /// Whether an order, a change or a cancel of a client can wait for its turn.
+    pub(crate) fn has_room(&self, client: u64) -> Result<(), Rejection> {
+        self.queue.check_room(client, false)
+    }
+
+    /// Whether a question of a client can wait for its turn.
+    pub(crate) fn has_room_to_ask(&self, client: u64) -> Result<(), Rejection> {
+        self.queue.check_room(client, true)
+    }
+
+    /// A job waits for its turn: what changes something before what only asks, details last, else as it came.
+    pub(crate) fn enqueue(&mut self, asked: Option<RequestContext>, kind: JobKind, now: Now) {
+        self.withdraw_after_sleep(now);
+        self.queue.put(Job { asked, received: now.mono, kind, is_abandoned: false });
+        self.work(now);
     }
 
     /// Takes the next job, unless the broker is being asked.
     pub(super) fn work(&mut self, now: Now) {
         self.withdraw_after_sleep(now);
-        while self.active.is_none() {
-            let Some(job) = self.queue.pop_front() else { return };
+        while let Some(job) = self.queue.next() {
             if job.is_late(now) && !job.is_login() {
                 self.withdraw(job, now);
                 continue;
@@ -134,53 +227,47 @@ impl Desk {
     /// A list that was asked for at a time serves all clients who have waited for one since before.
     pub(super) fn serve_waiting_lists(&mut self, sent_at: Duration) {
         // A client whose orders wait still wants to see them in its list.
-        let waiting = self.queue.iter().filter(|job| !job.is_inquiry());
-        let has_orders: BTreeSet<u64> =
-            waiting.filter_map(|job| job.asked.as_ref().map(|asked| asked.client)).collect();
+        let has_orders = self.queue.clients_with_orders();
         let is_served = |job: &Job| {
             let is_behind = job.asked.as_ref().is_some_and(|one| has_orders.contains(&one.client));
             let JobKind::List(list) = &job.kind else { return false };
             matches!(list.purpose, Purpose::Client(_)) && job.received < sent_at && !is_behind
         };
-        for job in self.take_waiting(is_served) {
+        for job in self.queue.take_waiting(is_served) {
             if let (Some(asked), JobKind::List(list)) = (job.asked, job.kind)
                 && let Purpose::Client(filter) = list.purpose
             {
-                self.tell_list(asked.client, &asked.request_id, Some(&filter));
+                self.report_list(asked.client, &asked.request_id, Some(&filter));
             }
         }
     }
 
     /// Commands whose time of an answer is over: what has not been sent is withdrawn, what has been sent
-    /// goes on without anybody who waits (P23a).
-    pub(super) fn give_up_waits(&mut self, now: Now) {
+    /// goes on, and its end is not reported (P23a).
+    pub(super) fn abandon_late(&mut self, now: Now) {
         self.withdraw_all(|job| job.is_late(now), now);
-        if self.active.as_ref().is_some_and(|active| active.job.is_late(now)) {
-            self.give_up_active(now);
+        if self.queue.active().is_some_and(|job| job.is_late(now)) {
+            self.abandon_active(now);
         }
     }
 
-    /// Nobody waits any more for the job that the broker is asked for.
-    fn give_up_active(&mut self, now: Now) {
-        if let Some(Active { job, .. }) = &mut self.active
-            && !job.is_given_up
+    /// The sender of the job that the broker is asked for waits no more.
+    fn abandon_active(&mut self, now: Now) {
+        let Some(job) = self.queue.abandon_active() else { return };
+        let asked = job.asked.clone();
+        // Its guard was asked and the order itself never will be: what the guard answers is dropped.
+        if let JobKind::Submit(submit) = &job.kind
+            && !submit.is_sent
         {
-            job.is_given_up = true;
-            let asked = job.asked.clone();
-            // Its guard was asked and the order itself never will be: what the guard answers is dropped.
-            if let JobKind::Submit(submit) = &job.kind
-                && !submit.is_sent
-            {
-                let key = submit.key;
-                return self.refuse_submit(asked.as_ref(), key, &not_sent(), now);
-            }
-            if let Some(asked) = asked {
-                let seconds = ORDER_ANSWER_TIME.as_secs();
-                let text = format!(
-                    "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
-                );
-                self.tell_error(&asked, ReasonCode::InternalError.as_str(), text, None);
-            }
+            let key = submit.key;
+            return self.refuse_submit(asked.as_ref(), key, &not_sent(), now);
+        }
+        if let Some(asked) = asked {
+            let seconds = ORDER_ANSWER_TIME.as_secs();
+            let text = format!(
+                "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
+            );
+            self.report_error(&asked, ReasonCode::InternalError, text, None);
         }
     }
 
@@ -188,25 +275,15 @@ impl Desk {
     fn withdraw_after_sleep(&mut self, now: Now) {
         if self.wall.has_slept(now) {
             self.withdraw_all(|_| true, now);
-            self.give_up_active(now);
+            self.abandon_active(now);
         }
     }
 
     /// Ends the jobs, logins apart, that are late and have not been sent.
     fn withdraw_all(&mut self, is_late: impl Fn(&Job) -> bool, now: Now) {
-        for job in self.take_waiting(|job| is_late(job) && !job.is_login()) {
+        for job in self.queue.take_waiting(|job| is_late(job) && !job.is_login()) {
             self.withdraw(job, now);
         }
-    }
-
-    /// Takes jobs out of the queue; the others keep their order.
-    fn take_waiting(&mut self, is_taken: impl Fn(&Job) -> bool) -> Vec<Job> {
-        if !self.queue.iter().any(&is_taken) {
-            return Vec::new();
-        }
-        let (taken, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(is_taken);
-        self.queue = kept.into();
-        taken
     }
 
     /// A command that was not sent in time never will be.

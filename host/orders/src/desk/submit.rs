@@ -6,12 +6,14 @@ use std::collections::VecDeque;
 use domain::order::OrderTrigger;
 use domain::order_mapping::{Allocation, OrderPlan};
 use domain::{OrderStatus, ReasonCode, Rejection, ShortText};
-use ipc::{AuditLine, AuditSubmit, Event, SubmitOrderRequest, SubmitOrderResult, SubmitOutcome};
 
 use super::guards::Guard;
-use super::{Asked, Desk, Job, JobKind, Now, Out, Recipient};
+use super::{Desk, Job, JobKind, Now, RequestContext};
+use crate::audit;
 use crate::book::{DeskOrder, OrderKey};
 use crate::check::check_order;
+use crate::command::NewOrder;
+use crate::event::{FailureCode, Reply, SubmitReply};
 use crate::password::HeldPassword;
 
 /// A new order on its way to the broker.
@@ -31,47 +33,56 @@ pub(crate) struct SubmitJob {
 
 impl Desk {
     /// A new order. The steps are those of P24, in that order.
-    pub fn submit(&mut self, asked: Asked, order: &SubmitOrderRequest, now: Now) {
+    pub fn submit(&mut self, asked: RequestContext, order: NewOrder, now: Now) {
         crate::kill::here("command_taken");
-        let id = order.client_order_id.as_str();
-        let checked = check_order(order, self.rules.phase, self.masters.as_deref(), now.wall);
-        let checked = checked.and_then(|checked| {
+        let NewOrder { origin, client_order_id, request_key, request } = order;
+        let id = client_order_id.as_str();
+        let checked = request.and_then(|request| {
+            let place = request.instrument;
+            let name = self.book.instruments().name(place).unwrap_or_default();
+            let (phase, masters) = (self.rules.phase, self.session.masters());
+            let checked = check_order(request, &name, phase, masters, now.wall)?;
             let plan = self.mapping.plan(&checked.order).map_err(|fault| fault_of(&fault))??;
-            Ok((checked, plan))
+            Ok((checked, plan, (place, name)))
         });
-        let (checked, plan) = match checked {
+        let (checked, plan, instrument) = match checked {
             Ok(checked) => checked,
-            Err(rejection) => return self.tell_order_refused(&asked, id, &rejection, now),
+            Err(rejection) => return self.report_order_refused(&asked, id, &rejection, now),
         };
-        let request_key = order.request_key();
         if let Some(key) = self.book.by_id(id) {
-            return self.known_id(&asked, key, request_key);
+            let order = self.book.get(key);
+            let is_same = order.is_some_and(|order| {
+                order.request_key == request_key && order.origin.as_ref() == Some(&origin)
+            });
+            return self.known_id(&asked, key, is_same);
         }
         let may_go = self
-            .check_session()
-            .and_then(|()| self.check_masters())
-            .and_then(|()| self.check_open())
+            .session
+            .check_active()
+            .and_then(|()| self.session.check_masters())
+            .and_then(|()| self.session.check_open())
             .and_then(|()| self.password.check_lock(now.mono))
             .and_then(|()| self.has_room(asked.client));
         if let Err(rejection) = may_go {
-            return self.tell_order_refused(&asked, id, &rejection, now);
+            return self.report_order_refused(&asked, id, &rejection, now);
         }
         let Some(password) = self.password.use_it(now.mono) else {
-            return self.ask_password(asked, Some(id.into()));
+            return self.ask_password(asked, Some(client_order_id));
         };
         let mut made = DeskOrder::new(
-            id.into(),
+            client_order_id.clone(),
             request_key,
-            checked.instrument_id,
+            instrument,
             checked.order,
             now.wall.millis(),
         );
+        made.origin = Some(origin);
         made.expire_time = checked.expire_time;
         made.request_id = Some(asked.request_id.clone());
         let Some(key) = self.book.add(made) else {
             let text = "TOO_MANY_ORDERS: the order desk is full and takes no more orders today";
             let rejection = Rejection::new(ReasonCode::InternalError, text);
-            return self.tell_order_refused(&asked, id, &rejection, now);
+            return self.report_order_refused(&asked, id, &rejection, now);
         };
         crate::kill::here("id_in_map");
         let guards = self.guards_of(key, &plan);
@@ -89,17 +100,16 @@ impl Desk {
     }
 
     /// An id that an order has already: the same again is answered from the book, another one refused.
-    fn known_id(&mut self, asked: &Asked, key: OrderKey, request_key: u64) {
+    fn known_id(&mut self, asked: &RequestContext, key: OrderKey, is_same: bool) {
         let Some(order) = self.book.get(key) else { return };
-        let venue_order_id = order.venue_order_id.as_deref().map(|id| id.to_owned().into());
-        let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
-        if order.request_key != request_key {
+        let venue_order_id = order.venue_order_id.clone();
+        let client_order_id = order.client_order_id.clone().unwrap_or_default();
+        if !is_same {
             let text = format!(
-                "CLIENT_ORDER_ID: another order has `{id}` already; give a new order a new id, or send \
-                 the first order again as it was to see what became of it"
+                "CLIENT_ORDER_ID: another order has `{client_order_id}` already; give a new order a new \
+                 id, or send the first order again as it was to see what became of it"
             );
-            let number = venue_order_id.map(std::borrow::Cow::into_owned);
-            return self.tell_error(asked, ipc::error_code::CONFLICT, text, number);
+            return self.report_error(asked, FailureCode::Conflict, text, venue_order_id);
         }
         let is_unknown = order.venue_order_id.is_none();
         let status = match order.status {
@@ -115,16 +125,15 @@ impl Desk {
                 "the order was sent before, and the broker's answer is unknown; read the order list"
             }
         };
-        let result = SubmitOrderResult {
-            request_id: asked.request_id.clone().into(),
-            client_order_id: id.into(),
-            outcome: SubmitOutcome::IdempotentReplay,
+        let reply = SubmitReply {
+            request_id: asked.request_id.clone(),
+            client_order_id,
+            is_new: false,
             status,
             venue_order_id,
-            warning_code: is_unknown.then(|| "order_status_unknown".into()),
-            warning_text: is_unknown.then(|| text.into()),
+            warning: is_unknown.then(|| ("order_status_unknown".to_owned(), text.to_owned())),
         };
-        self.tell(Recipient::Client(asked.client), Event::SubmitOrderResult(result));
+        self.reply(asked.client, Reply::Submitted(reply));
     }
 
     /// Goes on with a new order: the next guard, or the order itself.
@@ -137,7 +146,7 @@ impl Desk {
         }
         let password = submit.password.clone();
         let key = submit.key;
-        let may_go = self.check_open().and_then(|()| self.may_use(&password, now));
+        let may_go = self.session.check_open().and_then(|()| self.may_use(&password, now));
         if let Err(rejection) = may_go {
             return self.refuse_job(job, &rejection, now);
         }
@@ -145,13 +154,14 @@ impl Desk {
         if submit.allocations.is_empty() {
             submit.allocations = super::guards::whole(&submit.plan, order.order.quantity);
         }
-        let made = self.mapping.new_order(&order.order, &self.account, &submit.allocations);
+        let made =
+            self.mapping.new_order(&order.order, self.session.account(), &submit.allocations);
         let request = match made.map_err(|fault| fault_of(&fault)).and_then(|made| made) {
             Ok(request) => request,
             Err(rejection) => return self.refuse_job(job, &rejection, now),
         };
         crate::kill::here("before_submit_line");
-        if let Err(error) = self.log_submit(key, now) {
+        if let Err(error) = audit::submit(&mut *self.log, order, now.wall) {
             let text = format!(
                 "AUDIT_LOG: the engine cannot write the order to the audit log ({}) and does not \
                  send it; check the disk",
@@ -167,7 +177,7 @@ impl Desk {
             // The book holds it as INITIALIZED until here.
             let _ = order.take(OrderTrigger::Send, now.mono, &mut self.illegal);
         }
-        self.tell_submitted(key, now);
+        self.report_submitted(key, now);
         self.send(job, request, Some(password.value));
     }
 
@@ -181,31 +191,10 @@ impl Desk {
         Ok(())
     }
 
-    fn log_submit(&mut self, key: OrderKey, now: Now) -> std::io::Result<()> {
-        let Some(order) = self.book.get(key) else { return Ok(()) };
-        let made = &order.order;
-        let line = AuditLine::Submit(AuditSubmit {
-            ts: now.wall.millis(),
-            client_order_id: order.client_order_id.as_deref().unwrap_or_default().into(),
-            request_key: order.request_key,
-            instrument_id: (&*order.instrument_id).into(),
-            order_side: made.side,
-            order_type: made.order_type,
-            quantity: made.quantity.into(),
-            price: made.price.map(Into::into),
-            trigger_price: made.trigger_price.map(Into::into),
-            time_in_force: Some(made.time_in_force),
-            expire_time_ns: order.expire_time.map(domain::TsNanos::nanos),
-            request_key_version: Some(crate::restore::REQUEST_KEY_VERSION),
-            context: ipc::AuditContext::default(),
-        });
-        self.log.append(&[line], true)
-    }
-
     /// An order of which nothing was sent: its id is free, as if it had never come.
     pub(crate) fn refuse_submit(
         &mut self,
-        asked: Option<&Asked>,
+        asked: Option<&RequestContext>,
         key: OrderKey,
         rejection: &Rejection,
         now: Now,
@@ -213,27 +202,16 @@ impl Desk {
         let id: Option<ShortText> =
             self.book.get(key).and_then(|order| order.client_order_id.clone());
         if let (Some(asked), Some(id)) = (asked, id) {
-            self.tell_order_refused(asked, &id, rejection, now);
+            self.report_order_refused(asked, &id, rejection, now);
         }
         self.book.remove(key);
     }
 
     /// Asks for the second password: nothing else is said, and the command is sent again by its sender.
-    pub(crate) fn ask_password(&mut self, asked: Asked, id: Option<ShortText>) {
-        let request_id = asked.request_id.clone().into();
-        let to = Recipient::Client(asked.client);
-        self.tell(to, Event::SecondPasswordRequired(ipc::SecondPasswordRequired { request_id }));
-        let is_same = |(other, _): &(Asked, Option<ShortText>)| *other == asked;
-        if !self.at_modal.iter().any(is_same) {
-            if self.at_modal.len() >= crate::limits::JOBS_WAITING_MAX {
-                self.at_modal.remove(0);
-            }
-            self.at_modal.push((asked, id));
-        }
-    }
-
-    pub(crate) fn tell(&mut self, to: Recipient, event: Event<'static>) {
-        self.out.push(Out::Tell(to, Box::new(event)));
+    pub(crate) fn ask_password(&mut self, asked: RequestContext, id: Option<ShortText>) {
+        let request_id = asked.request_id.clone();
+        self.reply(asked.client, Reply::SecondPasswordRequired { request_id });
+        self.password.wait(asked, id);
     }
 }
 

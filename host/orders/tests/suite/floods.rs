@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::order_mapping::Field;
 use ipc::OrderListFilter;
-use orders::limits::{DISCREPANCIES_PER_MINUTE_MAX, UNREADABLE_ROWS_TOLD_MAX};
+use orders::limits::{DISCREPANCIES_PER_MINUTE_MAX, UNREADABLE_ROWS_REPORTED_MAX};
 use orders::{DeskRules, OrderPhase};
 
 use crate::world::{World, limit_buy};
@@ -35,8 +35,8 @@ fn rows_that_cannot_be_read_are_counted_past_the_first_ones() {
         answered
     });
     let told = discrepancies(&mut world);
-    assert_eq!(told.len(), UNREADABLE_ROWS_TOLD_MAX + 1);
-    let more = format!("{} more rows", 49_000 - UNREADABLE_ROWS_TOLD_MAX);
+    assert_eq!(told.len(), UNREADABLE_ROWS_REPORTED_MAX + 1);
+    let more = format!("{} more rows", 49_000 - UNREADABLE_ROWS_REPORTED_MAX);
     assert!(told.last().unwrap().contains(&more), "{told:?}");
 }
 

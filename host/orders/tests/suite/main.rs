@@ -10,6 +10,8 @@ mod claims;
 mod clocks;
 mod crossings;
 mod days;
+#[path = "../../../engine/src/live/desk_command.rs"]
+mod desk_command;
 mod details;
 mod dialect;
 mod floods;
@@ -20,7 +22,10 @@ mod left_out;
 mod log;
 mod money;
 mod numbers;
+mod origins;
 mod pins;
+#[path = "../../../engine/src/present/orders.rs"]
+mod present;
 mod queue;
 mod reconciliation;
 mod resent;

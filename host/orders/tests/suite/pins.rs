@@ -2,7 +2,7 @@
 
 use domain::order_mapping::Field;
 use domain::{OrderSide, OrderType};
-use ipc::{ModifyOrder, OrderModifyChange, SubmitOrderRequest};
+use ipc::{Command, ModifyOrder, OrderModifyChange, SubmitOrderRequest};
 use orders::DeskRules;
 
 use crate::broker::answer;
@@ -122,9 +122,7 @@ fn prices_are_rounded_to_the_side_on_which_nobody_pays_more_or_is_triggered_soon
                 venue_order_id: None,
                 change,
             };
-            let now = world.now();
-            world.desk.modify(asked, &command, now);
-            world.collect();
+            world.command(asked, Command::ModifyOrder(command));
             assert_eq!(sent(&world), of(&changed), "{side:?} {kind:?}");
             world.answer();
             let told = world.json("OrderUpdated");

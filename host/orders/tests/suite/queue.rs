@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ipc::{Event, GetOrderList, OrderListFilter};
-use orders::{Asked, DeskRules, Recipient};
+use ipc::{Command, Event, GetOrderList, OrderListFilter};
+use orders::{DeskRules, Recipient, RequestContext};
 
 use crate::world::{World, limit_buy};
 
@@ -14,15 +14,13 @@ fn world() -> World {
 }
 
 fn list(world: &mut World, client: u64, request_id: &str) {
-    let asked = Asked { client, request_id: request_id.to_owned() };
+    let asked = RequestContext { client, request_id: request_id.to_owned() };
     let list = GetOrderList {
         request_id: request_id.to_owned().try_into().unwrap(),
         venue: "web_broker".to_owned(),
         filter: OrderListFilter::default(),
     };
-    let now = world.now();
-    world.desk.order_list(asked, &list, now);
-    world.collect();
+    world.command(asked, Command::GetOrderList(list));
 }
 
 /// One client that asks without end takes no turn of another's order or cancel, and costs the broker no list

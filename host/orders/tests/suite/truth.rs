@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::Discrepancy;
 use domain::OrderStatus;
-use ipc::{Discrepancy, Event, SubmitOrderRequest};
+use ipc::{Event, SubmitOrderRequest};
 
 use crate::broker::AtBroker;
 use crate::world::World;

@@ -5,21 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order_mapping::{BrokerRequest, Field};
-use domain::{OrderSide, OrderType, TimeInForce, TsNanos};
+use domain::{OrderOrigin, OrderSide, OrderType, Secret, TimeInForce, TsNanos};
 use ipc::{
-    CancelAllOrders, CancelOrder, Event, GetOrderList, ModifyOrder, OrderListFilter,
-    OrderModifyChange, Secret, SubmitOrderRequest,
+    CancelAllOrders, CancelOrder, Command, Event, GetOrderList, ModifyOrder, OrderListFilter,
+    OrderModifyChange, SubmitOrder, SubmitOrderRequest,
 };
 use orders::limits::DETAILS_TIME;
 use orders::{
-    Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, OrderPhase, Out, Recipient, Restored,
+    Desk, DeskCommand, DeskRules, LoginDone, LoginFailed, NewOrder, Now, OrderPhase, Out,
+    Recipient, RequestContext, Restored,
 };
 use venues::web_broker::{Answered, CallFailure, Called, Masters};
 
 use crate::account::BALANCES;
 use crate::broker::Broker;
+use crate::desk_command::desk_command;
 use crate::dialect::PlainDialect;
 use crate::log::Log;
+use crate::present::desk_event;
 
 /// What the desk has sent and is not answered.
 pub(crate) enum InFlight {
@@ -155,9 +158,9 @@ impl World {
         Now { mono: self.mono, wall: self.wall }
     }
 
-    pub(crate) fn asked(&mut self) -> Asked {
+    pub(crate) fn asked(&mut self) -> RequestContext {
         self.commands += 1;
-        Asked { client: 1, request_id: format!("r{}", self.commands) }
+        RequestContext { client: 1, request_id: format!("r{}", self.commands) }
     }
 
     /// Takes what the desk wants done. Whatever a broker tells and in whatever order, no order takes a
@@ -166,13 +169,14 @@ impl World {
         assert_eq!(self.desk.illegal_transitions(), 0, "an illegal transition");
         for out in self.desk.take_out() {
             match out {
-                Out::Tell(to, event) => {
+                Out::Emit(to, event) => {
                     // What a guard was told serves the order that it was asked for, and no next one.
-                    let is_other = !matches!(*event, Event::OrderSubmitted(_));
+                    let event = owned(&desk_event(&event));
+                    let is_other = !matches!(event, Event::OrderSubmitted(_));
                     if is_other && self.in_flight.is_none() {
                         self.broker.told.clear();
                     }
-                    self.told.push((to, *event));
+                    self.told.push((to, event));
                 }
                 Out::Send { ticket, request, password, within } => {
                     assert!(self.in_flight.is_none(), "one question at a time");
@@ -223,13 +227,39 @@ impl World {
         self.collect();
     }
 
+    /// Gives the desk a command as the engine decodes it.
+    pub(crate) fn command(&mut self, asked: RequestContext, command: Command) {
+        let now = self.now();
+        let command = desk_command(command, self.desk.instruments()).unwrap();
+        self.desk.command(asked, command, now);
+        self.collect();
+    }
+
     pub(crate) fn submit(&mut self, order: &SubmitOrderRequest) -> String {
         let asked = self.asked();
         let id = asked.request_id.clone();
-        let now = self.now();
-        self.desk.submit(asked, order, now);
-        self.collect();
+        let command = SubmitOrder {
+            request_id: id.clone().try_into().unwrap(),
+            venue: "web_broker".to_owned(),
+            order: order.clone(),
+        };
+        self.command(asked, Command::SubmitOrder(command));
         id
+    }
+
+    /// A new order of somebody else than a person.
+    pub(crate) fn submit_of(&mut self, origin: OrderOrigin, order: &SubmitOrderRequest) {
+        let place = self.desk.instruments().place(&order.instrument_id).unwrap();
+        let order = NewOrder {
+            origin,
+            client_order_id: order.client_order_id.as_str().into(),
+            request_key: order.request_key(),
+            request: order.to_request(place),
+        };
+        let asked = self.asked();
+        let now = self.now();
+        self.desk.command(asked, DeskCommand::Submit(order), now);
+        self.collect();
     }
 
     pub(crate) fn modify(
@@ -256,9 +286,7 @@ impl World {
             venue_order_id: None,
             change,
         };
-        let now = self.now();
-        self.desk.modify(asked, &command, now);
-        self.collect();
+        self.command(asked, Command::ModifyOrder(command));
         request_id
     }
 
@@ -271,9 +299,7 @@ impl World {
             client_order_id: client.map(str::to_owned),
             venue_order_id: venue.map(str::to_owned),
         };
-        let now = self.now();
-        self.desk.cancel(asked, &command, now);
-        self.collect();
+        self.command(asked, Command::CancelOrder(command));
         request_id
     }
 
@@ -286,9 +312,7 @@ impl World {
             instrument_id: None,
             order_side: side,
         };
-        let now = self.now();
-        self.desk.cancel_all(asked, &command, now);
-        self.collect();
+        self.command(asked, Command::CancelAllOrders(command));
         request_id
     }
 
@@ -300,9 +324,7 @@ impl World {
             venue: "web_broker".to_owned(),
             filter,
         };
-        let now = self.now();
-        self.desk.order_list(asked, &command, now);
-        self.collect();
+        self.command(asked, Command::GetOrderList(command));
         request_id
     }
 
@@ -504,6 +526,11 @@ impl World {
         let found = self.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
         found.rev().find(|event| event["event"] == name).unwrap_or_default()
     }
+}
+
+/// An event that outlives what it was made from.
+fn owned(event: &Event<'_>) -> Event<'static> {
+    serde_json::from_value(serde_json::to_value(event).unwrap()).unwrap()
 }
 
 /// An event in a few words: its name, the order, and what makes it differ.

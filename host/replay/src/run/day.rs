@@ -1,14 +1,14 @@
 //! One day of a run: the rows of all instruments, window by window.
 
-use std::ops::Range;
-
 use domain::TsNanos;
 use domain::fault::Fault;
 use domain::limits::WINDOW_ROWS_MAX;
-use domain::market::{Bar, TradeColumns, Window};
+use domain::market::{Bar, TradeColumns};
+
+use trader::{BarRows, Pass};
 
 use super::{Control, Run, Seen};
-use crate::rows::{BarRows, Rows};
+use crate::rows::MarketRows;
 use crate::series::{MarketDay, TradingDay};
 
 /// The instrument column of the largest window of a run with one instrument.
@@ -19,7 +19,7 @@ impl Run<'_> {
     pub(super) fn day(&mut self, day: &MarketDay<'_>) -> Seen {
         let parts = match day {
             MarketDay::Bars(bars) => {
-                assert!(bars.iter().all(|bar| usize::from(bar.instrument.0) < self.instruments));
+                assert!(bars.iter().all(|bar| usize::from(bar.instrument.0) < self.listed.len()));
                 if day.is_of_daily_bars() {
                     return self.daily_bars(bars);
                 }
@@ -27,8 +27,8 @@ impl Run<'_> {
             }
             MarketDay::Trades(parts) => parts.as_slice(),
         };
-        assert!(parts.len() <= self.instruments, "a day has trades of more than the instruments");
-        if let ([only], 1) = (parts, self.instruments) {
+        assert!(parts.len() <= self.listed.len(), "a day has trades of more than the instruments");
+        if let ([only], 1) = (parts, self.listed.len()) {
             return self.only_instrument(only);
         }
         // Out of the run while its rows are read.
@@ -47,7 +47,7 @@ impl Run<'_> {
 
     /// A day of daily bars. They end with the day itself, so the day's orders meet them and expire
     /// first, and what the strategy sends when it sees them is for the next day. They are one step:
-    /// the driver is asked before it and not between the instruments, so a stop never parts the
+    /// the driver is polled before it and not between the instruments, so a stop never parts the
     /// fills of a date from its rows.
     fn daily_bars(&mut self, bars: &[Bar]) -> Seen {
         let Some(end) = bars.first().map(|bar| bar.ts_event) else {
@@ -65,15 +65,16 @@ impl Run<'_> {
     }
 
     fn match_daily_bars(&mut self, bars: &[Bar], end: TsNanos) -> Result<(), Box<Fault>> {
-        self.last_prices.tell(&mut self.exchange);
+        self.hand_prices();
         self.run_due(end)?;
-        self.now = end;
-        self.tell_market(BarRows { bars, matched: false }, 0..bars.len());
+        self.session.now = end;
+        self.session.record_market(BarRows { bars, matched: false }, 0..bars.len());
+        let exchange = &mut self.session.execution;
         for bar in bars {
-            self.exchange.take_bar(bar.instrument, bar);
+            exchange.take_bar(bar.instrument, bar);
         }
-        self.exchange.end_day(end);
-        self.deliver()
+        exchange.end_day(end);
+        self.session.deliver()
     }
 
     /// The day of a run with one instrument, straight from where its rows are.
@@ -97,8 +98,8 @@ impl Run<'_> {
         (from, Ok(Control::Continue))
     }
 
-    /// Replays rows, window by window. A window ends where the driver is to be asked.
-    fn rows<'w>(&mut self, rows: impl Rows<'w>, window: usize) -> Seen {
+    /// Replays rows, window by window. A window ends where the driver is to be polled.
+    fn rows<'w>(&mut self, rows: impl MarketRows<'w>, window: usize) -> Seen {
         let (mut from, mut calm) = (0, 0);
         while from < rows.len() {
             if self.rows_until_poll == 0 {
@@ -109,9 +110,9 @@ impl Run<'_> {
             }
             // At most 16,384 rows.
             let to = rows.len().min(from + window.min(self.rows_until_poll as usize));
-            let mut reached = from;
-            if let Err(fault) = self.window(rows, from..to, &mut reached, &mut calm) {
-                return (reached, Err(fault));
+            let mut pass = Pass::new(rows, from..to);
+            if let Err(fault) = self.window(rows, &mut pass, &mut calm) {
+                return (pass.reached(), Err(fault));
             }
             self.rows_until_poll -= (to - from) as u64;
             self.rows_done += (to - from) as u64;
@@ -122,58 +123,33 @@ impl Run<'_> {
 
     /// Lets the strategy handle the rows of one window, with stops wherever the exchange acts.
     #[inline]
-    fn window<'w>(
+    fn window<'w, R: MarketRows<'w>>(
         &mut self,
-        rows: impl Rows<'w>,
-        window: Range<usize>,
-        reached: &mut usize,
+        rows: R,
+        pass: &mut Pass<'w, R>,
         calm: &mut usize,
     ) -> Result<(), Box<Fault>> {
-        let Range { start, end } = window;
-        let mut next = rows.part(start..end).window(end - start == 1);
-        let mut told = start;
-        while *reached < end {
-            let from = *reached;
-            let mut stop = rows.next_stop(&self.exchange, from, end, calm);
+        while !pass.is_done() {
+            let (from, to) = (pass.reached(), pass.end());
+            let mut stop = rows.next_stop(&self.session.execution, from, to, calm);
             if stop == from {
                 self.at_row(rows, from)?;
-                told = from + 1;
-                stop = rows.next_stop(&self.exchange, from + 1, end, calm);
+                pass.set_recorded(from + 1);
+                stop = rows.next_stop(&self.session.execution, from + 1, to, calm);
             }
-            // A window has at most 65,536 rows.
-            let outcome = self.strategy.advance(next, (stop - start) as u32)?;
-            next = Window::Resume;
-            *reached = start + outcome.reached as usize;
-            self.now = TsNanos::from_nanos(rows.timestamp(*reached - 1));
-            rows.note_last(from..*reached, &mut self.last_prices);
-            self.tell_market(rows, told..*reached);
-            told = *reached;
-            if !outcome.actions.is_empty() {
-                self.last_prices.tell(&mut self.exchange);
-                self.execute(outcome.actions);
-                self.deliver()?;
-            }
+            self.session.advance(pass, stop)?;
         }
         Ok(())
     }
 
-    /// Tells rows of the market to a sink that wants them. The rule: what is due before a row, then
-    /// the row, then what it does to orders, then what the strategy does on seeing it.
-    #[inline]
-    fn tell_market<'w>(&mut self, rows: impl Rows<'w>, which: Range<usize>) {
-        if self.live.market {
-            which.for_each(|row| rows.tell(row, &mut self.recorder));
-        }
-    }
-
     /// What is due by itself up to a row, and the row against our orders.
-    fn at_row<'w>(&mut self, rows: impl Rows<'w>, row: usize) -> Result<(), Box<Fault>> {
+    fn at_row<'w>(&mut self, rows: impl MarketRows<'w>, row: usize) -> Result<(), Box<Fault>> {
         let timestamp = TsNanos::from_nanos(rows.timestamp(row));
-        self.last_prices.tell(&mut self.exchange);
+        self.hand_prices();
         self.run_due(timestamp)?;
-        self.now = timestamp;
-        self.tell_market(rows, row..row + 1);
-        rows.match_row(&mut self.exchange, row);
-        self.deliver()
+        self.session.now = timestamp;
+        self.session.record_market(rows, row..row + 1);
+        rows.match_row(&mut self.session.execution, row);
+        self.session.deliver()
     }
 }

@@ -2,7 +2,7 @@
 
 use domain::fault::Fault;
 use domain::session::TradingHours;
-use domain::strategy::{LogLevel, LogLine};
+use domain::strategy::LogLevel;
 use domain::{AccountEvent, AccountEventKind, InstrumentIx, JstDate, Split};
 use results::sink::Record;
 
@@ -11,8 +11,8 @@ use crate::options::{ReplayOptions, UnitChange};
 
 impl Run<'_> {
     /// Takes in the splits whose date is not after the day that begins, before its open and its price
-    /// ranges; tells what there is to tell the strategy of them once the day has begun. Those up to
-    /// the run's first day were before it.
+    /// ranges. Gives the events that the strategy gets once the day has begun. Splits up to the run's first day
+    /// were before it.
     pub(super) fn take_ex_rights(
         &mut self,
         hours: TradingHours,
@@ -24,36 +24,35 @@ impl Run<'_> {
         if due.is_empty() || !self.started {
             return Ok(events);
         }
-        self.now = hours.start;
+        let now = hours.start;
+        self.session.now = now;
         for ex_rights in due {
             let (instrument, adjustment) = (ex_rights.instrument, ex_rights.adjustment);
             let index = usize::from(instrument.0);
-            let base = self.base_prices[index].map(|price| adjustment.price(price));
-            self.base_prices[index] = base;
-            let last_price = self.last_prices.adjust(ex_rights);
-            self.split_prices[index] = last_price.or(base);
-            let price = last_price.or(base).unwrap_or_default();
+            let last_price = self.session.prices.adjust(ex_rights);
+            self.split_prices[index] = self.session.prices.known(instrument);
+            let price = self.split_prices[index].unwrap_or_default();
             self.check_position(ex_rights.date, instrument, (0, price))?;
-            let cash_paid = self.exchange.adjust(self.now, ex_rights);
-            let quantity = self.exchange.account().held(instrument);
+            let cash_paid = self.session.execution.adjust(now, ex_rights);
+            let quantity = self.session.execution.account().held(instrument);
             self.check_position(ex_rights.date, instrument, (quantity, price))?;
             let split = Split { adjustment, quantity, cash_paid, last_price };
             let kind = AccountEventKind::Split(split);
-            events.push(AccountEvent { ts_event: self.now, instrument, kind });
+            events.push(AccountEvent { ts_event: now, instrument, kind });
             // Where nothing has traded nothing was ever held.
             let Some(price) = last_price else { continue };
-            self.recorder.adjustment(self.now, ex_rights, price);
-            self.recorder.tell(Record::Split { ex_rights, price });
+            self.session.recorder.adjustment(now, ex_rights, price);
+            self.session.recorder.tell(Record::Split { ex_rights, price });
             let message = format!(
                 "ex-rights: {adjustment} shares of {} from {} on; its last price becomes {price}",
                 self.listed[index].id, ex_rights.date
             );
-            self.note(LogLevel::Info, message);
+            self.session.note(LogLevel::Info, message);
         }
         Ok(events)
     }
 
-    /// Takes in other lots and price steps from the day on that begins, before its open; tells whether
+    /// Takes in other lots and price steps from the day on that begins, before its open. Says whether
     /// there were any.
     pub(super) fn take_unit_changes(&mut self, hours: TradingHours) -> bool {
         let due = self.unit_changes.partition_point(|change| change.date <= hours.date);
@@ -63,14 +62,14 @@ impl Run<'_> {
             return false;
         }
         if self.started {
-            self.now = hours.start;
+            self.session.now = hours.start;
         }
         for UnitChange { date, instrument, lot, ticks } in due.iter().copied() {
-            self.exchange.set_units(self.now, instrument, lot, ticks);
+            self.session.execution.set_units(self.session.now, instrument, lot, ticks);
             if self.started {
                 let id = &self.listed[usize::from(instrument.0)].id;
                 let message = format!("{id}: lot {lot}, ticks {ticks} from {date} on");
-                self.note(LogLevel::Info, message);
+                self.session.note(LogLevel::Info, message);
             }
         }
         true
@@ -84,33 +83,14 @@ impl Run<'_> {
         date: JstDate,
         options: &ReplayOptions,
     ) -> bool {
-        if self.exchange.account().held(instrument) == 0 {
+        if self.session.execution.account().held(instrument) == 0 {
             return true;
         }
-        let Some(last) = self.last_prices.date_of(instrument) else { return true };
+        let Some(last) = self.session.prices.date_of(instrument) else { return true };
         let known = options.split_dates_known.get(usize::from(instrument.0));
         let is_known = |day: &JstDate| known.is_some_and(|days| days.binary_search(day).is_ok());
         let days = last.iter_days().skip(1).take_while(|day| *day <= date);
         let mut open = days.filter(|day| *day == date || options.calendar.is_business_day(*day));
         open.all(|day| is_known(&day))
-    }
-
-    /// Tells the strategy what happened to the account at the present instant, after what became of
-    /// its orders, and does what it asks for.
-    pub(super) fn tell_account_events(
-        &mut self,
-        events: &[AccountEvent],
-    ) -> Result<(), Box<Fault>> {
-        if events.is_empty() {
-            return Ok(());
-        }
-        self.push_portfolio();
-        let actions = self.strategy.on_account_events(events)?;
-        self.execute(actions);
-        self.deliver()
-    }
-
-    fn note(&mut self, level: LogLevel, message: String) {
-        self.recorder.log([LogLine { ts_event: Some(self.now), level, message }]);
     }
 }

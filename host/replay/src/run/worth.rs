@@ -5,8 +5,10 @@
 
 use domain::fault::{Fault, FaultKind};
 use domain::limits::INSTRUMENTS_MAX;
-use domain::{Fill, InstrumentId, InstrumentIx, JstDate, Price};
+use domain::{Fill, Instrument, InstrumentId, InstrumentIx, JstDate, Price};
+use exchange::Exchange;
 use thiserror::Error;
+use trader::{AccountCheck, LastPrices};
 
 use super::Run;
 use crate::series::MarketDay;
@@ -85,8 +87,9 @@ pub enum WorthError {
 }
 
 /// The prices that the account is held against, and the fills so far.
-#[derive(Debug, Default)]
-pub(super) struct Worth {
+#[derive(Debug)]
+pub(super) struct Worth<'s> {
+    listed: &'s [Instrument],
     /// The highest price of each instrument on the present day.
     highest: [Price; INSTRUMENTS_MAX],
     /// What all fills are worth together.
@@ -94,7 +97,13 @@ pub(super) struct Worth {
     error: Option<Box<WorthError>>,
 }
 
-impl Worth {
+impl<'s> Worth<'s> {
+    /// Nothing is worth anything yet.
+    pub(super) fn new(listed: &'s [Instrument]) -> Self {
+        let highest = [Price::default(); INSTRUMENTS_MAX];
+        Self { listed, highest, turnover: 0, error: None }
+    }
+
     /// Takes the highest prices of a day.
     pub(super) fn begin_day(&mut self, day: &MarketDay<'_>) {
         self.highest = [Price::default(); INSTRUMENTS_MAX];
@@ -115,13 +124,6 @@ impl Worth {
         }
     }
 
-    /// Notes a fill. Tells whether all of them together can still be counted.
-    pub(super) fn fill(&mut self, fill: &Fill) -> bool {
-        let shares = i128::from(fill.last_quantity.shares());
-        self.turnover += i128::from(fill.last_price.units()) * shares;
-        self.turnover <= units(TURNOVER_YEN_MAX)
-    }
-
     /// Whether the account was found to be worth too much.
     pub(super) const fn is_beyond(&self) -> bool {
         self.error.is_some()
@@ -130,6 +132,45 @@ impl Worth {
     /// Why the run has no result.
     pub(super) fn take_error(&mut self) -> Option<Box<WorthError>> {
         self.error.take()
+    }
+
+    /// Keeps an error, which is no fault of the strategy: [`Self::take_error`] gives it.
+    fn end_with(&mut self, error: Option<WorthError>) -> Result<(), FaultKind> {
+        let Some(error) = error else { return Ok(()) };
+        let text = error.to_string();
+        self.error = Some(Box::new(error));
+        Err(FaultKind::Protocol(text))
+    }
+
+    fn account_error(
+        &self,
+        date: JstDate,
+        exchange: &Exchange,
+        prices: &LastPrices,
+    ) -> Option<WorthError> {
+        let account = exchange.account();
+        let mut value = i128::from(account.account().cash.units());
+        for (index, instrument) in self.listed.iter().enumerate() {
+            // There are at most 4 instruments.
+            let number = InstrumentIx(index as u16);
+            let price = self.highest[index].max(prices.known(number).unwrap_or_default());
+            let shares = account.held(number);
+            if let Some(error) = position_error(date, &instrument.id, (shares, price)) {
+                return Some(error);
+            }
+            value += worth(shares, price);
+        }
+        let turnover = self.turnover;
+        if value <= units(ACCOUNT_YEN_MAX) && turnover <= units(TURNOVER_YEN_MAX) {
+            return None;
+        }
+        let ids: Vec<String> = self.listed.iter().map(|one| one.id.to_string()).collect();
+        let instruments = ids.join(", ");
+        Some(if value > units(ACCOUNT_YEN_MAX) {
+            WorthError::Account { date, instruments, value: whole_yen(value) }
+        } else {
+            WorthError::Turnover { date, instruments, value: whole_yen(turnover) }
+        })
     }
 }
 
@@ -162,17 +203,31 @@ fn position_error(
     })
 }
 
-impl Run<'_> {
-    /// Holds the account against the prices of a day.
-    ///
-    /// # Errors
-    /// What ends the run, which is told by [`Worth::take_error`] and is no fault of the strategy.
-    pub(super) fn check_worth(&mut self, date: JstDate) -> Result<(), Box<Fault>> {
-        let error = self.worth_error(date);
-        self.end_with(error)
+impl AccountCheck<Exchange> for Worth<'_> {
+    /// Says whether all fills together can still be counted.
+    fn fill(&mut self, fill: &Fill) -> bool {
+        let shares = i128::from(fill.last_quantity.shares());
+        self.turnover += i128::from(fill.last_price.units()) * shares;
+        self.turnover <= units(TURNOVER_YEN_MAX)
     }
 
-    /// The same of one instrument, when it has a number of shares at a price.
+    /// Holds the account against the prices of a day.
+    fn check(
+        &mut self,
+        date: JstDate,
+        exchange: &Exchange,
+        prices: &LastPrices,
+    ) -> Result<(), FaultKind> {
+        let error = self.account_error(date, exchange, prices);
+        self.end_with(error)
+    }
+}
+
+impl Run<'_> {
+    /// Holds one instrument against the limits, when it has a number of shares at a price.
+    ///
+    /// # Errors
+    /// What ends the run, and is no fault of the strategy.
     pub(super) fn check_position(
         &mut self,
         date: JstDate,
@@ -181,40 +236,7 @@ impl Run<'_> {
     ) -> Result<(), Box<Fault>> {
         let id = &self.listed[usize::from(instrument.0)].id;
         let error = position_error(date, id, (shares, price));
-        self.end_with(error)
-    }
-
-    fn end_with(&mut self, error: Option<WorthError>) -> Result<(), Box<Fault>> {
-        let Some(error) = error else { return Ok(()) };
-        let told = FaultKind::Protocol(error.to_string());
-        self.worth.error = Some(Box::new(error));
-        Err(self.fault("advance", told))
-    }
-
-    fn worth_error(&self, date: JstDate) -> Option<WorthError> {
-        let account = self.exchange.account();
-        let mut value = i128::from(account.account().cash.units());
-        for (index, instrument) in self.listed.iter().enumerate() {
-            // There are at most 4 instruments.
-            let number = InstrumentIx(index as u16);
-            let last = self.last_prices.of(number).or(self.base_prices[index]);
-            let price = self.worth.highest[index].max(last.unwrap_or_default());
-            let shares = account.held(number);
-            if let Some(error) = position_error(date, &instrument.id, (shares, price)) {
-                return Some(error);
-            }
-            value += worth(shares, price);
-        }
-        let turnover = self.worth.turnover;
-        if value <= units(ACCOUNT_YEN_MAX) && turnover <= units(TURNOVER_YEN_MAX) {
-            return None;
-        }
-        let ids: Vec<String> = self.listed.iter().map(|one| one.id.to_string()).collect();
-        let instruments = ids.join(", ");
-        Some(if value > units(ACCOUNT_YEN_MAX) {
-            WorthError::Account { date, instruments, value: whole_yen(value) }
-        } else {
-            WorthError::Turnover { date, instruments, value: whole_yen(turnover) }
-        })
+        let checked = self.session.check.end_with(error);
+        checked.map_err(|kind| self.session.fault("advance", kind))
     }
 }

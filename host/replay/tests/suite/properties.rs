@@ -9,6 +9,7 @@ use crate::common::{
 use domain::OrderCommand;
 use domain::OrderRecord;
 use domain::Origin;
+use domain::execution::ExecutionClient;
 use domain::market::Trade;
 use domain::market::TradeColumns;
 use domain::strategy::Action;

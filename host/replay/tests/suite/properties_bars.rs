@@ -3,6 +3,7 @@
 
 use crate::common::{self, limit, lives, market, options, stop, stop_limit};
 use domain::Origin;
+use domain::execution::ExecutionClient;
 use domain::market::{Bar, BarGranularity};
 use domain::session::TradingHours;
 use domain::strategy::Action;

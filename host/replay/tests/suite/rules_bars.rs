@@ -4,6 +4,7 @@ use crate::common::{
     SECOND, changed, limit, lives, market, options, stop, stop_limit, with, words,
 };
 use domain::Origin;
+use domain::execution::ExecutionClient;
 use domain::market::{Bar, BarGranularity};
 use domain::session::TradingHours;
 use domain::strategy::Action;

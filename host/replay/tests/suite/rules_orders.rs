@@ -4,6 +4,7 @@ use crate::common::{
     self, Market, Script, after_two, changed, limit, lives, market, modify, options, run, stop,
     stop_limit, tagged, told, with,
 };
+use domain::execution::ExecutionClient;
 use domain::limits::WORKING_ORDERS_MAX;
 use domain::session::TradingHours;
 use domain::strategy::{Action, LogLevel};

@@ -4,6 +4,7 @@
 use crate::common::{self, Market, Script, limit, market, options, run, stop, stop_limit, told};
 use domain::OrderSide;
 use domain::Origin;
+use domain::execution::ExecutionClient;
 use domain::market::{Bar, BarGranularity};
 use domain::strategy::Action;
 use domain::{InstrumentIx, Money, OrderEventKind, Price, Quantity, TsNanos};

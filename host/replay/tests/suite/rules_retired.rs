@@ -3,6 +3,7 @@
 use crate::common::{self, limit, market, options, until};
 use domain::OrderCommand;
 use domain::Origin;
+use domain::execution::ExecutionClient;
 use domain::market::Trade;
 use domain::session::TradingHours;
 use domain::strategy::Action;

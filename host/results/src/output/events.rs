@@ -142,9 +142,10 @@ impl AuditLog {
         let client_order_id = Text::Borrowed(&**id);
         let ts = event.ts_event.millis();
         let context = match wall_clock {
-            None => AuditContext { origin: told_origin(event.origin), wall_ms: None },
+            None => AuditContext { origin: told_origin(event.origin), ..AuditContext::default() },
             Some(clock) => {
-                AuditContext { origin: Some(event.origin), wall_ms: Some(clock().millis()) }
+                let (origin, wall_ms) = (Some(event.origin), Some(clock().millis()));
+                AuditContext { origin, wall_ms, ..AuditContext::default() }
             }
         };
         let key = (event.origin, id.clone());

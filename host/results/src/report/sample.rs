@@ -314,7 +314,7 @@ impl Maker<'_> {
                 market_price: price,
                 cumulative_quantity: order.filled,
                 leaves_quantity: order.leaves(),
-                commission: Money::ZERO,
+                commission: Some(Money::ZERO),
             };
             let done = index + 1 == parts.len();
             let status = if done { OrderStatus::Filled } else { OrderStatus::PartiallyFilled };

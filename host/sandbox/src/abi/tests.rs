@@ -141,7 +141,7 @@ fn order_events_are_written_as_the_contract_says() {
         market_price: Price::from_units(9),
         cumulative_quantity: Quantity::new(3),
         leaves_quantity: Quantity::new(4),
-        commission: Money::from_units(-5),
+        commission: Some(Money::from_units(-5)),
     };
     for (kind, words) in [
         (OrderEventKind::Submitted(Arc::new(request())), "submitted()"),

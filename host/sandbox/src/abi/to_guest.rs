@@ -182,7 +182,7 @@ pub(crate) fn order_event_words(
                 fill.last_price.units().cast_unsigned(),
                 fill.cumulative_quantity.shares(),
                 fill.leaves_quantity.shares(),
-                fill.commission.units().cast_unsigned(),
+                fill.known_commission().units().cast_unsigned(),
             ];
             8
         }

@@ -3,13 +3,13 @@
 
 use domain::fault::FaultKind;
 use domain::gateway_mapping::{
-    BOARD_LEVELS_MAX, GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayLevel,
-    GatewayRefusal,
+    BOARD_LEVELS_MAX, GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayRefusal,
 };
 use domain::limits::{
     FORMULA_NAME_BYTES_MAX, FORMULA_TEXT_BYTES_MAX, FORMULA_WORD_BYTES_MAX, GATEWAY_NUMBER_MAX,
     GATEWAY_PATH_BYTES_MAX, GATEWAY_SYMBOL_BYTES_MAX, GATEWAY_TEXT_BYTES_MAX,
 };
+use domain::market_update::Level;
 use domain::text::{on_one_line, steers};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Result, Store};
@@ -209,8 +209,8 @@ fn side(what: &str, best: Option<i64>, levels: &[wit::Level]) -> Answered<()> {
 }
 
 /// The same levels, in the memory that they are in.
-fn levels(levels: Vec<wit::Level>) -> Vec<GatewayLevel> {
-    levels.into_iter().map(|wit::Level { price, qty }| GatewayLevel { price, qty }).collect()
+fn levels(levels: Vec<wit::Level>) -> Vec<Level> {
+    levels.into_iter().map(|wit::Level { price, qty }| Level { price, quantity: qty }).collect()
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub(super) fn order_event(event: &OrderEvent) -> wit::OrderEvent<'_> {
                 last_price: fill.last_price.units(),
                 cumulative_quantity: fill.cumulative_quantity.shares(),
                 leaves_quantity: fill.leaves_quantity.shares(),
-                commission: fill.commission.units(),
+                commission: fill.known_commission().units(),
             }),
         },
     }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn level(price: i64, qty: i64) -> GatewayLevel {
-    GatewayLevel { price, qty }
+fn level(price: i64, qty: i64) -> Level {
+    Level { price, quantity: qty }
 }
 
 /// One instance of each for all cases of a property.
@@ -128,7 +128,7 @@ fn side() -> impl Strategy<Value = Vec<Written>> {
 }
 
 /// The levels of one side as JSON, and as they must come out.
-fn spell(name: &str, side: &[Written]) -> (Vec<String>, Vec<GatewayLevel>, Option<i64>) {
+fn spell(name: &str, side: &[Written]) -> (Vec<String>, Vec<Level>, Option<i64>) {
     let (mut fields, mut levels, mut best) = (Vec::new(), Vec::new(), None);
     for (index, written) in side.iter().enumerate() {
         let Some((price, qty)) = written else {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
+use domain::execution::ExecutionClient;
 use domain::instrument::DailyLimits;
 use domain::market::Trade;
 use domain::session::TradingHours;

@@ -1,5 +1,6 @@
 //! Business days and trades of the market.
 
+use domain::execution::ExecutionClient;
 use domain::instrument::DailyLimits;
 use domain::market::Trade;
 use domain::session::TradingHours;

@@ -96,7 +96,7 @@ pub(crate) type Given = Result<Vec<DailyRow>, SourceError>;
 /// An issue, and from which date to which other.
 pub(crate) type Span = (IssueCode, JstDate, JstDate);
 
-/// A source that answers as it is told, and notes what it was asked.
+/// A source that answers by a script, and notes each request.
 struct ScriptedSource {
     kind: SourceKind,
     day: Option<Box<dyn FnMut(JstDate) -> Given>>,

@@ -1,17 +1,16 @@
-//! Answers about the account: balances, orders and positions, read exactly and told as clients know them
+//! Answers about the account: balances, orders and positions, read exactly
 //! (specification 1, "Gateway REST calls"; specification 4, P57). An answer that cannot be read as a whole is
-//! told as none; a row or an amount that cannot be read is left out and told by its field, and the rest is shown.
+//! an error; a row or an amount that cannot be read is left out and named by its field, and the rest is shown.
 
 mod orders;
 mod row;
 
-use domain::OrderSide;
-use ipc::{Decimal, PositionRow, ShareCount};
+use domain::{Money, OrderSide, OrderStatus, OrderType, Price, Quantity, TimeInForce, TsNanos};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use crate::Listed;
-use crate::local_broker::VENUE;
 use crate::local_broker::keys::{instrument_of, is_derivative, is_symbol};
 use row::{List, Row, wrong};
 
@@ -28,7 +27,72 @@ pub struct Unreadable {
 }
 
 /// An amount; none where the gateway has none. The error says why it cannot be read.
-pub type Amount = Result<Option<Decimal>, String>;
+pub type Amount = Result<Option<Money>, String>;
+
+/// An order of the account's list. The gateway lists orders of every sender, and knows no id but its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountOrder {
+    /// The broker's id of it.
+    pub venue_order_id: String,
+    /// The instrument, like `7203.TSE`.
+    pub instrument_id: String,
+    /// Side.
+    pub side: OrderSide,
+    /// Type.
+    pub order_type: OrderType,
+    /// Shares ordered.
+    pub quantity: Quantity,
+    /// Shares filled.
+    pub filled: Quantity,
+    /// Shares open.
+    pub leaves: Quantity,
+    /// Its limit; none of a market order.
+    pub price: Option<Price>,
+    /// How long it lives.
+    pub time_in_force: TimeInForce,
+    /// Its last moment, where that is on a later day.
+    pub expires: Option<TsNanos>,
+    /// Its state.
+    pub status: OrderStatus,
+    /// When the broker has received it.
+    pub received: TsNanos,
+    /// All further fields of the gateway's, in its words.
+    pub extra: Map<String, Value>,
+}
+
+/// A position of the account's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountPosition {
+    /// The instrument, like `7203.TSE`.
+    pub instrument_id: String,
+    /// Shares held.
+    pub quantity: Quantity,
+    /// Average price of these.
+    pub average_price: Option<Price>,
+    /// Their value at the last price.
+    pub market_value: Option<Money>,
+    /// Profit or loss at the last price.
+    pub unrealized: Option<Money>,
+    /// Side that it is held on.
+    pub side: OrderSide,
+    /// Its kind.
+    pub kind: PositionKind,
+    /// The broker's number of it.
+    pub number: Option<String>,
+}
+
+/// How a position is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PositionKind {
+    /// Shares in cash.
+    Cash,
+    /// System margin.
+    SystemMargin,
+    /// General margin.
+    GeneralMargin,
+    /// Futures and options.
+    Derivative,
+}
 
 /// What cash orders may spend (`StockAccountWallet` of `GET /wallet/cash`); null as it was sent.
 ///
@@ -52,39 +116,39 @@ fn read_amount(body: &str, path: &'static str, name: &str) -> Result<Amount, Unr
     if !row.has(name) {
         return Err(unreadable(format!("{name} is missing")));
     }
-    Ok(row.decimal(name).map_err(|what| format!("GET {path}: {what}")))
+    let units = row.units(name).map_err(|what| format!("GET {path}: {what}"));
+    Ok(units.map(|units| units.map(Money::from_units)))
 }
 
 /// The positions (`GET /positions`).
 ///
 /// # Errors
 /// [`Unreadable`]
-pub fn read_positions(body: &str) -> Result<Listed<PositionRow<'static>>, Unreadable> {
+pub fn read_positions(body: &str) -> Result<Listed<AccountPosition>, Unreadable> {
     read_rows(body, "/positions", &["ExecutionID", "Symbol"], position)
 }
 
-fn position(row: &Row<'_>) -> Result<PositionRow<'static>, String> {
+fn position(row: &Row<'_>) -> Result<AccountPosition, String> {
     let exchange = row.required_whole("Exchange")?;
-    let position_type = match row.whole("MarginTradeType")? {
-        _ if is_derivative(exchange) => "derivative",
-        None | Some(0) => "cash",
-        Some(1) => "margin_credit",
-        Some(2 | 3) => "margin_general",
+    let kind = match row.whole("MarginTradeType")? {
+        _ if is_derivative(exchange) => PositionKind::Derivative,
+        None | Some(0) => PositionKind::Cash,
+        Some(1) => PositionKind::SystemMargin,
+        Some(2 | 3) => PositionKind::GeneralMargin,
         Some(other) => {
             let what = "is not 1 (system), 2 or 3 (general margin)";
             return Err(wrong("MarginTradeType", &other.to_string(), what));
         }
     };
-    Ok(PositionRow {
-        instrument_id: instrument(row, exchange)?.into(),
-        qty: share_count(row.shares("LeavesQty")?),
-        avg_open_price: row.average("Price")?,
-        market_value: row.average("Valuation")?,
-        unrealized_pnl: row.average("ProfitLoss")?,
+    Ok(AccountPosition {
+        instrument_id: instrument(row, exchange)?,
+        quantity: Quantity::new(row.shares("LeavesQty")?),
+        average_price: row.average("Price")?.map(Price::from_units),
+        market_value: row.average("Valuation")?.map(Money::from_units),
+        unrealized: row.average("ProfitLoss")?.map(Money::from_units),
         side: side(row)?,
-        position_type: position_type.into(),
-        tategyoku_id: row.text("ExecutionID")?.map(Into::into),
-        venue: VENUE.into(),
+        kind,
+        number: row.text("ExecutionID")?,
     })
 }
 
@@ -126,10 +190,6 @@ fn instrument(row: &Row<'_>, exchange: i64) -> Result<String, String> {
     }
     instrument_of(&symbol, exchange)
         .ok_or_else(|| wrong("Exchange", &exchange.to_string(), "is not a known market"))
-}
-
-fn share_count(shares: u64) -> ShareCount {
-    domain::Quantity::new(shares).into()
 }
 
 #[cfg(test)]

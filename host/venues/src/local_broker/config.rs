@@ -136,10 +136,10 @@ impl Default for LocalBrokerConfig {
     }
 }
 
-/// Why the gateway cannot be asked there.
+/// Why no request can be made there.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
-    /// The production environment is asked for, and not allowed.
+    /// The production environment is wanted, and not allowed.
     #[error(
         "LOCALBROKER_ENV=prod means the real market; set LOCALBROKER_ALLOW_PROD=1 too, or remove \
          LOCALBROKER_ENV"

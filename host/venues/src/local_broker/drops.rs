@@ -16,11 +16,11 @@ pub enum DropReason {
     OtherExchange,
     /// It names no market.
     WithoutExchange,
-    /// Nobody is subscribed to its symbol.
+    /// No client is subscribed to its symbol.
     NotSubscribed,
     /// It is no board, or holds a number that cannot be one.
     Malformed,
-    /// The symbols are not registered again yet, or nobody is logged in (specification 4, P47, P49).
+    /// The symbols are not registered again yet, or there is no login (specification 4, P47, P49).
     Untrusted,
     /// The gateway logs everybody out at that time (specification 4, P47).
     LoggedOut,
@@ -43,7 +43,7 @@ pub fn accepts(board: &GatewayBoard, is_subscribed: bool) -> Result<(), DropReas
     let levels = || board.asks.iter().chain(&board.bids);
     let is_well_formed = is_symbol(&board.symbol)
         && numbers.iter().flatten().all(|number| *number >= 0)
-        && levels().all(|level| level.price >= 0 && level.qty >= 0)
+        && levels().all(|level| level.price >= 0 && level.quantity >= 0)
         && board.asks.len() <= BOARD_LEVELS_MAX
         && board.bids.len() <= BOARD_LEVELS_MAX;
     if is_well_formed { Ok(()) } else { Err(DropReason::Malformed) }
@@ -87,7 +87,7 @@ impl Dropped {
         }
     }
 
-    /// What the log is told at the end, whenever it was told last; nothing where none was dropped.
+    /// The line for the log at the end; none where no frame was dropped.
     #[must_use]
     pub fn at_the_end(&self) -> Option<String> {
         (self.total() > 0).then(|| format!("the engine dropped {} frames; {self}", self.total()))
@@ -119,7 +119,7 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// Says when the log is told of something that may come by the thousand: of the first at once, of those
+/// Says when the log gets a line on something that may come by the thousand: of the first at once, of those
 /// that follow together, once in [`REPORT_EVERY`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Report {
@@ -146,7 +146,7 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use domain::gateway_mapping::GatewayLevel;
+    use domain::market_update::Level;
     use domain::time::NANOS_PER_SECOND;
 
     use super::*;
@@ -159,8 +159,8 @@ mod tests {
             volume: Some(0),
             best_ask: Some(1_000_000),
             best_bid: Some(990_000),
-            asks: vec![GatewayLevel { price: 1_000_000, qty: 0 }; BOARD_LEVELS_MAX],
-            bids: vec![GatewayLevel { price: 990_000, qty: 1_000_000 }; BOARD_LEVELS_MAX],
+            asks: vec![Level { price: 1_000_000, quantity: 0 }; BOARD_LEVELS_MAX],
+            bids: vec![Level { price: 990_000, quantity: 1_000_000 }; BOARD_LEVELS_MAX],
             ..GatewayBoard::default()
         }
     }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn p53_a_board_that_cannot_be_one_is_malformed() {
-        let level = GatewayLevel { price: 1, qty: 1 };
+        let level = Level { price: 1, quantity: 1 };
         type Spoil = fn(&mut GatewayBoard);
         let wrongs: [(&str, Spoil); 9] = [
             ("symbol", |board| board.symbol = "130a".to_owned()),
@@ -188,9 +188,9 @@ mod tests {
             ("ask", |board| board.best_ask = Some(-1)),
             ("bid", |board| board.best_bid = Some(i64::MIN)),
             ("level's price", |board| board.asks[9].price = -1),
-            ("level's quantity", |board| board.bids[9].qty = -1),
-            ("asks", |board| board.asks.push(GatewayLevel { price: 1, qty: 1 })),
-            ("bids", |board| board.bids.push(GatewayLevel { price: 1, qty: 1 })),
+            ("level's quantity", |board| board.bids[9].quantity = -1),
+            ("asks", |board| board.asks.push(Level { price: 1, quantity: 1 })),
+            ("bids", |board| board.bids.push(Level { price: 1, quantity: 1 })),
         ];
         for (what, spoil) in wrongs {
             let mut board = board();

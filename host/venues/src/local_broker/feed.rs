@@ -1,26 +1,19 @@
-//! What boards of the gateway become: a snapshot each, and at most one trade derived from it (specification
+//! What boards of the gateway become: an order book each, and at most one trade derived from it (specification
 //! 1, "DepthSnapshot mapping", "Derived trade"; specification 4, P53 to P56). Everything is exact integers
 //! of 1/10,000; nothing here reads a clock.
 
+use std::sync::Arc;
+
 use domain::TsNanos;
-use domain::gateway_mapping::{GatewayBoard, GatewayLevel};
-use ipc::{
-    BookLevel, Decimal, DepthSnapshot, SideRule, Text, TimestampSource, TradeRow, TradeSide,
+use domain::gateway_mapping::GatewayBoard;
+use domain::market_update::{
+    AggressorSide, Board, MarketUpdate, SideRule, Symbol, TimeSource, TradePrint,
 };
 
+use crate::local_broker::VENUE;
 use crate::local_broker::drops::Report;
 use crate::local_broker::limits::STREAMS_MAX;
 use crate::local_broker::quote::Quote;
-use crate::local_broker::{EXCHANGE, VENUE};
-
-/// What one frame became: the snapshot is told first (specification 4, P56).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrameOut<'a> {
-    /// The board.
-    pub depth: DepthSnapshot<'a>,
-    /// The trade; its session is the snapshot's.
-    pub trade: Option<TradeRow>,
-}
 
 /// The streams of all symbols in the session that runs.
 #[derive(Debug, Default)]
@@ -28,7 +21,7 @@ pub struct Feed {
     session: Session,
     /// By their symbols.
     streams: Vec<Stream>,
-    /// No stream of the session that was removed has told a higher number.
+    /// No stream of the session that was removed had a higher number.
     numbers_used: u64,
     /// Frames and boards so far, to know which stream was used longest ago.
     uses: u64,
@@ -36,24 +29,32 @@ pub struct Feed {
 }
 
 /// One login and one Japanese day (specification 4, P54).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Session {
     /// Empty before the first one.
-    id: String,
+    id: Arc<str>,
     /// Days since 1970 in Japan.
     day: u64,
     begun_ms: u64,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Self { id: Arc::from(""), day: 0, begun_ms: 0 }
+    }
 }
 
 /// What is known of one symbol.
 #[derive(Debug)]
 struct Stream {
     symbol: String,
-    /// The last number that was told, of snapshots and trades together.
+    /// The last number that was used, of snapshots and trades together.
     sequence: u64,
     /// See [`Feed::uses`].
     used: u64,
     market: Market,
+    /// The push was interrupted since its last frame.
+    was_interrupted: bool,
 }
 
 /// What the next frame is compared with.
@@ -63,16 +64,16 @@ struct Market {
     quote: Option<Quote>,
     /// The last known number, in 1/10,000 share.
     volume: Option<i64>,
-    /// Of that, what no trade has told yet.
-    untold: i64,
+    /// Of that, what is in no trade yet.
+    untraded: i64,
     /// The push was interrupted, and no number came since.
     in_gap: bool,
-    /// Some of `untold` was missed in a gap.
+    /// Some of `untraded` was missed in a gap.
     has_missed: bool,
     /// The frame before had no number or 0, none came before it in the session, and nothing was missed since:
     /// the first number above 0 is the opening auction.
     is_unopened: bool,
-    /// Some of `untold` is the opening auction's.
+    /// Some of `untraded` is the opening auction's.
     has_auction: bool,
     /// A number above 0 came in the session before the symbol was subscribed again.
     was_open: bool,
@@ -82,7 +83,7 @@ struct Market {
 struct Derived {
     price: i64,
     qty: i64,
-    side: TradeSide,
+    side: AggressorSide,
     rule: SideRule,
 }
 
@@ -94,13 +95,13 @@ impl Feed {
 
     /// The push was interrupted: what is missed until it comes again is one trade of each symbol.
     pub fn gap(&mut self) {
-        self.streams.iter_mut().for_each(|stream| stream.market.interrupt());
+        self.streams.iter_mut().for_each(Stream::interrupt);
     }
 
     /// The push of one symbol was interrupted.
     pub fn gap_of(&mut self, symbol: &str) {
         if let Ok(place) = self.place(symbol) {
-            self.streams[place].market.interrupt();
+            self.streams[place].interrupt();
         }
     }
 
@@ -110,44 +111,46 @@ impl Feed {
         if let Ok(place) = self.place(symbol) {
             let market = &mut self.streams[place].market;
             *market = Market { was_open: market.is_open(), ..Market::default() };
+            self.streams[place].was_interrupted = false;
         }
     }
 
-    /// Takes a pushed board that [`super::accepts`] took.
-    pub fn frame<'a>(&'a mut self, board: &'a GatewayBoard, received: TsNanos) -> FrameOut<'a> {
+    /// Takes a pushed board that [`super::accepts`] took; none comes of one without a symbol.
+    pub fn frame(&mut self, board: GatewayBoard, received: TsNanos) -> Option<MarketUpdate> {
+        let symbol = Symbol::new(&board.symbol)?;
         self.enter_day(received);
         let stream = self.stream(&board.symbol);
         stream.sequence += 1;
         let sequence_id = stream.sequence;
-        let derived = stream.market.advance(board);
+        let derived = stream.market.advance(&board);
+        let gap = std::mem::take(&mut stream.was_interrupted);
         stream.sequence += u64::from(derived.is_some());
         if derived.as_ref().is_some_and(|derived| derived.rule == SideRule::Midpoint) {
             self.warn_of_midpoint(received);
         }
-        let trade = derived.map(|derived| TradeRow {
-            price: Decimal::from_units(derived.price),
-            qty: Decimal::from_units(derived.qty),
+        let board = self.board_of(symbol, board, received, sequence_id);
+        let trade = derived.map(|derived| TradePrint {
+            symbol,
+            stream_session_id: Arc::clone(&board.stream_session_id),
+            sequence_id: sequence_id + 1,
+            received: board.received,
+            timestamp_ms: board.timestamp_ms,
+            price: derived.price,
+            quantity: derived.qty,
             side: derived.side,
             side_rule: Some(derived.rule),
-            ts_ms: board.time_ms.unwrap_or(received.millis()),
-            ts_ns: None,
-            sequence_id: sequence_id + 1,
-            received_ms: Some(received.millis()),
-            after_gap: (derived.rule == SideRule::AfterGap).then_some(true),
+            after_gap: derived.rule == SideRule::AfterGap,
         });
-        FrameOut { depth: self.snapshot(board, received, sequence_id), trade }
+        Some(MarketUpdate { board, trade, gap })
     }
 
-    /// Takes a board that was read: it has the last number of its symbol's session, or 0, so that nobody else
+    /// Takes a board that was read: it has the last number of its symbol's session, or 0, so that no client
     /// misses one, and nothing is compared with it (specification 4, P51).
-    pub fn board<'a>(
-        &'a mut self,
-        board: &'a GatewayBoard,
-        received: TsNanos,
-    ) -> DepthSnapshot<'a> {
+    pub fn board(&mut self, board: GatewayBoard, received: TsNanos) -> Option<Board> {
+        let symbol = Symbol::new(&board.symbol)?;
         self.enter_day(received);
         let sequence_id = self.stream(&board.symbol).sequence;
-        self.snapshot(board, received, sequence_id)
+        Some(self.board_of(symbol, board, received, sequence_id))
     }
 
     /// Begins a session at midnight in Japan. A clock that was set back begins none.
@@ -164,7 +167,7 @@ impl Feed {
         // Two logins in one millisecond are two sessions.
         let begun_ms = begun_ms.max(self.session.begun_ms.saturating_add(1));
         let id = format!("{}-{begun_ms}", now.jst_date().format("%Y%m%d"));
-        self.session = Session { id, day: now.jst_day(), begun_ms };
+        self.session = Session { id: id.into(), day: now.jst_day(), begun_ms };
         self.streams.clear();
         self.numbers_used = 0;
     }
@@ -197,33 +200,34 @@ impl Feed {
         let place = self.place(symbol).unwrap_or_else(|place| place);
         let market = Market::default();
         let sequence = self.numbers_used;
-        self.streams.insert(place, Stream { symbol: symbol.to_owned(), sequence, used: 0, market });
+        let symbol = symbol.to_owned();
+        let stream = Stream { symbol, sequence, used: 0, market, was_interrupted: false };
+        self.streams.insert(place, stream);
         place
     }
 
-    fn snapshot<'a>(
-        &'a self,
-        board: &'a GatewayBoard,
+    fn board_of(
+        &self,
+        symbol: Symbol,
+        board: GatewayBoard,
         received: TsNanos,
         sequence_id: u64,
-    ) -> DepthSnapshot<'a> {
+    ) -> Board {
         let timestamp_source = match board.time_ms {
-            Some(_) => TimestampSource::Venue,
-            None => TimestampSource::Received,
+            Some(_) => TimeSource::Venue,
+            None => TimeSource::Received,
         };
-        DepthSnapshot {
-            request_id: None,
-            venue: Text::Borrowed(VENUE),
-            exchange: Text::Borrowed(EXCHANGE),
-            ticker: Text::Borrowed(&board.symbol),
-            stream_session_id: Text::Borrowed(&self.session.id),
+        Board {
+            symbol,
+            stream_session_id: Arc::clone(&self.session.id),
             sequence_id,
-            received_ms: received.millis(),
+            // To the millisecond, as messages and recordings have it.
+            received: received.whole_millis(),
             timestamp_ms: board.time_ms.unwrap_or(received.millis()),
             timestamp_source,
-            last_price: board.last_price.map(Decimal::from_units),
-            bids: levels(&board.bids),
-            asks: levels(&board.asks),
+            last_price: board.last_price,
+            bids: board.bids,
+            asks: board.asks,
         }
     }
 
@@ -236,6 +240,14 @@ impl Feed {
                 "trades exactly between bid and ask count as buys"
             );
         }
+    }
+}
+
+impl Stream {
+    /// What is pushed from now on is missed, until a frame comes again.
+    const fn interrupt(&mut self) {
+        self.was_interrupted = true;
+        self.market.interrupt();
     }
 }
 
@@ -264,7 +276,7 @@ impl Market {
             let last = self.volume.or(self.is_unopened.then_some(0));
             let grown = last.and_then(|last| volume.checked_sub(last));
             let grown = grown.filter(|grown| *grown >= 0);
-            let Some(untold) = grown.and_then(|grown| self.untold.checked_add(grown)) else {
+            let Some(untraded) = grown.and_then(|grown| self.untraded.checked_add(grown)) else {
                 // The first number, or a reset: nothing is compared with what was before.
                 let was_open = self.was_open && self.volume.is_none();
                 *self =
@@ -272,33 +284,25 @@ impl Market {
                 return None;
             };
             self.volume = Some(volume);
-            self.untold = untold;
-            self.has_missed = untold > 0 && (self.has_missed || self.in_gap);
-            self.has_auction = untold > 0 && (self.has_auction || self.is_unopened);
+            self.untraded = untraded;
+            self.has_missed = untraded > 0 && (self.has_missed || self.in_gap);
+            self.has_auction = untraded > 0 && (self.has_auction || self.is_unopened);
             self.in_gap = false;
         }
-        if self.untold == 0 || self.in_gap {
+        if self.untraded == 0 || self.in_gap {
             return None;
         }
         let price = board.last_price?;
         let (side, rule) = if self.has_missed {
-            (TradeSide::Unknown, SideRule::AfterGap)
+            (AggressorSide::Unknown, SideRule::AfterGap)
         } else if self.has_auction {
-            (TradeSide::Unknown, SideRule::Auction)
+            (AggressorSide::Unknown, SideRule::Auction)
         } else {
             quote?.judge(price)?
         };
         (self.has_missed, self.has_auction) = (false, false);
-        Some(Derived { price, qty: std::mem::take(&mut self.untold), side, rule })
+        Some(Derived { price, qty: std::mem::take(&mut self.untraded), side, rule })
     }
-}
-
-fn levels(levels: &[GatewayLevel]) -> Vec<BookLevel> {
-    let level = |level: &GatewayLevel| BookLevel {
-        price: Decimal::from_units(level.price),
-        qty: Decimal::from_units(level.qty),
-    };
-    levels.iter().map(level).collect()
 }
 
 #[cfg(test)]

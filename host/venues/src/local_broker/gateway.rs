@@ -11,47 +11,46 @@
 //! | the stream ends | opened again after 5, 10, 20, 40 and 80 s; registrations come first; then the gateway is down, and tried every 80 s (P49) |
 //! | the gateway is down and the stream opens | the venue is ready again, with the password in memory (P46) |
 
-mod farewell;
 mod reads;
+mod registrations;
+mod replies;
+mod requests;
 mod session;
+mod shutdown;
 mod stream;
+mod subscribers;
 mod symbols;
-mod told;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use domain::gateway_mapping::{GatewayBoard, GatewayErrorKind, GatewayMapping, GatewayRefusal};
+use domain::gateway_mapping::{GatewayErrorKind, GatewayMapping, GatewayRefusal};
 use domain::order_mapping::MappingFault;
-use ipc::{Event, GetVenueState, VenueState, error_code};
 use secrecy::SecretString;
 
 use self::reads::Read;
-use self::session::{Failure, Login, Outage, Renewal, Suspect};
+use self::registrations::Registrations;
+use self::requests::{Failure, Job, Requests};
+use self::session::Session;
 use self::stream::Stream;
+use self::subscribers::Subscribers;
+use super::NoPassword;
 use super::config::{ForcedLogout, KeepAlive, LocalBrokerConfig};
-use super::drops::{Dropped, Report};
+use super::event::{Command, ErrorCode, VenueEvent};
 use super::feed::Feed;
 use super::hidden::Hidden;
-use super::kept::LeftOver;
-use super::lanes::{Call, LANES, Lanes};
+use super::lanes::{Call, LANES};
 use super::lifecycle::{Lifecycle, State};
 use super::limits::{RATE_PAUSES, RECONNECTS, RETRIES, SHORT_ANSWER_BYTES_MAX};
-use super::register_set::RegisterSet;
-use super::request::{Answer, Class, NoAnswer, Question, Request};
-use super::{NoPassword, VENUE};
-use crate::{Asked, Now, Recipient, ToldOnce};
-
-/// The code of a venue that is ready while no boards are shown, because the gateway logs everybody out then
-/// (specification 4, P47).
-pub const FORCED_LOGOUT: &str = "forced_logout";
+use super::request::{Answer, NoAnswer, Question, Request};
+use crate::{Now, Recipient, ReportedOnce, RequestContext};
 
 /// What is to be done outside.
 #[derive(Debug)]
 pub enum Out {
-    /// Somebody is to be told.
-    Tell(Recipient, Box<Event<'static>>),
-    /// The gateway is to be asked; the answer comes back with [`Gateway::answered`] and the same ticket.
+    /// An event is to be sent.
+    Send(Recipient, Box<VenueEvent>),
+    /// A request is to be made; the answer comes back with [`Gateway::answered`] and the same ticket.
     Ask {
         /// Names the question.
         ticket: u64,
@@ -59,13 +58,13 @@ pub enum Out {
         request: Request,
     },
     /// What the gateway has registered for us is to be written down, before what follows is done.
-    Keep {
+    WriteRegistered {
         /// See [`ForcedLogout::gateway_day`].
         gateway_day: u64,
         /// The symbols.
         symbols: Vec<String>,
     },
-    /// The user is to be asked for the password; it comes back with [`Gateway::password`].
+    /// The password is wanted from the user; it comes back with [`Gateway::password`].
     AskPassword,
     /// The stream is to be opened, in the place of one that is open.
     OpenPush {
@@ -117,151 +116,47 @@ impl Rules {
     }
 }
 
-/// What a request is for.
-#[derive(Debug)]
-pub(crate) enum Job {
-    /// Symbols are registered, before the stream is opened.
-    BeforeOpening,
-    /// Symbols are registered, and then frames are trusted.
-    AfterOpening,
-    /// Symbols are registered that somebody asked for, or that the gateway has lost.
-    Register,
-    /// Symbols are taken out.
-    Unregister,
-    /// The gateway's list is asked for, by registering once more what is registered.
-    List,
-    /// A client wants to know something.
-    Read(Asked, Read),
-    /// The name of a symbol that is registered, for whoever waits to be told that it is; this client waits the
-    /// longest. The board that tells it registers nothing new.
-    Name(u64, String),
-    /// The gateway's list, to see whether it lives: nothing came of another request, however often.
-    Probe,
-}
-
-impl Job {
-    /// Who wants it done; none where the venue does it for all.
-    const fn client(&self) -> Option<u64> {
-        match self {
-            Self::Read(asked, _) => Some(asked.client),
-            Self::Name(client, _) => Some(*client),
-            _ => None,
-        }
-    }
-}
-
 /// The venue.
 pub struct Gateway {
     rules: Rules,
     mapping: Box<dyn GatewayMapping>,
     life: Lifecycle,
-    password: Option<SecretString>,
-    token: Option<SecretString>,
-    /// The ticket of the request that gave it: what was sent before that had an older one.
-    token_ticket: u64,
-    /// It took the place of one that was refused, and nothing was done with it yet.
-    token_is_untried: bool,
+    session: Session,
     secrets: Hidden,
-    login: Option<Login>,
-    renewal: Option<Renewal>,
-    outage: Option<Outage>,
-    /// The request of the last outage, while it is seen whether the gateway lives.
-    suspect: Option<Suspect>,
-    /// What went down answered, but not as it should.
-    answers_badly: bool,
-    /// When the gateway answered last.
-    answered_at: Option<Duration>,
-    lanes: Lanes<Job>,
-    tickets: u64,
-    set: RegisterSet,
-    /// What was written down of it last, and the gateway's day.
-    kept: (u64, Vec<String>),
-    /// Clients that wait for the registration of a symbol.
-    subscribers: BTreeMap<String, Vec<symbols::Waiting>>,
-    /// Of these, the symbols that are registered and whose names are being read, and since when.
-    naming: BTreeMap<String, Duration>,
-    /// Before then no name is read: the gateway did not answer to one, or had other things to do.
-    names_after: Duration,
-    /// Symbols that are to be registered, with the time and how often it was tried in vain.
-    to_register: BTreeMap<String, symbols::Due>,
+    requests: Requests,
+    registrations: Registrations,
+    subscribers: Subscribers,
+    stream: Stream,
+    feed: Feed,
+    /// What clients know of rows and amounts that their answers lack.
+    left_out: ReportedOnce,
     /// The program ends: nothing is begun any more.
     is_ending: bool,
-    /// The last request of the class of information was a registration, and no read.
-    changed_last: bool,
-    /// Symbols of requests that nothing came of, and until when the gateway's list may show them for that.
-    in_doubt: BTreeMap<String, Duration>,
-    /// When the gateway's list is looked at for that next, and for the last time.
-    look_again: Option<Duration>,
-    look_last: Duration,
-    /// What an engine before this one has left registered, and on which day of the gateway's.
-    left: Option<LeftOver>,
-    /// Why orders of the newest list were left out of it: each is told once.
-    odd_orders: ToldOnce,
-    /// What balances and positions lacked.
-    left_out: ToldOnce,
-    /// When symbols that nobody wants any more may be taken out again that the gateway did not take out.
-    unregister_after: BTreeMap<String, Duration>,
-    /// Entries of others in the gateway's last list.
-    foreign: usize,
-    /// Names of issues, as frames have told them.
-    names: BTreeMap<String, String>,
-    feed: Feed,
-    /// The board of the last frame that counted.
-    board: GatewayBoard,
-    dropped: Dropped,
-    malformed: Report,
-    stream: Stream,
     out: VecDeque<Out>,
 }
 
 impl Gateway {
-    /// A venue that nobody has logged in at.
+    /// A venue before its first login.
     #[must_use]
     pub fn new(rules: Rules, mapping: Box<dyn GatewayMapping>, now: Now) -> Self {
         Self {
-            lanes: Lanes::new(rules.order_calls_per_second),
+            requests: Requests::new(rules.order_calls_per_second),
             rules,
             mapping,
             life: Lifecycle::new(now.wall),
-            password: None,
-            token: None,
-            token_ticket: 0,
-            token_is_untried: false,
+            session: Session::default(),
             secrets: Hidden::default(),
-            login: None,
-            renewal: None,
-            outage: None,
-            suspect: None,
-            answers_badly: false,
-            answered_at: None,
-            tickets: 0,
-            set: RegisterSet::default(),
-            kept: (0, Vec::new()),
-            subscribers: BTreeMap::new(),
-            naming: BTreeMap::new(),
-            names_after: Duration::ZERO,
-            to_register: BTreeMap::new(),
-            is_ending: false,
-            changed_last: false,
-            in_doubt: BTreeMap::new(),
-            look_again: None,
-            look_last: Duration::ZERO,
-            left: None,
-            odd_orders: ToldOnce::default(),
-            left_out: ToldOnce::default(),
-            unregister_after: BTreeMap::new(),
-            foreign: 0,
-            names: BTreeMap::new(),
-            feed: Feed::default(),
-            board: GatewayBoard::default(),
-            dropped: Dropped::default(),
-            malformed: Report::default(),
+            registrations: Registrations::default(),
+            subscribers: Subscribers::default(),
             stream: Stream::default(),
+            feed: Feed::default(),
+            left_out: ReportedOnce::default(),
+            is_ending: false,
             out: VecDeque::new(),
         }
     }
 
-    /// What is to be done, since this was asked last.
+    /// What is to be done, since the last call.
     pub fn take_out(&mut self) -> VecDeque<Out> {
         std::mem::take(&mut self.out)
     }
@@ -272,16 +167,16 @@ impl Gateway {
         self.life.state()
     }
 
-    /// What is to be told of dropped frames at the end of the program.
+    /// A line for the log on dropped frames, at the end of the program.
     #[must_use]
     pub fn dropped_at_the_end(&self) -> Option<String> {
-        self.dropped.at_the_end()
+        self.stream.dropped.at_the_end()
     }
 
     /// The symbols that are, or are to be, registered; the one used last first.
     #[must_use]
     pub fn symbols(&self) -> Vec<String> {
-        self.all_symbols()
+        self.registrations.symbols()
     }
 
     /// Time goes on: what is due is done.
@@ -297,53 +192,30 @@ impl Gateway {
         if self.is_ending || !self.state().is_ready() && !self.is_healing() {
             return;
         }
-        if self.renewal.is_some() {
+        if self.session.is_renewing() {
             return;
         }
-        let Some(token) = self.token.clone() else { return };
-        // Whose requests came to nothing left, or gave them up: the next one begins anew.
-        if self.lanes.is_idle() {
-            self.outage = None;
-        }
-        // In an outage one request is tried at a time, when its time has come.
-        if let Some(outage) = &self.outage
-            && (outage.next > now.mono || self.lanes.all().iter().any(|lane| lane.sent.is_some()))
-        {
+        let Some(token) = self.session.token().cloned() else { return };
+        if !self.requests.may_begin(now.mono) {
             return;
         }
         self.register_due(now);
-        let one_only = self.outage.is_some();
+        let one_only = self.requests.is_in_outage();
         let lists_first = self.lists_first();
-        let probes_only = self.suspect.is_some();
-        let may_leave = |call: &Call<Job>| {
-            if probes_only {
-                return matches!(call.job, Job::Probe);
-            }
-            !lists_first || matches!(call.job, Job::BeforeOpening) || !call.question.changes_list()
-        };
-        for place in 0..LANES {
-            let ticket = self.tickets + 1;
-            let Some(sent) = self.lanes.all()[place].send(ticket, now.mono, may_leave) else {
+        for lane in 0..LANES {
+            let Some((ticket, sent)) = self.requests.send(lane, lists_first, now.mono) else {
                 continue;
             };
-            self.tickets = ticket;
             let question = sent.question.clone();
-            if question.class() == Class::Information {
-                self.changed_last = sent.job.client().is_none();
-            }
             match (&sent.job, &question) {
                 (_, Question::Register(symbols)) => {
-                    self.set.sent(symbols.iter().map(String::as_str));
+                    self.registrations.sent(symbols.iter().map(String::as_str));
                 }
                 // Whatever frames need: it takes a place there (P59).
-                (Job::Read(_, Read::Board(symbol)), _) => {
-                    self.set.sent([symbol.as_str()]);
-                    // What nobody wants any more leaves anew.
-                    self.unregister_after.remove(symbol);
-                }
+                (Job::Read(_, Read::Board(symbol)), _) => self.registrations.board_sent(symbol),
                 _ => {}
             }
-            self.keep(now);
+            self.write_registered(now);
             let request = Request { question, secret: token.clone() };
             self.out.push_back(Out::Ask { ticket, request });
             if one_only {
@@ -353,9 +225,8 @@ impl Gateway {
     }
 
     /// Puts what a client wants to know among the requests that wait.
-    fn enqueue(&mut self, asked: Asked, read: Read, question: Question) {
-        let call = Call::new(Job::Read(asked, read), question);
-        self.lanes.of(&call.question).push_fair(call, Job::client);
+    fn enqueue(&mut self, asked: RequestContext, read: Read, question: Question) {
+        self.requests.push_fair(Call::new(Job::Read(asked, read), question));
     }
 
     /// The gateway's answer to a request, or why there is none.
@@ -363,14 +234,14 @@ impl Gateway {
         if self.token_answered(ticket, &came, now) {
             return;
         }
-        let Some(sent) = self.lanes.take_sent(ticket) else { return };
+        let Some(sent) = self.requests.take_sent(ticket) else { return };
         let (at, call) = (sent.at, sent.call);
         match came {
             _ if matches!(call.job, Job::Probe) => self.probed(&came, now),
             // A name is worth no second try, and its board no outage.
             Err(_) | Ok(Answer { status: 500.., .. }) if matches!(call.job, Job::Name(..)) => {
                 self.doubt(&call, now);
-                self.give_names_up(now);
+                self.stop_naming(now);
             }
             Err(NoAnswer::Refused(why)) => {
                 self.nothing_came_of(at, call, &why, Failure::Refused, now)
@@ -383,15 +254,15 @@ impl Gateway {
             }
             Ok(answer) => match answer.status {
                 200 => {
-                    self.token_is_untried &= ticket < self.token_ticket;
-                    self.told(at, call, &answer.body, now);
+                    self.session.token_was_taken(ticket);
+                    self.answered_well(at, call, &answer.body, now);
                 }
                 500.. => {
                     let why = format!("the gateway answers HTTP status {}", answer.status);
                     self.nothing_came_of(at, call, &why, Failure::Unusable, now);
                 }
                 status => {
-                    self.lives(now);
+                    self.requests.lives(now.mono);
                     let refusal = self.refusal(status, &answer.body);
                     self.refused(call, ticket, refusal, now);
                 }
@@ -426,16 +297,18 @@ impl Gateway {
     fn refused(&mut self, mut call: Call<Job>, ticket: u64, refusal: GatewayRefusal, now: Now) {
         match refusal.kind {
             // It says nothing of the token that came meanwhile.
-            GatewayErrorKind::TokenExpired if ticket < self.token_ticket => {
+            GatewayErrorKind::TokenExpired if self.session.has_newer_token(ticket) => {
                 call.has_new_token = true;
                 self.put_back(call);
             }
             GatewayErrorKind::TokenExpired
                 if call.has_new_token && matches!(call.job, Job::Name(..)) =>
             {
-                self.failed(call, error_code::TOKEN_EXPIRED, &refusal.message, now);
+                self.failed(call, ErrorCode::TokenExpired, &refusal.message, now);
             }
-            GatewayErrorKind::TokenExpired if call.has_new_token || self.token_is_untried => {
+            GatewayErrorKind::TokenExpired
+                if call.has_new_token || self.session.is_token_untried() =>
+            {
                 self.put_back(call);
                 self.token_expired(&refusal.message, now);
             }
@@ -448,30 +321,25 @@ impl Gateway {
                 let pause =
                     RATE_PAUSES.get(call.slowed).filter(|_| !matches!(call.job, Job::Name(..)));
                 // Whatever else left meanwhile would be refused too, and make the gateway wait anew.
-                let lane = self.lanes.of(&call.question);
-                lane.hold(now.mono + *pause.unwrap_or(&RATE_PAUSES[0]));
+                let until = now.mono + *pause.unwrap_or(&RATE_PAUSES[0]);
+                self.requests.hold(&call.question, until);
                 if pause.is_some() {
                     call.slowed += 1;
                     self.put_back(call);
                 } else {
-                    self.failed(call, error_code::RATE_LIMITED, &refusal.message, now);
+                    self.failed(call, ErrorCode::RateLimited, &refusal.message, now);
                 }
-                self.give_names_up(now);
+                self.stop_naming(now);
             }
             GatewayErrorKind::RegisterFull => {
-                let why = symbols::full_there(&refusal.message, self.set.has_listed());
-                self.failed(call, error_code::REGISTER_FULL, &why, now);
+                let why =
+                    symbols::full_there(&refusal.message, self.registrations.set.has_listed());
+                self.failed(call, ErrorCode::RegisterFull, &why, now);
             }
             GatewayErrorKind::Other => {
-                self.failed(call, error_code::GATEWAY_ERROR, &refusal.message, now);
+                self.failed(call, ErrorCode::GatewayError, &refusal.message, now);
             }
         }
-    }
-
-    /// The gateway has given an answer that can be used.
-    const fn lives(&mut self, now: Now) {
-        self.outage = None;
-        self.answered_at = Some(now.mono);
     }
 
     /// Makes a request again whose answer could not be used; its command fails after some tries.
@@ -482,7 +350,7 @@ impl Gateway {
             if self.is_healing() && call.job.client().is_none() {
                 return self.stream_lost(&why, now);
             }
-            return self.failed(call, error_code::GATEWAY_ERROR, &why, now);
+            return self.failed(call, ErrorCode::GatewayError, &why, now);
         }
         tracing::warn!(question = ?call.question, why, "the engine asks the local broker again");
         call.not_before = now.mono + self.rules.retry_wait;
@@ -493,28 +361,28 @@ impl Gateway {
     /// now is no part of it any more.
     fn put_back(&mut self, mut call: Call<Job>) {
         if let (Job::Unregister, Question::Unregister(symbols)) = (&call.job, &mut call.question) {
-            symbols.retain(|symbol| !self.set.contains(symbol));
+            symbols.retain(|symbol| !self.registrations.set.contains(symbol));
             if symbols.is_empty() {
                 return;
             }
         }
-        self.lanes.of(&call.question).waiting.push_front(call);
+        self.requests.push_first(call);
     }
 
     /// A request has come to nothing.
-    fn failed(&mut self, call: Call<Job>, code: &'static str, why: &str, now: Now) {
+    fn failed(&mut self, call: Call<Job>, code: ErrorCode, why: &str, now: Now) {
         match call.job {
             Job::Read(asked, read) => {
                 self.read_failed(asked.client, &read);
-                self.tell_error(&asked, code, why);
+                self.send_error(&asked, code, why);
             }
-            Job::Name(_, symbol) => self.name_is_known(&symbol),
+            Job::Name(_, symbol) => self.named(&symbol),
             job => self.registration_failed(job, call.question, code, why, now),
         }
     }
 
     /// An answer of status 200.
-    fn told(&mut self, sent: Duration, call: Call<Job>, body: &str, now: Now) {
+    fn answered_well(&mut self, sent: Duration, call: Call<Job>, body: &str, now: Now) {
         let done = match &call.job {
             Job::Read(asked, read) => self.read_done(asked.clone(), read.clone(), body, now),
             Job::Name(_, symbol) => {
@@ -524,29 +392,42 @@ impl Gateway {
             _ => self.registration_done(&call, body, now),
         };
         match done {
-            Ok(()) => self.lives(now),
+            Ok(()) => self.requests.lives(now.mono),
             Err(why) => self.nothing_came_of(sent, call, &why, Failure::Unusable, now),
         }
     }
 
-    /// Tells where the venue stands.
-    pub fn venue_state(&mut self, client: u64, asked: &GetVenueState, now: Now) {
+    /// Says where the venue stands.
+    pub fn venue_state(&mut self, context: RequestContext, now: Now) {
         let state = self.state();
         // Nothing is wrong then, and nothing is shown.
         let is_quiet = state.is_ready() && self.rules.forced_logout.contains(now.wall);
-        let code = if is_quiet { Some(FORCED_LOGOUT) } else { self.life.code() };
-        let event = Event::VenueState(VenueState {
-            request_id: asked.request_id.as_text().into_owned().into(),
-            venue: VENUE.into(),
-            state: state.wire(),
-            push: state.push(),
-            code: code.map(Into::into),
-            since_ms: self.life.since_ms(),
-        });
-        self.tell(Recipient::Client(client), event);
+        let code = if is_quiet { Some(ErrorCode::ForcedLogout) } else { self.life.code() };
+        let event = VenueEvent::State {
+            request_id: context.request_id,
+            state,
+            code,
+            since: self.life.since(),
+        };
+        self.send(Recipient::Client(context.client), event);
     }
 
-    /// Somebody asks for the password, or gave none.
+    /// Does what a client wants.
+    pub fn command(&mut self, context: RequestContext, command: &Command, now: Now) {
+        match command {
+            Command::Subscribe(ticker) => self.subscribe(context, ticker, now),
+            Command::Unsubscribe(ticker) => self.unsubscribe(&context, ticker, now),
+            Command::ReadBoard(ticker) => self.board(context, ticker, now),
+            Command::EvictLru => self.evict_lru(&context, now),
+            Command::ReadBuyingPower => self.buying_power(context, now),
+            Command::ListOrders(query) => self.order_list(context, query, now),
+            Command::ListPositions => self.positions(context, now),
+            Command::Login => self.login(Some(context), now),
+            Command::ReadState => self.venue_state(context, now),
+        }
+    }
+
+    /// The password that a login waits for, or why there is none.
     pub fn password(&mut self, given: Result<SecretString, NoPassword>, now: Now) {
         self.password_given(given, now);
         self.drive(now);

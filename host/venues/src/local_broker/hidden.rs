@@ -4,19 +4,19 @@
 //! - It is redacted first and cut then. Of a secret that is cut, a part is left that nothing finds again.
 //! - A dialect cuts texts and knows no secrets. Where what it was given holds one, nothing that it says of it is
 //!   shown: [`Hidden::words_about`], [`Hidden::name`].
-//! - An exact id that holds a secret is redacted like everything else, although nobody can name it then.
+//! - An exact id that holds a secret is redacted like everything else, although no command can name it then.
 //!
-//! Numbers stay what they are, as amounts, times and codes of a closed list do. Only numbers that are told as the
+//! Numbers stay what they are, as amounts, times and codes of a closed list do. Only numbers that are shown as the
 //! gateway's own words (codes of errors, further fields of orders) are redacted.
 
 use std::collections::VecDeque;
 
 use domain::text::on_one_line;
 use http_client::{Secrets, one_line};
-use ipc::{OrderRecordWire, PositionRow, Text};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
+use super::account::{AccountOrder, AccountPosition};
 use super::limits::{NAME_CHARS_MAX, PASSWORDS_HIDDEN_MAX, TOKENS_HIDDEN_MAX, WORDS_CHARS_MAX};
 
 /// What stands in the place of a code that is a secret.
@@ -50,7 +50,7 @@ impl Hidden {
         self.passwords.iter().chain(&self.tokens).for_each(|secret| self.secrets.hide(secret));
     }
 
-    /// A text of the gateway's that nobody has cut: on one line, without secrets, then cut.
+    /// A text of the gateway's in full: on one line, without secrets, then cut.
     pub(crate) fn words(&self, text: &str) -> String {
         one_line(&self.secrets.redacted(text), WORDS_CHARS_MAX)
     }
@@ -88,25 +88,23 @@ impl Hidden {
     }
 
     /// Hides what an order repeats: in its ids and in all further fields, their names too.
-    pub(crate) fn order(&self, row: &mut OrderRecordWire<'static>) {
+    pub(crate) fn order(&self, row: &mut AccountOrder) {
         self.text(&mut row.venue_order_id);
         self.text(&mut row.instrument_id);
-        if let Some(extra) = &mut row.extra {
-            self.fields(extra);
-        }
+        self.fields(&mut row.extra);
     }
 
     /// Hides what a position repeats: in its ids.
-    pub(crate) fn position(&self, row: &mut PositionRow<'static>) {
+    pub(crate) fn position(&self, row: &mut AccountPosition) {
         self.text(&mut row.instrument_id);
-        if let Some(id) = &mut row.tategyoku_id {
+        if let Some(id) = &mut row.number {
             self.text(id);
         }
     }
 
-    fn text(&self, text: &mut Text<'static>) {
+    fn text(&self, text: &mut String) {
         if self.secrets.stand_in(text) {
-            *text = self.secrets.redacted(text).into();
+            *text = self.secrets.redacted(text);
         }
     }
 

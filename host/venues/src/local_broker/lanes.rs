@@ -53,7 +53,7 @@ impl Bucket {
 pub(crate) struct Call<J> {
     /// What it is for.
     pub(crate) job: J,
-    /// What is asked.
+    /// The request.
     pub(crate) question: Question,
     /// Answers that said that there were too many requests.
     pub(crate) slowed: usize,
@@ -111,7 +111,7 @@ impl<J> Lane<J> {
     }
 
     /// Puts a client's request among those that wait: each client's next one comes before the second next
-    /// of any other, so that nobody waits for all that somebody else has asked.
+    /// of any other, so that no client waits for all requests of another.
     pub(crate) fn push_fair(&mut self, call: Call<J>, client_of: impl Fn(&J) -> Option<u64>) {
         let client = client_of(&call.job);
         let mut ahead: BTreeMap<u64, usize> = BTreeMap::new();

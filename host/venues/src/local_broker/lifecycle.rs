@@ -1,11 +1,11 @@
 //! Where the connection to the gateway stands, and every step from there (specification 1, "States and
 //! transitions"; specification 4, P45 to P49).
 
-use std::borrow::Cow;
+use std::fmt;
 
 use domain::TsNanos;
-use ipc::VenueLifecycle;
 
+use super::event::ErrorCode;
 use super::limits::RECONNECTS;
 
 /// Where the stream of boards stands, once somebody is logged in.
@@ -19,10 +19,20 @@ pub enum Push {
     Reconnecting(u32),
 }
 
+impl fmt::Display for Push {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connecting => f.write_str("Connecting"),
+            Self::Streaming => f.write_str("Streaming"),
+            Self::Reconnecting(attempt) => write!(f, "Reconnecting {attempt}"),
+        }
+    }
+}
+
 /// Where the connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has logged in.
+    /// There was no login yet.
     Disconnected,
     /// A login is under way, and where it began.
     LoggingIn(Origin),
@@ -60,7 +70,7 @@ impl Origin {
 pub enum Trigger {
     /// A login begins.
     LoginAsked,
-    /// Nobody gave a password.
+    /// There is no password.
     LoginCancelled,
     /// The gateway refuses the password.
     LoginRefused,
@@ -109,27 +119,11 @@ impl State {
         matches!(self, Self::Ready(_))
     }
 
-    /// The state as clients know it.
+    /// Where the stream stands, once there is a token.
     #[must_use]
-    pub const fn wire(self) -> VenueLifecycle {
+    pub const fn push(self) -> Option<Push> {
         match self {
-            Self::Disconnected => VenueLifecycle::Disconnected,
-            Self::LoggingIn(_) => VenueLifecycle::LoggingIn,
-            Self::Ready(_) => VenueLifecycle::Ready,
-            Self::TokenExpired => VenueLifecycle::TokenExpired,
-            Self::AppDown => VenueLifecycle::AppDown,
-        }
-    }
-
-    /// The stream's state as clients know it.
-    #[must_use]
-    pub fn push(self) -> Option<Cow<'static, str>> {
-        match self {
-            Self::Ready(Push::Connecting) => Some("Connecting".into()),
-            Self::Ready(Push::Streaming) => Some("Streaming".into()),
-            Self::Ready(Push::Reconnecting(attempt)) => {
-                Some(format!("Reconnecting {attempt}").into())
-            }
+            Self::Ready(push) => Some(push),
             _ => None,
         }
     }
@@ -140,11 +134,11 @@ impl State {
 pub struct Lifecycle {
     state: State,
     since: TsNanos,
-    code: Option<&'static str>,
+    code: Option<ErrorCode>,
 }
 
 impl Lifecycle {
-    /// Nobody has logged in.
+    /// There was no login yet.
     #[must_use]
     pub const fn new(now: TsNanos) -> Self {
         Self { state: State::Disconnected, since: now, code: None }
@@ -156,15 +150,15 @@ impl Lifecycle {
         self.state
     }
 
-    /// Since when, in milliseconds UTC.
+    /// Since when.
     #[must_use]
-    pub const fn since_ms(&self) -> u64 {
-        self.since.millis()
+    pub const fn since(&self) -> TsNanos {
+        self.since
     }
 
     /// The code of what is wrong; none where nothing is.
     #[must_use]
-    pub const fn code(&self) -> Option<&'static str> {
+    pub const fn code(&self) -> Option<ErrorCode> {
         self.code
     }
 
@@ -182,7 +176,7 @@ impl Lifecycle {
     }
 
     /// Says what is wrong.
-    pub const fn fail(&mut self, code: &'static str) {
+    pub const fn fail(&mut self, code: ErrorCode) {
         self.code = Some(code);
     }
 }
@@ -254,13 +248,13 @@ mod tests {
         let mut life = Lifecycle::new(at(1));
         assert!(life.step(Trigger::LoginAsked, at(2)) && !life.step(Trigger::PushOpened, at(3)));
         assert!(life.step(Trigger::Unreachable, at(4)));
-        life.fail("local_app_down");
-        assert_eq!((life.since_ms(), life.code()), (4_000, Some("local_app_down")));
+        life.fail(ErrorCode::LocalAppDown);
+        assert_eq!((life.since(), life.code()), (at(4), Some(ErrorCode::LocalAppDown)));
         assert!(life.step(Trigger::LoginAsked, at(5)));
-        assert_eq!(life.code(), Some("local_app_down"), "until it is ready");
+        assert_eq!(life.code(), Some(ErrorCode::LocalAppDown), "until it is ready");
         assert!(life.step(Trigger::TokenObtained, at(6)));
-        assert_eq!((life.code(), life.state().push().as_deref()), (None, Some("Connecting")));
+        assert_eq!((life.code(), life.state().push()), (None, Some(Push::Connecting)));
         assert!(life.step(Trigger::PushLost(2), at(7)));
-        assert_eq!(life.state().push().as_deref(), Some("Reconnecting 3"));
+        assert_eq!(life.state().push().unwrap().to_string(), "Reconnecting 3");
     }
 }

@@ -50,21 +50,21 @@ pub const FRAME_RECEIVED_BYTES_MAX: usize = 1 << 20;
 pub const HANDSHAKE_BYTES_MAX: usize = 16 << 10;
 /// Bytes of an answer to a request. A row of the list of orders has about 2,000.
 pub const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// Bytes of an answer that is an error or a short one, and of what is told of it to a dialect.
+/// Bytes of an answer that is an error or a short one, and of what a dialect gets of it.
 pub const SHORT_ANSWER_BYTES_MAX: usize = 64 << 10;
-/// Characters of the gateway's words that are told.
+/// Characters of the gateway's words that are shown.
 pub const WORDS_CHARS_MAX: usize = 200;
 /// Characters of a token.
 pub const TOKEN_CHARS_MAX: usize = 256;
-/// Tokens that are kept out of what is told: the one in use and those before it. What comes late repeats one of
+/// Tokens that are redacted: the one in use and those before it. What comes late repeats one of
 /// these; each costs time at every text of the gateway's.
 pub const TOKENS_HIDDEN_MAX: usize = 8;
-/// Passwords that are kept out of what is told, the refused ones too, likewise.
+/// Passwords that are redacted, the refused ones too, likewise.
 pub const PASSWORDS_HIDDEN_MAX: usize = 8;
-/// Characters of a name of an issue that are told.
+/// Characters of a name of an issue that are shown.
 pub const NAME_CHARS_MAX: usize = 100;
 /// Rows in one message about a list of orders.
-pub const LIST_ROWS_TOLD_MAX: usize = 1_000;
+pub const LIST_ROWS_SENT_MAX: usize = 1_000;
 /// How long the end waits for the gateway to take our symbols out (specification 4, P50).
 pub const END_TIME: Duration = Duration::from_secs(1);
 /// Issues whose place in the stream is kept. At most 50 are pushed at once; the others are those whose
@@ -73,7 +73,7 @@ pub const STREAMS_MAX: usize = 512;
 /// Time between two lines of the log about things that come by the thousand (specification 4, P53).
 pub const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// Rows of a list of orders or positions; nobody has as many in a day.
+/// Rows of a list of orders or positions; no account has as many in a day.
 pub const ROWS_MAX: usize = 20_000;
 /// Fields of one row; the official ones have 22.
 pub const ROW_FIELDS_MAX: usize = 64;
@@ -89,6 +89,6 @@ pub const LISTED_MAX: usize = 1_000;
 /// shows that they are not.
 pub const RELEASED_MAX: usize = 1_000;
 /// Symbols in the file of those that are registered: all that can be wanted or released.
-pub const KEPT_SYMBOLS_MAX: usize = super::REGISTER_MAX + RELEASED_MAX;
+pub const REGISTRATION_FILE_SYMBOLS_MAX: usize = super::REGISTER_MAX + RELEASED_MAX;
 /// Bytes of the file of registered symbols that are read; it has at most 12 a symbol.
-pub const KEPT_BYTES_MAX: u64 = 64 << 10;
+pub const REGISTRATION_FILE_BYTES_MAX: u64 = 64 << 10;

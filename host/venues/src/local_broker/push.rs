@@ -1,5 +1,5 @@
 //! The WebSocket of boards: one connection, from its opening to its end (specification 1, "Push board
-//! message"). When it is opened, pinged and given up is decided elsewhere.
+//! message"). When it is opened, pinged and closed is decided elsewhere.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::config::Endpoint;
 use super::limits::{FRAME_RECEIVED_BYTES_MAX, FRAMES_WAITING_MAX};
 use crate::websocket;
 
-/// What a connection tells.
+/// What comes over a connection.
 #[derive(Debug)]
 pub(crate) enum Pushed {
     /// It is open.
@@ -25,26 +25,26 @@ pub(crate) enum Pushed {
     Closed(String),
 }
 
-/// What a connection tells, with its name.
-type Told = (u64, Pushed);
+/// What comes over a connection, with the connection's number.
+type Named = (u64, Pushed);
 
-/// The queue of what all connections tell.
-pub(crate) fn queue() -> (mpsc::Sender<Told>, mpsc::Receiver<Told>) {
+/// The queue of what comes over all connections.
+pub(crate) fn queue() -> (mpsc::Sender<Named>, mpsc::Receiver<Named>) {
     mpsc::channel(FRAMES_WAITING_MAX)
 }
 
-/// Opens a connection and tells what comes over it, until it ends or nobody listens. `pings` are the wishes
+/// Opens a connection and sends on what comes over it, until it ends or the receiver is gone. `pings` are the wishes
 /// to ping it.
 pub(crate) async fn follow(
     endpoint: Endpoint,
     path: String,
     connection: u64,
     time: Duration,
-    sender: mpsc::Sender<Told>,
+    sender: mpsc::Sender<Named>,
     mut pings: mpsc::Receiver<()>,
 ) {
     let why = run(&endpoint, &path, connection, time, &sender, &mut pings).await;
-    // Whoever does not listen any more has closed it.
+    // A receiver that is gone has closed it.
     let _ = sender.send((connection, Pushed::Closed(why))).await;
 }
 
@@ -53,7 +53,7 @@ async fn run(
     path: &str,
     connection: u64,
     time: Duration,
-    sender: &mpsc::Sender<Told>,
+    sender: &mpsc::Sender<Named>,
     pings: &mut mpsc::Receiver<()>,
 ) -> String {
     let address = SecretString::from(format!("ws://{}{path}", endpoint.authority()));
@@ -92,7 +92,7 @@ async fn run(
             Some(Ok(Message::Close(_))) | None => return "the gateway ended the stream".to_owned(),
             Some(Ok(Message::Frame(_))) => continue,
             Some(Err(error)) => {
-                return websocket::told(&error, "the gateway", FRAME_RECEIVED_BYTES_MAX);
+                return websocket::reason(&error, "the gateway", FRAME_RECEIVED_BYTES_MAX);
             }
         };
         if !listens(sender.send((connection, pushed)).await) {

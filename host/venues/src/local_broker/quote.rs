@@ -2,14 +2,14 @@
 //! "Derived trade"; specification 4, P54). Prices are in 1/10,000 yen.
 
 use domain::gateway_mapping::GatewayBoard;
-use ipc::{SideRule, TradeSide};
+use domain::market_update::{AggressorSide, SideRule};
 
 /// The best prices of a board.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Quote {
-    /// The lowest price at which somebody sells.
+    /// The lowest price at which there is a seller.
     pub(crate) ask: Option<i64>,
-    /// The highest price at which somebody buys.
+    /// The highest price at which there is a buyer.
     pub(crate) bid: Option<i64>,
 }
 
@@ -18,45 +18,45 @@ impl Quote {
         Self { ask: board.best_ask, bid: board.best_bid }
     }
 
-    /// Who the aggressor of a trade at `price` was, and why. `None` where nobody quoted at all.
-    pub(crate) fn judge(self, price: i64) -> Option<(TradeSide, SideRule)> {
+    /// Who the aggressor of a trade at `price` was, and why. `None` without any quote.
+    pub(crate) fn judge(self, price: i64) -> Option<(AggressorSide, SideRule)> {
         Some(match (self.ask, self.bid) {
             (None, None) => return None,
-            (Some(ask), None) if price >= ask => (TradeSide::Buy, SideRule::AtAsk),
-            (None, Some(bid)) if price <= bid => (TradeSide::Sell, SideRule::AtBid),
-            (Some(_), None) | (None, Some(_)) => (TradeSide::Unknown, SideRule::OneSided),
+            (Some(ask), None) if price >= ask => (AggressorSide::Buy, SideRule::AtAsk),
+            (None, Some(bid)) if price <= bid => (AggressorSide::Sell, SideRule::AtBid),
+            (Some(_), None) | (None, Some(_)) => (AggressorSide::Unknown, SideRule::OneSided),
             (Some(ask), Some(bid)) => between(price, ask, bid),
         })
     }
 }
 
 /// The clauses in their order: the first one that holds decides.
-fn between(price: i64, ask: i64, bid: i64) -> (TradeSide, SideRule) {
+fn between(price: i64, ask: i64, bid: i64) -> (AggressorSide, SideRule) {
     if price >= ask {
         let rule = if bid > ask { SideRule::Crossed } else { SideRule::AtAsk };
-        return (TradeSide::Buy, rule);
+        return (AggressorSide::Buy, rule);
     }
     if price <= bid {
-        return (TradeSide::Sell, SideRule::AtBid);
+        return (AggressorSide::Sell, SideRule::AtBid);
     }
     // Here bid < price < ask: the distances are positive and fit.
     let (to_ask, to_bid) = (ask.abs_diff(price), price.abs_diff(bid));
     match to_ask.cmp(&to_bid) {
-        std::cmp::Ordering::Equal => (TradeSide::Buy, SideRule::Midpoint),
-        std::cmp::Ordering::Less => (TradeSide::Buy, SideRule::InsideNearer),
-        std::cmp::Ordering::Greater => (TradeSide::Sell, SideRule::InsideNearer),
+        std::cmp::Ordering::Equal => (AggressorSide::Buy, SideRule::Midpoint),
+        std::cmp::Ordering::Less => (AggressorSide::Buy, SideRule::InsideNearer),
+        std::cmp::Ordering::Greater => (AggressorSide::Sell, SideRule::InsideNearer),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use AggressorSide::{Buy, Sell, Unknown};
     use SideRule::{AtAsk, AtBid, Crossed, InsideNearer, Midpoint, OneSided};
-    use TradeSide::{Buy, Sell, Unknown};
     use proptest::prelude::*;
 
     use super::*;
 
-    fn judge(price: i64, ask: Option<i64>, bid: Option<i64>) -> Option<(TradeSide, SideRule)> {
+    fn judge(price: i64, ask: Option<i64>, bid: Option<i64>) -> Option<(AggressorSide, SideRule)> {
         Quote { ask, bid }.judge(price)
     }
 

@@ -33,7 +33,7 @@ pub struct RegisterSet {
     entries: BTreeMap<String, Entry>,
     /// What others had registered by the last list, with the markets.
     foreign: BTreeSet<(String, i64)>,
-    /// Registered by us, wanted by nobody, and in the gateway's list as far as is known; and whether the last
+    /// Registered by us, wanted by no client, and in the gateway's list as far as is known; and whether the last
     /// list lacked it. One list may be cut short, and what it lacks would count as somebody else's in the next.
     released: BTreeMap<String, bool>,
     uses: u64,
@@ -54,7 +54,7 @@ struct Entry {
     clients: BTreeMap<u64, Hold>,
     /// A higher number was used later.
     used: u64,
-    /// We have asked the gateway to register it.
+    /// A request to register it has left.
     is_sent: bool,
     /// It was in the gateway's last list.
     is_listed: bool,
@@ -87,8 +87,8 @@ impl RegisterSet {
         hold.is_some_and(|hold| hold.is_subscribed || hold.has_read)
     }
 
-    /// The gateway is asked to register these, by a request or by reading a board: from now on they are
-    /// ours, where they were nobody's before, and also where nobody wants them any more.
+    /// A request leaves that registers these, or reads their board: from now on they are ours, where no other program
+    /// had them, and also where no client wants them any more.
     pub fn sent<'a>(&mut self, symbols: impl IntoIterator<Item = &'a str>) {
         for symbol in symbols {
             if let Some(entry) = self.entries.get_mut(symbol) {
@@ -106,8 +106,8 @@ impl RegisterSet {
         }
     }
 
-    /// Registered by us and wanted by nobody, as far as is known: to be unregistered. Not among them is what
-    /// somebody else had registered (specification 4, P52), or what the gateway was never asked for.
+    /// Registered by us and wanted by no client, as far as is known: to be unregistered. Not among them is what
+    /// another program had registered (specification 4, P52), or what we never registered.
     #[must_use]
     pub fn unwanted(&self) -> Vec<String> {
         self.released.keys().cloned().collect()
@@ -133,7 +133,7 @@ impl RegisterSet {
         self.entries.values().any(|entry| entry.is_listed)
     }
 
-    /// A client gives a symbol up. Says whether nobody wants it any more.
+    /// A client releases a symbol. Says whether no client wants it any more.
     pub fn release(&mut self, client: u64, symbol: &str) -> bool {
         let Some(entry) = self.entries.get_mut(symbol) else { return false };
         let was_last = entry.clients.remove(&client).is_some() && entry.clients.is_empty();
@@ -143,14 +143,14 @@ impl RegisterSet {
         was_last
     }
 
-    /// A client is gone; told are the symbols that nobody wants any more.
+    /// A client is gone. Gives the symbols that no client wants any more.
     pub fn client_left(&mut self, client: u64) -> Vec<String> {
         let mut symbols: Vec<String> = self.entries.keys().cloned().collect();
         symbols.retain(|symbol| self.release(client, symbol));
         symbols
     }
 
-    /// Removes the symbol that was used longest ago, whoever wants it; only one of ours makes room.
+    /// Removes the symbol that was used longest ago, whichever client wants it; only one of ours makes room.
     pub fn evict_lru(&mut self) -> Option<String> {
         let ours = self.entries.iter().filter(|(symbol, _)| !self.is_foreign(symbol));
         let oldest = ours.min_by_key(|(_, entry)| entry.used)?.0.clone();
@@ -170,7 +170,7 @@ impl RegisterSet {
             !is_gone
         });
         let is_sent = |symbol: &String| self.entries.get(symbol).is_some_and(|entry| entry.is_sent);
-        // What was somebody else's before stays so, whoever wants it now.
+        // What another program had before stays its own, whichever client wants it now.
         let is_foreign = |(symbol, market): &&(String, i64)| {
             let is_ours = is_sent(symbol) && !self.is_foreign(symbol);
             *market != TOKYO || !is_ours && !self.released.contains_key(symbol)

@@ -1,4 +1,4 @@
-//! What the gateway is asked: every endpoint of this phase, and no other (specification 1, "Endpoints").
+//! Requests to the gateway: every endpoint of this phase, and no other (specification 1, "Endpoints").
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub enum Method {
     Put,
 }
 
-/// What is asked for. Endpoints of orders have no name here: nothing in this crate can ask them.
+/// What is requested. Endpoints of orders have no name here: nothing in this crate can reach them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Question {
     /// `POST /token`
@@ -127,7 +127,7 @@ impl Question {
     }
 }
 
-/// A question with what it is asked with: the password for a token, the token for everything else.
+/// A question with its secret: the password for a token, the token for everything else.
 #[derive(Clone)]
 pub struct Request {
     /// The question.
@@ -163,7 +163,7 @@ impl fmt::Debug for Answer {
 /// Why nothing came back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAnswer {
-    /// Nobody listens at its address: the gateway does not run.
+    /// Nothing listens at its address: the gateway does not run.
     #[error("{0}")]
     Refused(String),
     /// The gateway cannot be reached otherwise, or says nothing in time.

@@ -25,7 +25,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// A client; nothing is asked yet.
+    /// A client, before its first request.
     pub(crate) fn new(endpoint: &Endpoint, prefix: &str, time: Duration) -> Result<Self, String> {
         let http = OneAttempt::new(true, time, time)?;
         Ok(Self { http, base: format!("http://{}{prefix}", endpoint.authority()) })

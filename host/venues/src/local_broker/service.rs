@@ -4,38 +4,37 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use domain::clock::{Stopwatch, wall_now};
 use domain::gateway_mapping::GatewayMapping;
+use domain::market_update::MarketUpdate;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use ipc::{Command, DepthSnapshot, Event, TradeRow};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::config::{ConfigError, Endpoint, LocalBrokerConfig};
+use super::event::{Command, VenueEvent};
 use super::gateway::{Gateway, Out, Rules};
-use super::kept::{Kept, LeftOver};
 use super::limits::{COMMANDS_WAITING_MAX, END_TIME};
 use super::push::{self, Pushed, follow};
+use super::registration_file::{LeftOver, RegistrationFile};
 use super::request::{Answer, NoAnswer};
 use super::rest::Rest;
-use crate::{Asked, Now, Recipient};
+use crate::service::{Busy, Inputs, Later, VenueClock, VenueThread};
+use crate::{Now, Recipient, RequestContext};
 
-/// Why nobody gave a password (specification 4, P50).
+/// Why there is no password (specification 4, P50).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoPassword {
     /// In one line, without a secret.
     pub why: String,
-    /// Whether somebody wanted it so: the person who was asked, or who ends the engine.
+    /// Whether a person wanted it so: in the dialog, or by ending the engine.
     pub is_wanted: bool,
 }
 
@@ -52,29 +51,18 @@ pub struct Setup {
     pub ask_password: AskPassword,
     /// The file in which registered symbols are kept for the engine after one that was killed; with none they
     /// stay registered then.
-    pub kept: Option<PathBuf>,
+    pub registration_file: Option<PathBuf>,
 }
 
-/// What came of one frame: a snapshot, and the trade derived from it, in this order (specification 4, P56).
-#[derive(Debug, Clone, Copy)]
-pub struct MarketData<'a> {
-    /// Code of the issue, like `7203`.
-    pub symbol: &'a str,
-    /// The board.
-    pub depth: &'a DepthSnapshot<'a>,
-    /// The trade.
-    pub trade: Option<&'a TradeRow>,
-}
-
-/// What the venue tells.
+/// What comes out of the venue's thread, in order.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum Output<'a> {
     /// An event. `Subscribed` and `Unsubscribed` to a client are where its market data begins and ends;
-    /// after `SubscriptionEvicted` nobody gets that symbol.
-    Event(Recipient, &'a Event<'a>),
-    /// Market data for all clients that are subscribed.
-    Market(MarketData<'a>),
-    /// A turn's market data was told: it goes out together.
+    /// after `Evicted` no client gets that symbol.
+    Event(Recipient, &'a VenueEvent),
+    /// Market data for all clients that are subscribed: the board goes out before the trade (specification 4, P56).
+    Market(&'a MarketUpdate),
+    /// The market data of a turn is complete: it goes out together.
     MarketPause,
 }
 
@@ -92,10 +80,6 @@ pub enum ServiceError {
     System(#[from] std::io::Error),
 }
 
-/// A command could not be handed over: too many wait, or the venue has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy;
-
 /// Frames that are taken before the thread looks at anything else.
 const FRAMES_AT_ONCE: usize = 64;
 /// How long commands, and frames, have the thread for themselves, but for the one that is being done. Market data
@@ -104,33 +88,29 @@ const TURN: Duration = Duration::from_millis(1);
 /// How often time goes on where nothing else happens.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What comes in. Commands are counted; of the others each client and each question for a password brings one.
+/// What comes in. Of what is no command each client and each question for a password brings one.
 enum Input {
-    Command { client: u64, command: Box<Command> },
+    Command(RequestContext, Command),
     Left { client: u64 },
     Password(Result<SecretString, NoPassword>),
 }
 
 /// A venue that runs.
 pub struct Service {
-    inputs: mpsc::UnboundedSender<Input>,
-    /// Commands among them.
-    commands: Arc<AtomicUsize>,
-    stop: DropGuard,
-    thread: Option<JoinHandle<()>>,
+    thread: VenueThread<Input>,
     is_production: bool,
 }
 
 impl Service {
-    /// Starts the thread. `tell` is called on that thread for everything told, in order.
+    /// Starts the thread. `tell` is called on that thread for every output, in order.
     ///
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
         setup: Setup,
-        tell: impl FnMut(Told<'_>) + Send + 'static,
+        tell: impl FnMut(Output<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
-        let Setup { config, mapping, ask_password, kept } = setup;
+        let Setup { config, mapping, ask_password, registration_file } = setup;
         let endpoint = Endpoint::of(&config)?;
         let description = mapping.description().clone();
         let rest = Rest::new(&endpoint, &description.rest_prefix, config.request_timeout);
@@ -144,43 +124,35 @@ impl Service {
             is_production,
             "the local broker starts"
         );
-        let watch = Stopwatch::start();
-        let now = Now { mono: Duration::ZERO, wall: wall_now() };
+        let clock = VenueClock::start();
+        let now = Now { mono: Duration::ZERO, ..clock.now() };
         let mut gateway = Gateway::new(Rules::of(&config), mapping, now);
-        let kept = kept.and_then(|path| Kept::open(&path));
-        if let Some(kept) = &kept {
+        let registration_file = registration_file.and_then(|path| RegistrationFile::open(&path));
+        if let Some(file) = &registration_file {
             let gateway_day = config.forced_logout.gateway_day(now.wall);
-            gateway.left_over(kept.left(gateway_day, now.wall.millis()));
+            gateway.left_over(file.left(gateway_day, now.wall.millis()));
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (inputs, waiting) = mpsc::unbounded_channel();
-        let commands = Arc::new(AtomicUsize::new(0));
-        let taken = Arc::clone(&commands);
-        let token = CancellationToken::new();
-        let stop = token.clone().drop_guard();
-        let passwords = inputs.downgrade();
         let thread =
-            std::thread::Builder::new().name("local-broker".to_owned()).spawn(move || {
+            VenueThread::start("local-broker", COMMANDS_WAITING_MAX, move |inputs, stop| {
                 let (frames, stream) = push::queue();
                 let worker = Worker {
                     gateway,
-                    watch,
+                    clock,
                     tell,
                     endpoint,
                     push_path: description.push_path,
                     rest,
                     time: config.request_timeout,
                     ask_password: Arc::new(Mutex::new(ask_password)),
-                    passwords,
-                    commands: taken,
-                    kept,
+                    passwords: inputs.later(),
+                    registration_file,
                     frames,
                     push: None,
                     calls: FuturesUnordered::new(),
                 };
-                runtime.block_on(worker.run(waiting, stream, &token, config.login_at_start));
+                worker.run(inputs, stream, stop, config.login_at_start)
             })?;
-        Ok(Self { inputs, commands, stop, thread: Some(thread), is_production })
+        Ok(Self { thread, is_production })
     }
 
     /// Whether the gateway is the real market's (specification 1, "Capabilities entry").
@@ -189,31 +161,23 @@ impl Service {
         self.is_production
     }
 
-    /// Hands a command over; commands that are none of the venue's are passed over.
+    /// Hands a command over.
     ///
     /// # Errors
     /// [`Busy`]: it was not taken.
-    pub fn command(&self, client: u64, command: Command) -> Result<(), Busy> {
-        if self.commands.fetch_add(1, Ordering::Relaxed) >= COMMANDS_WAITING_MAX {
-            self.commands.fetch_sub(1, Ordering::Relaxed);
-            return Err(Busy);
-        }
-        let command = Box::new(command);
-        self.inputs.send(Input::Command { client, command }).map_err(|_| Busy)
+    pub fn command(&self, context: RequestContext, command: Command) -> Result<(), Busy> {
+        self.thread.command(Input::Command(context, command))
     }
 
     /// A client is gone: what it was subscribed to is released, after the commands that it has sent.
     pub fn client_left(&self, client: u64) {
-        // A venue that has ended holds nothing.
-        let _ = self.inputs.send(Input::Left { client });
+        self.thread.notice(Input::Left { client });
     }
 
     /// Ends the venue: its own symbols are unregistered, where the gateway answers in time (specification 4,
     /// P50).
-    pub fn stop(mut self) {
-        let thread = self.thread.take();
-        drop(self);
-        if thread.is_some_and(|thread| thread.join().is_err()) {
+    pub fn stop(self) {
+        if self.thread.stop().is_err() {
             tracing::error!("the local broker ended by a panic");
         }
     }
@@ -221,7 +185,6 @@ impl Service {
 
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let _ = &self.stop;
         f.debug_struct("Service").finish_non_exhaustive()
     }
 }
@@ -241,36 +204,35 @@ struct Push {
 
 struct Worker<T> {
     gateway: Gateway,
-    watch: Stopwatch,
+    clock: VenueClock,
     tell: T,
     endpoint: Endpoint,
     push_path: String,
     rest: Arc<Rest>,
     time: Duration,
     ask_password: Arc<Mutex<AskPassword>>,
-    passwords: mpsc::WeakUnboundedSender<Input>,
-    commands: Arc<AtomicUsize>,
-    kept: Option<Kept>,
+    passwords: Later<Input>,
+    registration_file: Option<RegistrationFile>,
     frames: mpsc::Sender<(u64, Pushed)>,
     push: Option<Push>,
     calls: FuturesUnordered<Call>,
 }
 
-impl<T: FnMut(Told<'_>)> Worker<T> {
+impl<T: FnMut(Output<'_>)> Worker<T> {
     fn now(&self) -> Now {
-        Now { mono: self.watch.elapsed(), wall: wall_now() }
+        self.clock.now()
     }
 
     /// Whether a turn that began then is over.
     fn is_over(&self, begin: Duration) -> bool {
-        self.watch.elapsed().saturating_sub(begin) >= TURN
+        self.clock.elapsed().saturating_sub(begin) >= TURN
     }
 
     async fn run(
         mut self,
-        mut inputs: mpsc::UnboundedReceiver<Input>,
+        mut inputs: Inputs<Input>,
         mut stream: mpsc::Receiver<(u64, Pushed)>,
-        stop: &CancellationToken,
+        stop: CancellationToken,
         login_at_start: bool,
     ) {
         if login_at_start {
@@ -293,15 +255,15 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
                     let now = self.now();
                     self.gateway.answered(ticket, came, now);
                 }
-                Some(input) = inputs.recv() => {
-                    let begin = self.watch.elapsed();
+                Some(input) = inputs.next() => {
+                    let begin = self.clock.elapsed();
                     let mut next = Some(input);
                     while let Some(input) = next {
                         self.input(input);
                         self.act();
-                        next = if self.is_over(begin) { None } else { inputs.try_recv().ok() };
+                        next = if self.is_over(begin) { None } else { inputs.try_next() };
                     }
-                    // Whoever has many commands keeps nobody's frames up, nor the task that receives them.
+                    // Many commands of one client keep no frames up, nor the task that receives them.
                     tokio::task::yield_now().await;
                     let first = stream.try_recv().ok();
                     self.all_pushed(first, &mut stream);
@@ -314,29 +276,29 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         if let Some(dropped) = self.gateway.dropped_at_the_end() {
             tracing::warn!(venue = crate::local_broker::VENUE, "{dropped}");
         }
-        // Whoever is gone has no list any more; what else stays registered the next engine takes out.
+        // A gateway that is gone has no list any more; what else stays registered the next engine takes out.
         let _ = tokio::time::timeout(END_TIME, self.take_out()).await;
     }
 
     /// Takes our symbols out, after the answer to what may register some of them.
     async fn take_out(&mut self) {
-        // Whoever does not answer leaves time for what takes them out.
+        // Without an answer there is still time for what takes them out.
         while self.gateway.end()
             && let Ok(Some((ticket, came))) =
                 tokio::time::timeout(END_TIME / 2, self.calls.next()).await
         {
             let now = self.now();
             self.gateway.answered(ticket, came, now);
-            // Nobody is told any more.
+            // What the venue says now has no reader.
             self.gateway.take_out();
         }
-        let Some(request) = self.gateway.farewell() else { return };
+        let Some(request) = self.gateway.last_unregister() else { return };
         let answer = self.rest.ask(request).await;
         let mut are_out = is_done(&answer);
         if matches!(answer, Ok(Answer { status: 400..500, .. }))
-            && let Some(request) = self.gateway.farewell_list()
+            && let Some(request) = self.gateway.last_list()
             && let Ok(list) = self.rest.ask(request).await
-            && let Ok(rest) = self.gateway.farewell_of_list(&list.body)
+            && let Ok(rest) = self.gateway.last_unregister_of_list(&list.body)
         {
             are_out = match rest {
                 Some(request) => is_done(&self.rest.ask(request).await),
@@ -344,40 +306,22 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
             };
         }
         let now = self.now();
-        if let Some(kept) = self.kept.as_ref().filter(|_| are_out) {
-            kept.write(self.gateway.left_at_the_end(now));
+        if let Some(file) = self.registration_file.as_ref().filter(|_| are_out) {
+            file.write(self.gateway.left_at_the_end(now));
         }
     }
 
     fn input(&mut self, input: Input) {
         let now = self.now();
         let gateway = &mut self.gateway;
-        let (client, command) = match input {
-            Input::Left { client } => return gateway.client_left(client, now),
-            Input::Password(given) => return gateway.password(given, now),
-            Input::Command { client, command } => {
-                self.commands.fetch_sub(1, Ordering::Relaxed);
-                (client, *command)
-            }
-        };
-        let request_id = command.request_id().map(|id| id.as_text().into_owned());
-        let request_id = request_id.unwrap_or_default();
-        let asked = Asked { client, request_id };
-        match &command {
-            Command::Subscribe(subscribe) => gateway.subscribe(asked, subscribe, now),
-            Command::Unsubscribe(unsubscribe) => gateway.unsubscribe(&asked, unsubscribe, now),
-            Command::GetBoard(board) => gateway.board(asked, board, now),
-            Command::EvictLru(_) => gateway.evict_lru(&asked, now),
-            Command::GetBuyingPower(_) => gateway.buying_power(asked, now),
-            Command::GetOrderList(list) => gateway.order_list(asked, list, now),
-            Command::GetPositions(_) => gateway.positions(asked, now),
-            Command::RequestVenueLogin(_) => gateway.login(Some(asked), now),
-            Command::GetVenueState(state) => gateway.venue_state(client, state, now),
-            _ => {}
+        match input {
+            Input::Left { client } => gateway.client_left(client, now),
+            Input::Password(given) => gateway.password(given, now),
+            Input::Command(context, command) => gateway.command(context, &command, now),
         }
     }
 
-    /// Takes what the stream has told, as much of it as one turn has time for. What clients are told of it goes out
+    /// Takes what came over the stream, as much of it as one turn has time for. What clients get of it goes out
     /// together at the end of the turn.
     fn all_pushed(
         &mut self,
@@ -385,16 +329,16 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         stream: &mut mpsc::Receiver<(u64, Pushed)>,
     ) {
         let (mut next, mut taken, mut is_market) = (first, 0, false);
-        let begin = self.watch.elapsed();
+        let begin = self.clock.elapsed();
         while let Some((connection, pushed)) = next {
             is_market |= self.pushed(connection, pushed);
             taken += 1;
             let is_over = taken == FRAMES_AT_ONCE || self.is_over(begin);
-            // What is taken out is told.
+            // What is taken out of the queue goes out.
             next = if is_over { None } else { stream.try_recv().ok() };
         }
         if is_market {
-            (self.tell)(Told::MarketPause);
+            (self.tell)(Output::MarketPause);
         }
     }
 
@@ -403,17 +347,12 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         let now = self.now();
         match pushed {
             Pushed::Frame(message) => {
-                if !self.gateway.frame(connection, &message, now) {
+                let Some(update) = self.gateway.frame(connection, &message, now) else {
                     return false;
-                }
-                // What is told before it goes out before it.
+                };
+                // What the venue says before it goes out before it.
                 self.act();
-                let out = self.gateway.show(now);
-                (self.tell)(Told::Market(MarketData {
-                    symbol: &out.depth.ticker,
-                    depth: &out.depth,
-                    trade: out.trade.as_ref(),
-                }));
+                (self.tell)(Output::Market(&update));
                 return true;
             }
             Pushed::Opened => self.gateway.push_opened(connection, now),
@@ -427,14 +366,14 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
     fn act(&mut self) {
         for out in self.gateway.take_out() {
             match out {
-                Out::Tell(to, event) => (self.tell)(Told::Event(to, &event)),
+                Out::Send(to, event) => (self.tell)(Output::Event(to, &event)),
                 Out::Ask { ticket, request } => {
                     let rest = Arc::clone(&self.rest);
                     self.calls.push(Box::pin(async move { (ticket, rest.ask(request).await) }));
                 }
-                Out::Keep { gateway_day, symbols } => {
-                    if let Some(kept) = &self.kept {
-                        kept.write(LeftOver { gateway_day, symbols, late_until_ms: None });
+                Out::WriteRegistered { gateway_day, symbols } => {
+                    if let Some(file) = &self.registration_file {
+                        file.write(LeftOver { gateway_day, symbols, late_until_ms: None });
                     }
                 }
                 Out::AskPassword => self.ask_password(),
@@ -466,16 +405,11 @@ impl<T: FnMut(Told<'_>)> Worker<T> {
         let asked =
             std::thread::Builder::new().name("local-broker-password".to_owned()).spawn(move || {
                 let given = (*ask.lock().unwrap_or_else(PoisonError::into_inner))();
-                if let Some(passwords) = passwords.upgrade() {
-                    // A venue that has ended needs none.
-                    let _ = passwords.send(Input::Password(given));
-                }
+                passwords.send(Input::Password(given));
             });
-        if let Err(error) = asked
-            && let Some(passwords) = self.passwords.upgrade()
-        {
+        if let Err(error) = asked {
             let why = format!("the engine cannot ask for the password: {error}");
-            let _ = passwords.send(Input::Password(Err(NoPassword { why, is_wanted: false })));
+            self.passwords.send(Input::Password(Err(NoPassword { why, is_wanted: false })));
         }
     }
 }

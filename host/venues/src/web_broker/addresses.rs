@@ -13,7 +13,7 @@ use crate::web_broker::{Environment, WebBrokerConfig};
 /// Hosts are compared whole: the name of the demo's holds that of the market's.
 const DEMO_HOST: &str = "demo-kabuka.e-shiten.jp";
 const PRODUCTION_HOST: &str = "kabuka.e-shiten.jp";
-/// Where most addresses of a login at the market's host are; nobody logs in there.
+/// Where most addresses of a login at the market's host are; no login goes there.
 const PRODUCTION_SESSION_HOST: &str = "price-kabuka.e-shiten.jp";
 
 /// Why an address is refused, in one line that does not show it.

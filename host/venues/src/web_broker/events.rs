@@ -82,7 +82,7 @@ impl Default for FollowTimes {
     }
 }
 
-/// Follows the stream until `cancel` is cancelled or nobody receives any more.
+/// Follows the stream until `cancel` is cancelled or its receiver is gone.
 pub async fn follow(address: EventAddress, sender: Sender<StreamEvent>, cancel: CancellationToken) {
     follow_with(address, sender, cancel, FollowTimes::default()).await;
 }
@@ -102,7 +102,7 @@ pub async fn follow_with(
     }
 }
 
-/// One connection after the other; ends when nobody receives.
+/// One connection after the other; ends when its receiver is gone.
 async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times: FollowTimes) {
     let mut pause = times.pause;
     loop {
@@ -144,7 +144,7 @@ async fn read(
         };
         let message = match came {
             Some(Ok(message)) => message,
-            Some(Err(error)) => return websocket::told(&error, "the broker", FRAME_BYTES_MAX),
+            Some(Err(error)) => return websocket::reason(&error, "the broker", FRAME_BYTES_MAX),
             None => return "the broker ended the stream".to_owned(),
         };
         let parsed = match message {

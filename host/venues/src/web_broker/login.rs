@@ -145,7 +145,7 @@ pub enum LoginFailure {
     /// The broker's machine refuses the connection.
     #[error("{0}")]
     Unreachable(String),
-    /// Nobody can tell what became of it.
+    /// Its outcome is unknown.
     #[error("the login has no clear answer: {0}")]
     Unknown(String),
 }

@@ -77,7 +77,7 @@ pub enum CallFailure {
     /// The broker's machine refuses the connection: nothing was sent (specification 4, P32).
     #[error("not sent: {0}")]
     Refused(String),
-    /// The request may have arrived, and nobody can tell what became of it (specification 4, P18).
+    /// The request may have arrived, and its outcome is unknown (specification 4, P18).
     #[error("no clear answer: {0}")]
     Unknown(String),
     /// There is no session.
@@ -97,7 +97,7 @@ pub struct Transport {
     /// A secret of the caller's that no answer shows.
     also_hidden: Option<SecretString>,
     /// The broker's notice of another release that was told already.
-    told_release: String,
+    reported_release: String,
     pub(crate) config: WebBrokerConfig,
 }
 
@@ -122,7 +122,7 @@ impl Transport {
             session: None,
             last_session: None,
             also_hidden: None,
-            told_release: String::new(),
+            reported_release: String::new(),
             config,
         })
     }
@@ -176,7 +176,7 @@ impl Transport {
                 self.http.hide(&secret);
             }
         }
-        let answer = match self.told(prepared.id(), exchanged, &[]).result {
+        let answer = match self.called(prepared.id(), exchanged, &[]).result {
             Ok(answered) => LoginAnswer(answered.answer),
             Err(_) if is_missing => {
                 self.session = None;
@@ -211,13 +211,13 @@ impl Transport {
             login.is_first = false;
         }
         if let Some(date) = request::date(&login.next_release)
-            && login.next_release != self.told_release
+            && login.next_release != self.reported_release
         {
             tracing::warn!(
                 %date,
                 "the broker announces a new version of its interface; this one ends about 30 days after it"
             );
-            self.told_release.clone_from(&login.next_release);
+            self.reported_release.clone_from(&login.next_release);
         }
         self.last_session = Some(session.clone());
         self.session = Some(session);
@@ -329,11 +329,11 @@ impl Transport {
         };
         let secrets: Vec<_> = second_password.into_iter().cloned().collect();
         let exchanged = self.exchange(&prepared, Some(&to)).await;
-        self.told(prepared.id(), exchanged, &secrets)
+        self.called(prepared.id(), exchanged, &secrets)
     }
 
     /// Takes a number, sends, waits and reads; without an address of a session it is the login. What comes back
-    /// may hold secrets: see [`Transport::told`].
+    /// may hold secrets: see [`Transport::called`].
     async fn exchange(&mut self, prepared: &Prepared, to: Option<&SecretString>) -> Exchanged {
         let number = match self.numbers.take() {
             Ok(number) => number,
@@ -364,7 +364,7 @@ impl Transport {
     }
 
     /// An answer without the secrets that it repeats.
-    fn told(&self, id: &str, exchanged: Exchanged, secrets: &[SecretString]) -> Called {
+    fn called(&self, id: &str, exchanged: Exchanged, secrets: &[SecretString]) -> Called {
         let Exchanged { number, result, .. } = exchanged;
         let mut hidden = Hidden::from(self.http.secrets());
         let sent = number.map(|number| SecretString::from(number.to_string()));
@@ -486,7 +486,7 @@ fn read_numbered(
             Value::List(rows) => {
                 let mut read = Vec::with_capacity(rows.len());
                 for row in rows {
-                    // One odd row does not hide the others: nobody can read one without fields.
+                    // One odd row does not hide the others: one without fields cannot be read.
                     let mut row = json::fields(row).unwrap_or_default();
                     for field in &mut row {
                         field.value = decoded(std::mem::take(&mut field.value));

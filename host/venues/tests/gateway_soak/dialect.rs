@@ -2,9 +2,9 @@
 
 use domain::fault::Identity;
 use domain::gateway_mapping::{
-    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayLevel, GatewayMapping,
-    GatewayRefusal,
+    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
 };
+use domain::market_update::Level;
 use domain::order_mapping::Mapped;
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ impl GatewayMapping for Dialect {
         let units = |value: &Value| value.as_f64().map(|number| (number * UNITS as f64) as i64);
         let level = |name: &str| {
             let price = units(&read[name]["Price"])?;
-            Some(GatewayLevel { price, qty: units(&read[name]["Qty"]).unwrap_or(0) })
+            Some(Level { price, quantity: units(&read[name]["Qty"]).unwrap_or(0) })
         };
         let (ask, bid) = (level("Sell1"), level("Buy1"));
         Ok(Ok(GatewayBoard {

@@ -8,13 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ipc::{DepthSnapshot, SideRule, TradeRow};
+use domain::market_update::{Board, SideRule, TradePrint};
 
 use crate::dialect::UNITS;
 use crate::model::Issue;
 
 /// Whether a trade is told as the opening auction.
-pub(crate) fn is_auction(trade: Option<&TradeRow>) -> bool {
+pub(crate) fn is_auction(trade: Option<&TradePrint>) -> bool {
     trade.is_some_and(|trade| trade.side_rule == Some(SideRule::Auction))
 }
 
@@ -71,27 +71,27 @@ impl Oracle {
     }
 
     /// A board that was read was told: it takes no number.
-    pub(crate) fn board(&mut self, depth: &DepthSnapshot<'_>, day: u64) {
+    pub(crate) fn board(&mut self, depth: &Board, day: u64) {
         self.number(depth, &[], day);
-        let last = self.numbers[&(depth.stream_session_id.to_string(), depth.ticker.to_string())];
+        let last = self.numbers[&(depth.stream_session_id.to_string(), depth.symbol.to_string())];
         assert!(
             depth.sequence_id >= last,
             "{} of {} after {last}",
             depth.sequence_id,
-            depth.ticker
+            depth.symbol
         );
     }
 
     /// Numbers of a symbol were told, in its session and on its day.
-    fn number(&mut self, depth: &DepthSnapshot<'_>, numbers: &[u64], day: u64) {
+    fn number(&mut self, depth: &Board, numbers: &[u64], day: u64) {
         let session = depth.stream_session_id.to_string();
         let known = self.sessions.entry((self.logins, day)).or_insert_with(|| session.clone());
         assert_eq!(*known, session, "one login and one day are one session");
         let times = self.sessions.values().filter(|other| **other == session).count();
         assert_eq!(times, 1, "{session} is of several days or logins");
-        let last = self.numbers.entry((session, depth.ticker.to_string())).or_default();
+        let last = self.numbers.entry((session, depth.symbol.to_string())).or_default();
         for number in numbers {
-            assert!(number > last, "{number} of {} follows {last}", depth.ticker);
+            assert!(number > last, "{number} of {} follows {last}", depth.symbol);
             *last = *number;
         }
     }
@@ -100,17 +100,17 @@ impl Oracle {
     pub(crate) fn frame(
         &mut self,
         issue: &Issue,
-        depth: &DepthSnapshot<'_>,
-        trade: Option<&TradeRow>,
+        depth: &Board,
+        trade: Option<&TradePrint>,
         day: u64,
     ) {
         let symbol = &issue.symbol;
-        assert_eq!(*symbol, depth.ticker);
+        assert_eq!(symbol, depth.symbol.as_str());
         assert!(self.wanted.contains_key(symbol), "{symbol} is told, and nobody wants it");
         let mut numbers = vec![depth.sequence_id];
         numbers.extend(trade.map(|trade| trade.sequence_id));
         self.number(depth, &numbers, day);
-        let qty = trade.map_or(0, |trade| trade.qty.units());
+        let qty = trade.map_or(0, |trade| trade.quantity);
         assert!(trade.is_none() || qty > 0, "a trade of {qty}");
         assert_eq!(qty % UNITS, 0);
         let qty = qty / UNITS;

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use domain::gateway_mapping::GatewayDescription;
 use domain::{JstDate, Random, TsNanos};
-use ipc::Event;
 use secrecy::SecretString;
 use venues::local_broker::gateway::{Gateway, Out, Rules};
 use venues::local_broker::lifecycle::{Push, State};
 use venues::local_broker::request::{Answer, NoAnswer};
-use venues::local_broker::{ForcedLogout, KeepAlive, NoPassword};
-use venues::{Asked, Now, Recipient};
+use venues::local_broker::{ErrorCode, ForcedLogout, KeepAlive, NoPassword, VenueEvent};
+use venues::{Now, Recipient, RequestContext};
 
 use crate::dialect::Dialect;
 use crate::model::{Issue, Link, Model, PASSWORD};
@@ -76,6 +75,31 @@ fn at(date: JstDate, minute: u64) -> TsNanos {
     TsNanos::from_jst(date, minute * domain::time::NANOS_PER_MINUTE).unwrap()
 }
 
+/// What an event is called on the wire, the id of its command or nothing, and its code.
+fn parts(event: &VenueEvent) -> (&'static str, String, Option<&'static str>) {
+    let (name, id, code) = match event {
+        VenueEvent::LoginStarted { request_id } => ("VenueLoginStarted", request_id.as_ref(), None),
+        VenueEvent::LoginCancelled { request_id } => {
+            ("VenueLoginCancelled", request_id.as_ref(), None)
+        }
+        VenueEvent::Ready { request_id } => ("VenueReady", request_id.as_ref(), None),
+        VenueEvent::Unusable { code, .. } => ("VenueError", None, Some(*code)),
+        VenueEvent::State { request_id, code, .. } => ("VenueState", Some(request_id), *code),
+        VenueEvent::Error { request_id, code, .. } => ("Error", request_id.as_ref(), Some(*code)),
+        VenueEvent::Subscribed { request_id, .. } => ("Subscribed", Some(request_id), None),
+        VenueEvent::Unsubscribed { request_id, .. } => ("Unsubscribed", Some(request_id), None),
+        VenueEvent::Evicted { request_id, .. } => ("SubscriptionEvicted", Some(request_id), None),
+        VenueEvent::Board { request_id, .. } => ("DepthSnapshot", Some(request_id), None),
+        VenueEvent::BuyingPower { request_id, .. } => {
+            ("BuyingPowerUpdated", Some(request_id), None)
+        }
+        VenueEvent::Orders { request_id, .. } => ("OrderListUpdated", Some(request_id), None),
+        VenueEvent::Positions { request_id, .. } => ("PositionsUpdated", Some(request_id), None),
+        VenueEvent::UnreadableOrder { .. } => ("OrderDiscrepancy", None, None),
+    };
+    (name, id.cloned().unwrap_or_default(), code.map(ErrorCode::name))
+}
+
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(&[seed, 2]);
@@ -127,7 +151,7 @@ impl World {
         self.heal();
         self.check_registered();
         self.check_volumes();
-        self.check_farewell();
+        self.check_last_unregister();
     }
 
     fn now(&self) -> Now {
@@ -183,18 +207,17 @@ impl World {
             Delivery::Frame(connection, message, issue) => {
                 let day = now.wall.jst_day();
                 let is_logout = ForcedLogout::default().contains(now.wall);
-                let is_taken = self.gateway.frame(connection, &message, now);
-                let shown = is_taken.then(|| self.gateway.show(now));
+                let shown = self.gateway.frame(connection, &message, now);
                 let what = match (shown, issue) {
                     (None, _) => "not shown",
                     (Some(out), None) => panic!("a frame is told that may not be: {out:?}"),
                     (Some(out), Some(issue)) => {
                         assert!(!is_logout, "a frame is told while the gateway is logged out");
                         let trade = out.trade.as_ref();
-                        self.oracle.frame(&issue, &out.depth, trade, day);
+                        self.oracle.frame(&issue, &out.board, trade, day);
                         match trade {
                             None => "shown",
-                            Some(trade) if trade.after_gap.is_some() => "after_gap",
+                            Some(trade) if trade.after_gap => "after_gap",
                             trade if is_auction(trade) => "auction",
                             Some(_) => "trade",
                         }
@@ -225,7 +248,7 @@ impl World {
     fn does(&mut self, out: Out) {
         let soon = Duration::from_millis(1 + self.random.below(80));
         match out {
-            Out::Tell(to, event) => self.heard(to, &event),
+            Out::Send(to, event) => self.heard(to, &event),
             Out::Ask { ticket, request } => {
                 let (came, after) = self.model.ask(&request, self.mono);
                 let ours =
@@ -235,7 +258,7 @@ impl World {
                 }
                 self.deliver(after, Delivery::Answer(ticket, came));
             }
-            Out::Keep { symbols, .. } => self.kept = symbols,
+            Out::WriteRegistered { symbols, .. } => self.kept = symbols,
             Out::AskPassword => {
                 let given = match self.random.below(20) {
                     0 if !self.is_calm => Ok(SecretString::from("marker-wrong-password")),
@@ -267,27 +290,25 @@ impl World {
         }
     }
 
-    fn heard(&mut self, to: Recipient, event: &Event<'_>) {
-        let told = serde_json::to_value(event).unwrap();
-        let text = told.to_string();
+    fn heard(&mut self, to: Recipient, event: &VenueEvent) {
+        let text = format!("{event:?}");
         assert!(!text.contains("marker"), "a secret is told: {text}");
-        let of = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
-        let (name, id, code) = (of("event"), of("request_id"), of("code"));
-        self.count(if code.is_empty() { name.clone() } else { format!("{name} {code}") });
+        let (name, id, code) = parts(event);
+        self.count(code.map_or(name.to_owned(), |code| format!("{name} {code}")));
         assert!(!self.answered.contains(&id), "a second answer: {text}");
         match event {
-            Event::VenueLoginStarted(_) => return self.is_logging_in = true,
-            Event::VenueReady(_) => {
+            VenueEvent::LoginStarted { .. } => return self.is_logging_in = true,
+            VenueEvent::Ready { .. } => {
                 self.oracle.logins += u64::from(self.is_logging_in);
                 return self.is_logging_in = false;
             }
-            Event::VenueLoginCancelled(_) | Event::VenueError(_) => {
+            VenueEvent::LoginCancelled { .. } | VenueEvent::Unusable { .. } => {
                 return self.is_logging_in = false;
             }
-            Event::SubscriptionEvicted(evicted) => return self.oracle.gone(&evicted.symbol),
-            Event::DepthSnapshot(depth) => {
+            VenueEvent::Evicted { symbol, .. } => return self.oracle.gone(symbol),
+            VenueEvent::Board { board, .. } => {
                 let day = self.now().wall.jst_day();
-                self.oracle.board(depth, day);
+                self.oracle.board(board, day);
             }
             _ => {}
         }
@@ -362,12 +383,13 @@ impl World {
     }
 
     /// At the end of the program nothing of ours stays there.
-    fn check_farewell(&mut self) {
+    fn check_last_unregister(&mut self) {
         // A token that somebody else's login has ended is found out by a request.
-        let (asked, now) = (Asked { client: 0, request_id: "last".to_owned() }, self.now());
+        let (asked, now) =
+            (RequestContext { client: 0, request_id: "last".to_owned() }, self.now());
         self.gateway.positions(asked, now);
         self.advance(Duration::from_secs(5));
-        let Some(request) = self.gateway.farewell() else {
+        let Some(request) = self.gateway.last_unregister() else {
             assert_eq!(self.gateway.symbols().len(), 0);
             return;
         };

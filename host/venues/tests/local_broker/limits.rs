@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::clock::sleep;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
-use venues::local_broker::Busy;
+use venues::Busy;
 use venues::local_broker::limits::{
     ANSWER_BYTES_MAX, COMMANDS_WAITING_MAX, END_TIME, FRAME_RECEIVED_BYTES_MAX,
     HANDSHAKE_BYTES_MAX, SHORT_ANSWER_BYTES_MAX,

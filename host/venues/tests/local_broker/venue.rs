@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use domain::clock::wall_now;
 use domain::gateway_mapping::GatewayDescription;
-use ipc::Command;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use venues::local_broker::{
-    Busy, ForcedLogout, KeepAlive, LocalBrokerConfig, Service, Setup, Told,
+    Command, ForcedLogout, KeepAlive, LocalBrokerConfig, Output, Service, Setup, VenueEvent,
 };
+use venues::{Busy, OrderQuery, RequestContext};
 
 use crate::dialect::Dialect;
 use crate::server::Server;
@@ -23,12 +23,64 @@ pub(crate) struct Venue {
     told: mpsc::Receiver<Value>,
 }
 
-/// A command of client 1 as JSON.
-fn command(name: &str, mut fields: Value) -> Command {
-    fields["op"] = name.into();
-    fields["request_id"] = "r".into();
-    fields["venue"] = "local_broker".into();
-    serde_json::from_value(fields).unwrap()
+/// A command by its name on the wire.
+fn command(name: &str, fields: &Value) -> Command {
+    let ticker = || fields["ticker"].as_str().unwrap().to_owned();
+    match name {
+        "Subscribe" => Command::Subscribe(ticker()),
+        "Unsubscribe" => Command::Unsubscribe(ticker()),
+        "GetBoard" => Command::ReadBoard(ticker()),
+        "EvictLru" => Command::EvictLru,
+        "GetBuyingPower" => Command::ReadBuyingPower,
+        "GetOrderList" => Command::ListOrders(OrderQuery::default()),
+        "GetPositions" => Command::ListPositions,
+        "RequestVenueLogin" => Command::Login,
+        "GetVenueState" => Command::ReadState,
+        other => panic!("{other} is not a command"),
+    }
+}
+
+/// What tests look at of an event, by its name on the wire.
+fn seen(event: &VenueEvent) -> Value {
+    match event {
+        VenueEvent::LoginStarted { .. } => json!({ "event": "VenueLoginStarted" }),
+        VenueEvent::LoginCancelled { .. } => json!({ "event": "VenueLoginCancelled" }),
+        VenueEvent::Ready { .. } => json!({ "event": "VenueReady" }),
+        VenueEvent::Unusable { code, message } => {
+            json!({ "event": "VenueError", "code": code.name(), "message": message })
+        }
+        VenueEvent::State { state, .. } => {
+            let push = state.push().map(|push| push.to_string());
+            json!({ "event": "VenueState", "push": push })
+        }
+        VenueEvent::Error { code, message, .. } => {
+            json!({ "event": "Error", "code": code.name(), "message": message })
+        }
+        VenueEvent::Subscribed { symbol, .. } => json!({ "event": "Subscribed", "ticker": symbol }),
+        VenueEvent::Unsubscribed { symbol, .. } => {
+            json!({ "event": "Unsubscribed", "ticker": symbol })
+        }
+        VenueEvent::Evicted { symbol, .. } => {
+            json!({ "event": "SubscriptionEvicted", "symbol": symbol })
+        }
+        VenueEvent::Board { board, .. } => {
+            json!({ "event": "DepthSnapshot", "ticker": board.symbol.as_str() })
+        }
+        VenueEvent::BuyingPower { cash, margin, .. } => json!({
+            "event": "BuyingPowerUpdated",
+            "cash_available": cash.map(|amount| amount.to_string()),
+            "credit_available": margin.map(|amount| amount.to_string()),
+        }),
+        VenueEvent::Orders { orders, .. } => {
+            json!({ "event": "OrderListUpdated", "orders": vec![(); orders.len()] })
+        }
+        VenueEvent::Positions { positions, .. } => {
+            json!({ "event": "PositionsUpdated", "positions": vec![(); positions.len()] })
+        }
+        VenueEvent::UnreadableOrder { message, .. } => {
+            json!({ "event": "OrderDiscrepancy", "message": message })
+        }
+    }
 }
 
 impl Venue {
@@ -63,16 +115,18 @@ impl Venue {
         let setup = Setup {
             config,
             mapping: Box::new(Dialect(description)),
-            kept: None,
+            registration_file: None,
             ask_password: Box::new(|| Ok(SecretString::from("password"))),
         };
         let (sender, told) = mpsc::channel();
-        let tell = move |told: Told<'_>| {
+        let tell = move |output: Output<'_>| {
             before();
-            let told = match told {
-                Told::Event(_, event) => serde_json::to_value(event).unwrap(),
-                Told::Market(data) => json!({ "event": "Market", "ticker": data.symbol }),
-                Told::MarketPause => json!({ "event": "MarketPause" }),
+            let told = match output {
+                Output::Event(_, event) => seen(event),
+                Output::Market(update) => {
+                    json!({ "event": "Market", "ticker": update.board.symbol.as_str() })
+                }
+                Output::MarketPause => json!({ "event": "MarketPause" }),
             };
             // A test that has heard enough is over.
             let _ = sender.send(told);
@@ -91,7 +145,8 @@ impl Venue {
     }
 
     pub(crate) fn send(&self, name: &str, fields: Value) -> Result<(), Busy> {
-        self.service.command(1, command(name, fields))
+        let context = RequestContext { client: 1, request_id: "r".to_owned() };
+        self.service.command(context, command(name, &fields))
     }
 
     /// The next event.

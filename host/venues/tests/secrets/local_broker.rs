@@ -11,13 +11,12 @@ use domain::gateway_mapping::{
 };
 use domain::order_mapping::Mapped;
 use domain::{JstDate, TsNanos};
-use ipc::{GetBoard, GetOrderList, OrderListFilter, RequestId, Subscribe};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use venues::local_broker::gateway::{Gateway, Out, Rules};
 use venues::local_broker::request::{Answer, Question};
-use venues::local_broker::{ForcedLogout, KeepAlive};
-use venues::{Asked, Now};
+use venues::local_broker::{ForcedLogout, KeepAlive, VenueEvent};
+use venues::{Now, OrderQuery, RequestContext};
 
 use super::{log_so_far, tell_everything};
 
@@ -118,12 +117,8 @@ struct World {
     told: String,
 }
 
-fn asked(client: u64) -> Asked {
-    Asked { client, request_id: "r".to_owned() }
-}
-
-fn id() -> RequestId {
-    RequestId::try_from("r".to_owned()).unwrap()
+fn asked(client: u64) -> RequestContext {
+    RequestContext { client, request_id: "r".to_owned() }
 }
 
 impl World {
@@ -171,7 +166,6 @@ impl World {
                 self.told += &format!("{out:?}\n");
                 let now = self.now();
                 match out {
-                    Out::Tell(_, event) => self.told += &serde_json::to_string(&event).unwrap(),
                     Out::Ask { ticket, request } => {
                         let answer = self.answer_to(&request.question);
                         self.gateway.answered(ticket, Ok(answer), now);
@@ -183,7 +177,15 @@ impl World {
                         self.connection = connection;
                         self.gateway.push_opened(connection, now);
                     }
-                    Out::ClosePush | Out::Ping | Out::Keep { .. } => {}
+                    // Further fields go to clients as they are.
+                    Out::Send(_, event) => {
+                        if let VenueEvent::Orders { orders, .. } = *event {
+                            for order in orders {
+                                self.told += &serde_json::to_string(&order.extra).unwrap();
+                            }
+                        }
+                    }
+                    Out::ClosePush | Out::Ping | Out::WriteRegistered { .. } => {}
                 }
                 outs.extend(self.gateway.take_out());
             }
@@ -207,33 +209,23 @@ impl World {
     /// Asks everything of a gateway that answers this.
     fn ask_all(&mut self, status: u16, body: &str) {
         self.answer = (status, body.to_owned());
-        let venue = || "local_broker".to_owned();
-        let filter = OrderListFilter { status: None, instrument_id: None, date: None };
-        let orders = GetOrderList { request_id: id(), venue: venue(), filter };
-        let board = GetBoard { request_id: id(), venue: venue(), ticker: "7203".to_owned() };
-        self.gateway.order_list(asked(1), &orders, self.now());
+        self.gateway.order_list(asked(1), &OrderQuery::default(), self.now());
         self.gateway.positions(asked(1), self.now());
         self.gateway.buying_power(asked(1), self.now());
-        self.gateway.board(asked(1), &board, self.now());
+        self.gateway.board(asked(1), "7203", self.now());
         self.settle();
     }
 
     /// Pushes a frame, and then tells of the issue to one more.
     fn push(&mut self, client: u64, frame: &str) {
-        let subscribe = Subscribe {
-            request_id: id(),
-            venue: "local_broker".to_owned(),
-            ticker: "7203".to_owned(),
-        };
-        self.gateway.subscribe(asked(client), &subscribe, self.now());
+        self.gateway.subscribe(asked(client), "7203", self.now());
         self.settle();
         let now = self.now();
-        if self.gateway.frame(self.connection, frame.as_bytes(), now) {
+        if let Some(update) = self.gateway.frame(self.connection, frame.as_bytes(), now) {
             self.settle();
-            let out = self.gateway.show(now);
-            self.told += &format!("{out:?} {}", serde_json::to_string(&out.depth).unwrap());
+            self.told += &format!("{update:?}");
         }
-        self.gateway.subscribe(asked(client + 1), &subscribe, now);
+        self.gateway.subscribe(asked(client + 1), "7203", now);
         self.settle();
     }
 }
@@ -317,8 +309,7 @@ fn rows_names_and_errors_of_the_local_gateway_hold_no_secret() {
                 world.ask_all(200, &body);
                 check(&world.told, &body, secret);
                 // What is a row is told, with a sign in the secret's place.
-                let of_row = world.told.contains(r#""event":"OrderListUpdated""#)
-                    && !world.told.contains(r#""orders":[]"#);
+                let of_row = world.told.contains("Orders {") && !world.told.contains("orders: []");
                 assert_eq!(of_row && world.told.contains("***"), is_row, "{body}: {}", world.told);
             }
         }
@@ -331,13 +322,13 @@ fn exact_ids_that_hold_a_secret_are_hidden_whole_or_in_part() {
     let mut world = World::new(usize::MAX);
     let id = format!("20261124{PASSWORD}");
     world.ask_all(200, &changed("ID", &format!("\"{id}\"")));
-    assert!(world.told.contains(r#""venue_order_id":"20261124***""#), "{}", world.told);
+    assert!(world.told.contains(r#"venue_order_id: "20261124***""#), "{}", world.told);
     // A symbol is of digits and capitals; a password may be, too.
     let mut world = World::logged_out(usize::MAX);
     world.token_answer = json!({ "ResultCode": 0, "Token": "130A" }).to_string();
     world.log_in();
     world.ask_all(200, &row(""));
-    assert_eq!(world.told.matches(r#""instrument_id":"***.TSE""#).count(), 2, "{}", world.told);
+    assert_eq!(world.told.matches(r#"instrument_id: "***.TSE""#).count(), 2, "{}", world.told);
 }
 
 /// A dialect knows no secrets, and cuts texts where it likes.

@@ -1,6 +1,7 @@
 //! Look-ahead against matching: orders of every kind and of both sides are walked through trades and
 //! bars, with modifies and cancels on the way, and no row that is skipped moves anything.
 
+use domain::execution::ExecutionClient;
 use domain::market::BarGranularity;
 use domain::session::TradingHours;
 use domain::time::NANOS_PER_MINUTE;

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use domain::JstDate;
+use domain::market_update::Symbol;
 use domain::text::{on_one_line, with_causes};
 use duckdb::Connection;
-use marketdata::board::{FinishedSegment, Symbol, read_depth, read_trade_prints};
+use marketdata::board::{FinishedSegment, read_depth, read_trade_prints};
 use marketdata::parquet::ParquetError;
 use pricestore::sql::quoted_path;
 use schemars::JsonSchema;

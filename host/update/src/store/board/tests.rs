@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::TsNanos;
-use marketdata::board::{
-    BoardRow, DepthRow, Level, Side, SideRule, Symbol, TimeSource, TradePrint, Writer,
+use domain::market_update::{
+    AggressorSide, Board, Level, SideRule, Symbol, TimeSource, TradePrint,
 };
+use marketdata::board::{BoardRow, Writer};
 use pricestore::sql::{column, quoted_path};
 
 use super::*;
@@ -34,12 +35,12 @@ fn row(date: JstDate, number: u64) -> BoardRow {
             timestamp_ms,
             price: 20_001_000 + number as i64,
             quantity: 1_000_000,
-            side: Side::Sell,
+            side: AggressorSide::Sell,
             side_rule: Some(SideRule::AtBid),
             after_gap: number.is_multiple_of(8),
         });
     }
-    BoardRow::Depth(DepthRow {
+    BoardRow::Depth(Board {
         symbol,
         stream_session_id,
         sequence_id,

@@ -5,17 +5,16 @@ use chrono::DateTime;
 use domain::calendar::ExchangeCalendar;
 use domain::session::close_of;
 use domain::time::NANOS_PER_DAY;
-use domain::{JstDate, OrderStatus, OrderType, TimeInForce, TsNanos};
-use ipc::{Decimal, OrderRecordWire};
+use domain::{JstDate, OrderStatus, OrderType, Price, Quantity, TimeInForce, TsNanos};
 use serde_json::{Map, Value};
 
-use super::row::{List, Row, told, wrong};
-use super::{Unreadable, instrument, read_rows, share_count, side};
+use super::row::{List, Row, shown, wrong};
+use super::{AccountOrder, Unreadable, instrument, read_rows, side};
 use crate::Listed;
 use crate::local_broker::keys::is_derivative;
 use crate::local_broker::limits::DETAILS_MAX;
 
-/// Fields that a record of the wire tells as a whole; all others are `extra`.
+/// Fields that an order has a place for; all others are `extra`.
 const PLACED: [&str; 6] = ["ID", "Symbol", "Side", "Price", "OrderQty", "CumQty"];
 
 /// Fields of `extra` that may have digits after the point: they are always decimal texts.
@@ -27,11 +26,11 @@ fn is_decimal(name: &str) -> bool {
 ///
 /// # Errors
 /// [`Unreadable`]
-pub fn read_orders(body: &str) -> Result<Listed<OrderRecordWire<'static>>, Unreadable> {
+pub fn read_orders(body: &str) -> Result<Listed<AccountOrder>, Unreadable> {
     read_rows(body, "/orders", &["ID"], order)
 }
 
-fn order(row: &Row<'_>) -> Result<OrderRecordWire<'static>, String> {
+fn order(row: &Row<'_>) -> Result<AccountOrder, String> {
     let exchange = row.required_whole("Exchange")?;
     let received = received(row)?;
     let (quantity, filled) = (row.shares("OrderQty")?, row.shares("CumQty")?);
@@ -42,33 +41,28 @@ fn order(row: &Row<'_>) -> Result<OrderRecordWire<'static>, String> {
         return Err(wrong("CumQty", &filled.to_string(), &what));
     }
     let open = quantity.saturating_sub(filled);
-    let price = row.decimal("Price")?.filter(|price| price.units() != 0);
+    let price = row.units("Price")?.filter(|units| *units != 0).map(Price::from_units);
     let expires = expires(row, received)?;
-    Ok(OrderRecordWire {
-        client_order_id: None,
-        venue_order_id: row.required_text("ID")?.into(),
-        instrument_id: instrument(row, exchange)?.into(),
-        order_side: side(row)?,
+    Ok(AccountOrder {
+        venue_order_id: row.required_text("ID")?,
+        instrument_id: instrument(row, exchange)?,
+        side: side(row)?,
         order_type: order_type(row, price)?,
-        quantity: share_count(quantity),
-        filled_qty: share_count(filled),
-        leaves_qty: share_count(if is_over { 0 } else { open }),
+        quantity: Quantity::new(quantity),
+        filled: Quantity::new(filled),
+        leaves: Quantity::new(if is_over { 0 } else { open }),
         price,
-        trigger_price: None,
         time_in_force: time_in_force(row, exchange, expires.is_some())?,
-        expire_time_ns: expires.map(TsNanos::nanos),
+        expires,
         status: status(row, quantity, filled)?,
-        ts_event_ms: received.millis(),
-        trigger_type: None,
-        tags: Vec::new(),
-        extra: Some(extra(row)?),
-        origin: None,
+        received,
+        extra: extra(row)?,
     })
 }
 
 /// An order without a price is a market order, but one that takes its limit from the other side's best
 /// price when it is sent.
-fn order_type(row: &Row<'_>, price: Option<Decimal>) -> Result<OrderType, String> {
+fn order_type(row: &Row<'_>, price: Option<Price>) -> Result<OrderType, String> {
     match price {
         Some(price) if price.units() < 0 => Err(wrong("Price", &price.to_string(), "is below 0")),
         None if row.whole("OrdType")? != Some(OPPOSITE_LIMIT) => Ok(OrderType::Market),
@@ -219,7 +213,7 @@ fn history(row: &Row<'_>) -> Result<Vec<Step>, String> {
 
 fn extra(row: &Row<'_>) -> Result<Map<String, Value>, String> {
     let others = row.fields().filter(|(name, _)| !PLACED.contains(name));
-    others.map(|(name, value)| Ok((name.to_owned(), told(name, value, is_decimal, 1)?))).collect()
+    others.map(|(name, value)| Ok((name.to_owned(), shown(name, value, is_decimal, 1)?))).collect()
 }
 
 /// A date written as `20261124`.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use ipc::Decimal;
+use domain::Price;
+use domain::price::UNITS_PER_YEN;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -63,24 +64,23 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// An exact number.
-    pub(super) fn decimal(&self, name: &str) -> Result<Option<Decimal>, String> {
+    /// An exact number, in 1/10,000.
+    pub(super) fn units(&self, name: &str) -> Result<Option<i64>, String> {
         self.number(name, number::exact)
     }
 
-    /// A number that the gateway has divided: rounded at 1/10,000, half to even.
-    pub(super) fn average(&self, name: &str) -> Result<Option<Decimal>, String> {
+    /// A number that the gateway has divided, in 1/10,000: rounded half to even.
+    pub(super) fn average(&self, name: &str) -> Result<Option<i64>, String> {
         self.number(name, number::rounded)
     }
 
     /// A whole number.
     pub(super) fn whole(&self, name: &str) -> Result<Option<i64>, String> {
-        let Some(decimal) = self.decimal(name)? else { return Ok(None) };
-        let units = decimal.units();
-        if units % domain::price::UNITS_PER_YEN != 0 {
-            return Err(wrong(name, &decimal.to_string(), "is not a whole number"));
+        let Some(units) = self.units(name)? else { return Ok(None) };
+        if units % UNITS_PER_YEN != 0 {
+            return Err(wrong(name, &decimal(units), "is not a whole number"));
         }
-        Ok(Some(units / domain::price::UNITS_PER_YEN))
+        Ok(Some(units / UNITS_PER_YEN))
     }
 
     /// A whole number that must be there.
@@ -98,15 +98,19 @@ impl<'a> Row<'a> {
         &self,
         name: &str,
         read: fn(&str) -> Result<i64, NumberError>,
-    ) -> Result<Option<Decimal>, String> {
+    ) -> Result<Option<i64>, String> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let units = read(value).map_err(|error| wrong(name, value, &error.to_string()))?;
-        Ok(Some(Decimal::from_units(units)))
+        read(value).map(Some).map_err(|error| wrong(name, value, &error.to_string()))
     }
 }
 
+/// A number of 1/10,000 as its shortest decimal text.
+fn decimal(units: i64) -> String {
+    Price::from_units(units).to_string()
+}
+
 /// Says what is wrong with a field. A value is quoted whole or not at all: of a secret in one that is cut, a part
-/// is left that nobody finds again.
+/// is left that no search finds.
 pub(super) fn wrong(name: &str, value: &str, what: &str) -> String {
     if value.chars().nth(SHOWN_CHARS_MAX).is_some() {
         return format!("{name}, with {} characters, {what}", value.chars().count());
@@ -115,9 +119,9 @@ pub(super) fn wrong(name: &str, value: &str, what: &str) -> String {
     format!("{name} `{shown}` {what}")
 }
 
-/// A field as clients are told it. Numbers in fields that `is_decimal` names become decimal texts, other
-/// whole ones stay numbers; what is neither is told as the text in which it was sent.
-pub(super) fn told(
+/// A field as clients get it. Numbers in fields that `is_decimal` names become decimal texts, other
+/// whole ones stay numbers; what is neither stays the text in which it was sent.
+pub(super) fn shown(
     name: &str,
     text: &str,
     is_decimal: fn(&str) -> bool,
@@ -132,19 +136,19 @@ pub(super) fn told(
         Some(b'{') => {
             let row = Row::read(text).map_err(|error| format!("{name} {error}"))?;
             let fields = row.fields().map(|(name, value)| {
-                Ok((name.to_owned(), told(name, value, is_decimal, depth + 1)?))
+                Ok((name.to_owned(), shown(name, value, is_decimal, depth + 1)?))
             });
             Value::Object(fields.collect::<Result<_, String>>()?)
         }
         Some(b'[') => {
             let list = List::read(text).map_err(|error| format!("{name} {error}"))?;
-            let values = list.0.iter().map(|one| told(name, one.get(), is_decimal, depth + 1));
+            let values = list.0.iter().map(|one| shown(name, one.get(), is_decimal, depth + 1));
             Value::Array(values.collect::<Result<_, _>>()?)
         }
         Some(b'-' | b'0'..=b'9') => {
             let whole: Result<i64, _> = text.parse();
             match (is_decimal(name), number::exact(text), whole) {
-                (true, Ok(units), _) => Value::String(Decimal::from_units(units).to_string()),
+                (true, Ok(units), _) => Value::String(decimal(units)),
                 (false, _, Ok(whole)) => Value::from(whole),
                 _ => Value::String(text.to_owned()),
             }

@@ -1,7 +1,6 @@
 //! Answers about the account, the vendor's own samples among them where they are at hand.
 
-use domain::{JstDate, OrderStatus, OrderType, TimeInForce, TsNanos};
-use ipc::OrderRecordWire;
+use domain::JstDate;
 use serde_json::{Value, json};
 
 use super::*;
@@ -32,14 +31,14 @@ fn order(changes: Value) -> String {
     row.to_string()
 }
 
-fn orders(changes: Value) -> Result<OrderRecordWire<'static>, String> {
+fn orders(changes: Value) -> Result<AccountOrder, String> {
     let read = read_orders(&format!("[{}]", order(changes))).map_err(|error| error.to_string())?;
     assert_eq!(read.rows.len() + read.left_out.len(), 1);
     Ok(read.whole()?.remove(0))
 }
 
 /// The positions, or why one is left out.
-fn positions(body: &str) -> Result<Vec<PositionRow<'static>>, String> {
+fn positions(body: &str) -> Result<Vec<AccountPosition>, String> {
     read_positions(body).map_err(|error| error.to_string())?.whole()
 }
 
@@ -65,7 +64,7 @@ fn p57_buy_is_2_and_sell_is_1_at_the_gateway_and_the_web_brokers_3_is_neither() 
         (json!(2), OrderSide::Buy),
         (json!(1), OrderSide::Sell),
     ] {
-        assert_eq!(orders(json!({ "Side": code })).unwrap().order_side, side, "{code}");
+        assert_eq!(orders(json!({ "Side": code })).unwrap().side, side, "{code}");
         let rows = positions(&position_row(json!({ "Side": code }))).unwrap();
         assert_eq!(rows[0].side, side, "{code}");
     }
@@ -82,7 +81,7 @@ fn p57_buy_is_2_and_sell_is_1_at_the_gateway_and_the_web_brokers_3_is_neither() 
 
 #[test]
 fn p57_balances_are_exact_and_null_stays_null() {
-    let yen = Decimal::from_units;
+    let yen = Money::from_units;
     let cash =
         read_cash(r#"{"StockAccountWallet": 900719925474.0993, "AuKCStockAccountWallet": 1}"#);
     assert_eq!(cash, Ok(Ok(Some(yen(9_007_199_254_740_993)))));
@@ -142,57 +141,70 @@ fn the_vendors_samples_are_read() {
         }],
     });
     let rows = read_orders(&orders).unwrap().whole().unwrap();
-    assert_eq!(
-        serde_json::to_value(&rows).unwrap(),
-        json!([{
-            "client_order_id": null, "venue_order_id": "20220404A02N04738436",
-            "instrument_id": "8306.TSE", "order_side": "SELL", "order_type": "LIMIT",
-            "quantity": "1500", "filled_qty": "1500", "leaves_qty": "0", "price": "704.5",
-            "trigger_price": null, "time_in_force": "DAY", "expire_time_ns": null,
-            "status": "FILLED", "ts_event_ms": 1_649_062_851_763_u64,
-            "extra": extra,
-        }])
-    );
+    let expected = AccountOrder {
+        venue_order_id: "20220404A02N04738436".to_owned(),
+        instrument_id: "8306.TSE".to_owned(),
+        side: OrderSide::Sell,
+        order_type: OrderType::Limit,
+        quantity: Quantity::new(1_500),
+        filled: Quantity::new(1_500),
+        leaves: Quantity::ZERO,
+        price: Some(Price::from_units(7_045_000)),
+        time_in_force: TimeInForce::Day,
+        expires: None,
+        status: OrderStatus::Filled,
+        received: TsNanos::from_nanos(1_649_062_851_763_683_000),
+        extra: extra.as_object().unwrap().clone(),
+    };
+    assert_eq!(rows, [expected]);
     let rows = read_positions(&held).unwrap().whole().unwrap();
-    assert_eq!(
-        serde_json::to_value(rows).unwrap(),
-        json!([{
-                "instrument_id": "8306.TSE", "qty": "500", "avg_open_price": "704",
-                "market_value": "207250", "unrealized_pnl": "144750", "side": "SELL",
-                "position_type": "margin_credit", "tategyoku_id": "E20220404xxxxx",
-                "venue": "local_broker",
-        }])
-    );
+    let expected = AccountPosition {
+        instrument_id: "8306.TSE".to_owned(),
+        quantity: Quantity::new(500),
+        average_price: Some(Price::from_yen(704)),
+        market_value: Some(Money::from_yen(207_250)),
+        unrealized: Some(Money::from_yen(144_750)),
+        side: OrderSide::Sell,
+        kind: PositionKind::SystemMargin,
+        number: Some("E20220404xxxxx".to_owned()),
+    };
+    assert_eq!(rows, [expected]);
     let (Some(cash), Some(margin)) =
         (sample("wallet_cash_response.json"), sample("wallet_margin_response.json"))
     else {
         return;
     };
-    assert_eq!(read_cash(&cash), Ok(Ok(Some(Decimal::from_units(12_345_670_000)))));
-    assert_eq!(read_margin(&margin), Ok(Ok(Some(Decimal::from_units(30_000_000_000)))));
+    assert_eq!(read_cash(&cash), Ok(Ok(Some(Money::from_units(12_345_670_000)))));
+    assert_eq!(read_margin(&margin), Ok(Ok(Some(Money::from_units(30_000_000_000)))));
 }
 
 #[test]
 fn p57_an_order_row_is_told_whole() {
     let row = orders(json!({"CashMargin": 2, "MarginPremium": 0.30, "New": [1.50, {"a": true}]}));
-    assert_eq!(
-        serde_json::to_value(row.unwrap()).unwrap(),
-        json!({
-            "client_order_id": null, "venue_order_id": "20261124A02N04738436",
-            "instrument_id": "130A.TSE", "order_side": "BUY", "order_type": "LIMIT",
-            "quantity": "300", "filled_qty": "100", "leaves_qty": "200", "price": "704.5",
-            "trigger_price": null, "time_in_force": "DAY", "expire_time_ns": null,
-            // A part of it is filled; lists tell such an order as accepted.
-            "status": "ACCEPTED", "ts_event_ms": 1_795_478_451_763_u64,
-            "extra": {
-                "State": 3, "OrderState": 3, "OrdType": 1,
-                "RecvTime": "2026-11-24T09:00:51.763683+09:00", "SymbolName": "n", "Exchange": 9,
-                "ExchangeName": "SOR", "AccountType": 4, "DelivType": 2, "ExpireDay": 20_261_124,
-                "Details": [], "CashMargin": 2, "MarginPremium": "0.3",
-                "New": ["1.5", {"a": true}],
-            },
-        })
-    );
+    let extra = json!({
+        "State": 3, "OrderState": 3, "OrdType": 1,
+        "RecvTime": "2026-11-24T09:00:51.763683+09:00", "SymbolName": "n", "Exchange": 9,
+        "ExchangeName": "SOR", "AccountType": 4, "DelivType": 2, "ExpireDay": 20_261_124,
+        "Details": [], "CashMargin": 2, "MarginPremium": "0.3",
+        "New": ["1.5", {"a": true}],
+    });
+    let expected = AccountOrder {
+        venue_order_id: "20261124A02N04738436".to_owned(),
+        instrument_id: "130A.TSE".to_owned(),
+        side: OrderSide::Buy,
+        order_type: OrderType::Limit,
+        quantity: Quantity::new(300),
+        filled: Quantity::new(100),
+        leaves: Quantity::new(200),
+        price: Some(Price::from_units(7_045_000)),
+        time_in_force: TimeInForce::Day,
+        expires: None,
+        // A part of it is filled; lists tell such an order as accepted.
+        status: OrderStatus::Accepted,
+        received: TsNanos::from_nanos(1_795_478_451_763_683_000),
+        extra: extra.as_object().unwrap().clone(),
+    };
+    assert_eq!(row.unwrap(), expected);
 }
 
 #[test]
@@ -262,7 +274,7 @@ fn p57_the_status_comes_from_the_state_and_the_history() {
         let row = orders(row).unwrap();
         assert_eq!(row.status, status, "{state} {filled} {steps:?}");
         let leaves = if state == 5 { 0 } else { 300 - filled };
-        assert_eq!(row.leaves_qty, share_count(leaves), "{state} {filled} {steps:?}");
+        assert_eq!(row.leaves, Quantity::new(leaves), "{state} {filled} {steps:?}");
     }
     // A cancel that takes the quantity down to what was filled is no fill.
     let cancelled = json!({
@@ -299,11 +311,14 @@ fn p57_types_and_times_in_force() {
         ["2026-11-20T15:30:00+09:00", "2026-11-22T12:00:00Z", "2026-11-24T00:00:00+09:00"]
     {
         let row = orders(json!({ "RecvTime": received })).unwrap();
-        assert_eq!((row.time_in_force, row.expire_time_ns), (Day, None), "{received}");
+        assert_eq!((row.time_in_force, row.expires), (Day, None), "{received}");
     }
     let row = orders(json!({"RecvTime": "2026-11-20T15:29:59+09:00"})).unwrap();
     let midnight = TsNanos::from_jst(JstDate::from_ymd_opt(2026, 11, 25).unwrap(), 0).unwrap();
-    assert_eq!((row.time_in_force, row.expire_time_ns), (Gtd, Some(midnight.nanos() - 1)));
+    assert_eq!(
+        (row.time_in_force, row.expires),
+        (Gtd, Some(TsNanos::from_nanos(midnight.nanos() - 1)))
+    );
 }
 
 #[test]
@@ -382,27 +397,27 @@ fn every_limit_of_a_list_is_one() {
 #[test]
 fn p57_positions_have_a_side_and_a_kind() {
     for (kind, exchange, expected) in [
-        (json!(null), 1, "cash"),
-        (json!(0), 1, "cash"),
-        (json!(1), 1, "margin_credit"),
-        (json!(2), 1, "margin_general"),
-        (json!(3), 1, "margin_general"),
-        (json!(null), 23, "derivative"),
+        (json!(null), 1, PositionKind::Cash),
+        (json!(0), 1, PositionKind::Cash),
+        (json!(1), 1, PositionKind::SystemMargin),
+        (json!(2), 1, PositionKind::GeneralMargin),
+        (json!(3), 1, PositionKind::GeneralMargin),
+        (json!(null), 23, PositionKind::Derivative),
     ] {
         let body = position_row(json!({"MarginTradeType": kind, "Exchange": exchange}));
         let rows = positions(&body).unwrap();
-        assert_eq!(rows[0].position_type, expected, "{kind}");
+        assert_eq!(rows[0].kind, expected, "{kind}");
         // Without `addinfo` there is no value.
-        assert_eq!((rows[0].market_value, rows[0].unrealized_pnl), (None, None));
-        assert_eq!(rows[0].tategyoku_id, None);
+        assert_eq!((rows[0].market_value, rows[0].unrealized), (None, None));
+        assert_eq!(rows[0].number, None);
     }
     let told = positions(&position_row(json!({"MarginTradeType": 4}))).unwrap_err();
     assert!(told.contains("8306: GET /positions: MarginTradeType `4` is not 1"), "{told}");
     // What the gateway divided is rounded, half to even.
     let body = position_row(json!({"LeavesQty": 300.0})).replace("704", "704.333333333333333333");
     let rows = positions(&body).unwrap();
-    assert_eq!(rows[0].avg_open_price, Some(Decimal::from_units(7_043_333)));
-    assert_eq!(rows[0].qty, share_count(300));
+    assert_eq!(rows[0].average_price, Some(Price::from_units(7_043_333)));
+    assert_eq!(rows[0].quantity, Quantity::new(300));
     let told = positions(&position_row(json!({"LeavesQty": 0.5}))).unwrap_err();
     assert!(told.contains("LeavesQty `0.5` is not a whole number"), "{told}");
 }
@@ -423,20 +438,24 @@ fn unusual_rows_are_shown() {
             "State": 5, "OrderQty": quantity, "CumQty": filled, "Details": history(steps),
         });
         let row = orders(row).unwrap();
-        let shares = (row.quantity, row.filled_qty, row.leaves_qty);
+        let shares = (row.quantity, row.filled, row.leaves);
         let name = format!("{quantity} {filled} {steps:?}");
-        assert_eq!(shares, (share_count(quantity), share_count(filled), share_count(0)), "{name}");
+        assert_eq!(
+            shares,
+            (Quantity::new(quantity), Quantity::new(filled), Quantity::new(0)),
+            "{name}"
+        );
         assert_eq!(row.status, status, "{name}");
     }
     let row = orders(json!({"OrdType": null})).unwrap();
     assert_eq!((row.order_type, row.time_in_force), (OrderType::Limit, TimeInForce::Day));
     let row = orders(json!({"OrdType": null, "Price": 0})).unwrap();
     assert_eq!(row.order_type, OrderType::Market);
-    let zoned = orders(json!({})).unwrap().ts_event_ms;
+    let zoned = orders(json!({})).unwrap().received;
     let row = orders(json!({"RecvTime": "2026-11-24T09:00:51.763683"})).unwrap();
-    assert_eq!(row.ts_event_ms, zoned);
+    assert_eq!(row.received, zoned);
     let closed = positions(&position_row(json!({"LeavesQty": 0, "Price": null}))).unwrap();
-    assert_eq!((closed[0].qty, closed[0].avg_open_price), (share_count(0), None));
+    assert_eq!((closed[0].quantity, closed[0].average_price), (Quantity::new(0), None));
 }
 
 /// Whoever redacts an error later must find a secret in it whole, or nothing of it.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use domain::JstDate;
-use domain::gateway_mapping::GatewayLevel;
+use domain::market_update::Level;
 use domain::time::{NANOS_PER_DAY, NANOS_PER_SECOND};
 use proptest::prelude::*;
 
@@ -32,7 +32,7 @@ fn quoted(
     ask: Option<i64>,
     bid: Option<i64>,
 ) -> GatewayBoard {
-    let level = |price: i64| GatewayLevel { price: price * YEN, qty: 300 * SHARE };
+    let level = |price: i64| Level { price: price * YEN, quantity: 300 * SHARE };
     GatewayBoard {
         symbol: "7203".to_owned(),
         exchange: Some(1),
@@ -47,12 +47,22 @@ fn quoted(
 }
 
 /// Price and shares of a trade with its side and rule.
-type Told = (i64, i64, TradeSide, SideRule);
+type Told = (i64, i64, AggressorSide, SideRule);
 
-fn told(trade: Option<TradeRow>) -> Option<Told> {
+impl Feed {
+    fn take(&mut self, board: &GatewayBoard, received: TsNanos) -> MarketUpdate {
+        self.frame(board.clone(), received).unwrap()
+    }
+
+    fn read(&mut self, read: &GatewayBoard, received: TsNanos) -> Board {
+        self.board(read.clone(), received).unwrap()
+    }
+}
+
+fn told(trade: Option<TradePrint>) -> Option<Told> {
     let trade = trade?;
-    assert_eq!(trade.after_gap, (trade.side_rule == Some(SideRule::AfterGap)).then_some(true));
-    let (price, qty) = (trade.price.units() / YEN, trade.qty.units() / SHARE);
+    assert_eq!(trade.after_gap, trade.side_rule == Some(SideRule::AfterGap));
+    let (price, qty) = (trade.price / YEN, trade.quantity / SHARE);
     Some((price, qty, trade.side, trade.side_rule.unwrap()))
 }
 
@@ -60,17 +70,17 @@ fn told(trade: Option<TradeRow>) -> Option<Told> {
 fn trades(frames: &[(Option<i64>, Option<i64>)]) -> Vec<Option<Told>> {
     let mut feed = Feed::default();
     let take = |(price, volume): &(Option<i64>, Option<i64>)| {
-        told(feed.frame(&board(*price, *volume), at(0)).trade)
+        told(feed.take(&board(*price, *volume), at(0)).trade)
     };
     frames.iter().map(take).collect()
 }
 
-const BUY: (TradeSide, SideRule) = (TradeSide::Buy, SideRule::AtAsk);
-const SELL: (TradeSide, SideRule) = (TradeSide::Sell, SideRule::AtBid);
-const MISSED: (TradeSide, SideRule) = (TradeSide::Unknown, SideRule::AfterGap);
-const AUCTION: (TradeSide, SideRule) = (TradeSide::Unknown, SideRule::Auction);
+const BUY: (AggressorSide, SideRule) = (AggressorSide::Buy, SideRule::AtAsk);
+const SELL: (AggressorSide, SideRule) = (AggressorSide::Sell, SideRule::AtBid);
+const MISSED: (AggressorSide, SideRule) = (AggressorSide::Unknown, SideRule::AfterGap);
+const AUCTION: (AggressorSide, SideRule) = (AggressorSide::Unknown, SideRule::Auction);
 
-fn trade(price: i64, qty: i64, (side, rule): (TradeSide, SideRule)) -> Option<Told> {
+fn trade(price: i64, qty: i64, (side, rule): (AggressorSide, SideRule)) -> Option<Told> {
     Some((price, qty, side, rule))
 }
 
@@ -81,19 +91,22 @@ fn p53_a_snapshot_has_every_field() {
     let mut board = quoted(Some(101), Some(500), Some(102), Some(100));
     board.time_ms = Some(1_795_478_400_000);
     // An unordered book is carried as it came.
-    board.bids.push(GatewayLevel { price: 1_005_000, qty: 0 });
-    let out = feed.frame(&board, TsNanos::from_nanos(at(1).nanos() + 2_999_999));
-    let json = serde_json::to_value(&out.depth).unwrap();
+    board.bids.push(Level { price: 1_005_000, quantity: 0 });
+    let out = feed.take(&board, TsNanos::from_nanos(at(1).nanos() + 2_999_999));
+    let level = |price, shares| Level { price, quantity: shares * SHARE };
     assert_eq!(
-        json,
-        serde_json::json!({
-            "venue": "local_broker", "exchange": "LocalBrokerStock", "ticker": "7203",
-            "stream_session_id": "20261124-1795478400000", "sequence_id": 1,
-            "received_ms": 1_795_478_401_002_u64, "timestamp_ms": 1_795_478_400_000_u64,
-            "timestamp_source": "venue", "last_price": "101",
-            "bids": [{"price": "100", "qty": "300"}, {"price": "100.5", "qty": "0"}],
-            "asks": [{"price": "102", "qty": "300"}],
-        })
+        out.board,
+        Board {
+            symbol: Symbol::new("7203").unwrap(),
+            stream_session_id: "20261124-1795478400000".into(),
+            sequence_id: 1,
+            received: TsNanos::from_nanos(1_795_478_401_002_000_000),
+            timestamp_ms: 1_795_478_400_000,
+            timestamp_source: TimeSource::Venue,
+            last_price: Some(101 * YEN),
+            bids: vec![level(1_000_000, 300), level(1_005_000, 0)],
+            asks: vec![level(1_020_000, 300)],
+        }
     );
 }
 
@@ -101,19 +114,18 @@ fn p53_a_snapshot_has_every_field() {
 fn p53_the_time_of_receipt_stands_in_for_a_missing_time() {
     let mut feed = Feed::default();
     let mut next = board(Some(102), Some(100));
-    feed.frame(&board(Some(101), Some(0)), at(0));
-    let out = feed.frame(&next, at(3));
-    assert_eq!(out.depth.timestamp_source, TimestampSource::Received);
-    assert_eq!(out.depth.timestamp_ms, at(3).millis());
+    feed.take(&board(Some(101), Some(0)), at(0));
+    let out = feed.take(&next, at(3));
+    assert_eq!(out.board.timestamp_source, TimeSource::Received);
+    assert_eq!(out.board.timestamp_ms, at(3).millis());
     let trade = out.trade.unwrap();
-    assert_eq!((trade.ts_ms, trade.received_ms), (at(3).millis(), Some(at(3).millis())));
+    assert_eq!((trade.timestamp_ms, trade.received), (at(3).millis(), at(3)));
     next.volume = Some(200 * SHARE);
     next.time_ms = Some(at(4).millis());
-    let out = feed.frame(&next, at(5));
-    assert_eq!((out.depth.timestamp_ms, out.depth.received_ms), (at(4).millis(), at(5).millis()));
+    let out = feed.take(&next, at(5));
+    assert_eq!((out.board.timestamp_ms, out.board.received), (at(4).millis(), at(5)));
     let trade = out.trade.unwrap();
-    assert_eq!((trade.ts_ms, trade.received_ms), (at(4).millis(), Some(at(5).millis())));
-    assert_eq!(trade.ts_ns, None);
+    assert_eq!((trade.timestamp_ms, trade.received), (at(4).millis(), at(5)));
 }
 
 #[test]
@@ -122,29 +134,29 @@ fn p53_p56_snapshots_and_trades_share_the_numbers_of_a_symbol() {
     let mut numbers = Vec::new();
     for volume in [0, 100, 100, 200] {
         let board = board(Some(102), Some(volume));
-        let out = feed.frame(&board, at(0));
-        numbers.push(out.depth.sequence_id);
+        let out = feed.take(&board, at(0));
+        numbers.push(out.board.sequence_id);
         numbers.extend(out.trade.map(|trade| trade.sequence_id));
     }
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     let other = GatewayBoard { symbol: "130A".to_owned(), ..board(Some(102), Some(0)) };
-    assert_eq!(feed.frame(&other, at(0)).depth.sequence_id, 1);
+    assert_eq!(feed.take(&other, at(0)).board.sequence_id, 1);
     // A board that is read takes no number: whoever follows the stream misses none.
-    assert_eq!(feed.board(&other, at(0)).sequence_id, 1);
-    assert_eq!(feed.frame(&other, at(0)).depth.sequence_id, 2);
-    assert_eq!(feed.frame(&board(None, None), at(0)).depth.sequence_id, 7);
+    assert_eq!(feed.read(&other, at(0)).sequence_id, 1);
+    assert_eq!(feed.take(&other, at(0)).board.sequence_id, 2);
+    assert_eq!(feed.take(&board(None, None), at(0)).board.sequence_id, 7);
 }
 
 #[test]
 fn p54_the_quote_before_decides_not_that_of_the_same_frame() {
     let mut feed = Feed::default();
-    feed.frame(&quoted(Some(101), Some(100), Some(102), Some(100)), at(0));
+    feed.take(&quoted(Some(101), Some(100), Some(102), Some(100)), at(0));
     assert_eq!(
-        told(feed.frame(&quoted(Some(102), Some(200), Some(104), Some(102)), at(0)).trade),
+        told(feed.take(&quoted(Some(102), Some(200), Some(104), Some(102)), at(0)).trade),
         trade(102, 100, BUY)
     );
     assert_eq!(
-        told(feed.frame(&quoted(Some(102), Some(300), Some(102), Some(100)), at(0)).trade),
+        told(feed.take(&quoted(Some(102), Some(300), Some(102), Some(100)), at(0)).trade),
         trade(102, 100, SELL)
     );
 }
@@ -152,22 +164,22 @@ fn p54_the_quote_before_decides_not_that_of_the_same_frame() {
 #[test]
 fn p54_without_any_quote_before_there_is_no_trade_and_no_share_is_lost() {
     let mut feed = Feed::default();
-    feed.frame(&quoted(Some(101), Some(100), None, None), at(0));
-    assert_eq!(feed.frame(&board(Some(102), Some(200)), at(0)).trade, None);
-    assert_eq!(told(feed.frame(&board(Some(102), Some(400)), at(0)).trade), trade(102, 300, BUY));
+    feed.take(&quoted(Some(101), Some(100), None, None), at(0));
+    assert_eq!(feed.take(&board(Some(102), Some(200)), at(0)).trade, None);
+    assert_eq!(told(feed.take(&board(Some(102), Some(400)), at(0)).trade), trade(102, 300, BUY));
 }
 
 #[test]
 fn p54_one_side_and_the_midpoint() {
     let mut feed = Feed::default();
-    feed.frame(&quoted(Some(101), Some(100), Some(102), None), at(0));
+    feed.take(&quoted(Some(101), Some(100), Some(102), None), at(0));
     assert_eq!(
-        told(feed.frame(&board(Some(101), Some(200)), at(0)).trade),
-        trade(101, 100, (TradeSide::Unknown, SideRule::OneSided))
+        told(feed.take(&board(Some(101), Some(200)), at(0)).trade),
+        trade(101, 100, (AggressorSide::Unknown, SideRule::OneSided))
     );
     assert_eq!(
-        told(feed.frame(&board(Some(101), Some(300)), at(0)).trade),
-        trade(101, 100, (TradeSide::Buy, SideRule::Midpoint))
+        told(feed.take(&board(Some(101), Some(300)), at(0)).trade),
+        trade(101, 100, (AggressorSide::Buy, SideRule::Midpoint))
     );
 }
 
@@ -194,7 +206,7 @@ fn p54_the_log_is_warned_of_midpoints_once_a_minute() {
     tracing::subscriber::with_default(subscriber, || {
         let mut feed = Feed::default();
         for (seconds, volume) in [(0, 50), (1, 100), (2, 200), (60, 300), (61, 400), (62, 500)] {
-            feed.frame(&board(Some(101), Some(volume)), at(seconds));
+            feed.take(&board(Some(101), Some(volume)), at(seconds));
         }
     });
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
@@ -242,7 +254,7 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
         // No quote is wanted, and a price is waited for.
         let mut feed = Feed::default();
         let mut take =
-            |price, volume| told(feed.frame(&quoted(price, volume, None, None), at(0)).trade);
+            |price, volume| told(feed.take(&quoted(price, volume, None, None), at(0)).trade);
         assert_eq!(take(None, closed), None);
         assert_eq!(take(None, Some(500)), None);
         assert_eq!(take(Some(102), Some(600)), trade(102, 600, AUCTION));
@@ -257,7 +269,7 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
 
 #[test]
 fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
-    let take = |feed: &mut Feed, volume| told(feed.frame(&board(Some(102), volume), at(0)).trade);
+    let take = |feed: &mut Feed, volume| told(feed.take(&board(Some(102), volume), at(0)).trade);
     // What was pushed of the opening while the push was down nobody knows.
     let mut feed = Feed::default();
     assert_eq!(take(&mut feed, None), None);
@@ -302,24 +314,24 @@ fn p55_volume_without_a_price_is_added_to_the_next_trade() {
 #[test]
 fn p55_what_a_gap_missed_is_one_trade_at_the_first_price_after_it() {
     let mut feed = Feed::default();
-    let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
     assert_eq!(take(Some(102), Some(50)), None);
     assert_eq!(take(Some(102), Some(100)), trade(102, 50, BUY));
     feed.gap();
-    let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
     // Neither says how much was missed at which price.
     assert_eq!(take(Some(102), None), None);
     assert_eq!(take(None, Some(400)), None);
     assert_eq!(take(Some(102), Some(450)), trade(102, 350, MISSED));
     assert_eq!(take(Some(102), Some(500)), trade(102, 50, BUY));
     feed.gap();
-    let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
     // Nothing was missed.
     assert_eq!(take(Some(102), Some(500)), None);
     assert_eq!(take(Some(102), Some(600)), trade(102, 100, BUY));
     feed.gap();
     // A reset in the gap is a first frame, and no gap any more.
-    let mut take = |price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
     assert_eq!(take(Some(102), Some(50)), None);
     assert_eq!(take(Some(102), Some(60)), trade(102, 10, BUY));
 }
@@ -328,20 +340,20 @@ fn p55_what_a_gap_missed_is_one_trade_at_the_first_price_after_it() {
 fn p55_a_new_day_is_a_reset() {
     let mut feed = Feed::default();
     feed.begin_session(at(0));
-    feed.frame(&board(Some(102), Some(0)), at(0));
+    feed.take(&board(Some(102), Some(0)), at(0));
     let midnight = TsNanos::from_jst(date(), NANOS_PER_DAY).unwrap();
     let last = TsNanos::from_nanos(midnight.nanos() - 1);
-    assert!(feed.frame(&board(Some(102), Some(100)), last).trade.is_some());
+    assert!(feed.take(&board(Some(102), Some(100)), last).trade.is_some());
     let later = board(Some(102), Some(900));
-    let out = feed.frame(&later, midnight.plus_nanos(5 * NANOS_PER_SECOND));
+    let out = feed.take(&later, midnight.plus_nanos(5 * NANOS_PER_SECOND));
     assert_eq!(out.trade, None);
-    assert_eq!(out.depth.sequence_id, 1);
+    assert_eq!(out.board.sequence_id, 1);
     let expected = format!("20261125-{}", midnight.millis());
-    assert_eq!(out.depth.stream_session_id, expected.as_str());
+    assert_eq!(*out.board.stream_session_id, *expected);
     // A clock that goes back a little over midnight stays in the session.
-    let out = feed.frame(&later, last);
-    assert_eq!((out.depth.sequence_id, out.trade), (2, None));
-    assert_eq!(out.depth.stream_session_id, expected.as_str());
+    let out = feed.take(&later, last);
+    assert_eq!((out.board.sequence_id, out.trade), (2, None));
+    assert_eq!(*out.board.stream_session_id, *expected);
 }
 
 #[test]
@@ -349,42 +361,41 @@ fn p54_a_login_is_a_session_and_a_gap_is_none() {
     let mut feed = Feed::default();
     feed.begin_session(at(0));
     let first = board(Some(102), Some(100));
-    let session = |out: &FrameOut<'_>| out.depth.stream_session_id.clone().into_owned();
-    let one = session(&feed.frame(&first, at(1)));
+    let session = |out: &MarketUpdate| out.board.stream_session_id.to_string();
+    let one = session(&feed.take(&first, at(1)));
     assert_eq!(one, format!("20261124-{}", at(0).millis()));
     feed.gap();
-    let out = feed.frame(&first, at(2));
-    assert_eq!((session(&out), out.depth.sequence_id), (one.clone(), 2));
+    let out = feed.take(&first, at(2));
+    assert_eq!((session(&out), out.board.sequence_id), (one.clone(), 2));
     // Two logins in one millisecond are two sessions.
     feed.begin_session(at(0));
     let next = board(Some(102), Some(500));
-    let out = feed.frame(&next, at(3));
+    let out = feed.take(&next, at(3));
     assert_ne!(session(&out), one);
-    assert_eq!((out.depth.sequence_id, out.trade), (1, None));
+    assert_eq!((out.board.sequence_id, out.trade), (1, None));
 }
 
 #[test]
 fn p51_a_board_that_was_read_sets_no_quote_and_no_volume() {
     let mut feed = Feed::default();
     let read = quoted(Some(105), Some(900), Some(90), Some(80));
-    assert_eq!(feed.board(&read, at(0)).sequence_id, 0);
-    assert_eq!(feed.frame(&board(Some(102), Some(50)), at(0)).trade, None);
-    feed.board(&read, at(0));
-    assert_eq!(told(feed.frame(&board(Some(100), Some(150)), at(0)).trade), trade(100, 100, SELL));
-    let snapshot = feed.board(&read, at(1));
-    assert_eq!((snapshot.sequence_id, snapshot.request_id), (3, None));
-    assert_eq!(snapshot.last_price, Some(Decimal::from_units(105 * YEN)));
+    assert_eq!(feed.read(&read, at(0)).sequence_id, 0);
+    assert_eq!(feed.take(&board(Some(102), Some(50)), at(0)).trade, None);
+    feed.read(&read, at(0));
+    assert_eq!(told(feed.take(&board(Some(100), Some(150)), at(0)).trade), trade(100, 100, SELL));
+    let snapshot = feed.read(&read, at(1));
+    assert_eq!((snapshot.sequence_id, snapshot.last_price), (3, Some(105 * YEN)));
 }
 
 #[test]
 fn a_symbol_that_is_subscribed_again_begins_anew_with_higher_numbers() {
     let mut feed = Feed::default();
-    feed.frame(&board(Some(102), Some(100)), at(0));
+    feed.take(&board(Some(102), Some(100)), at(0));
     feed.forget("7203");
     feed.forget("9999");
     let next = board(Some(102), Some(900));
-    let out = feed.frame(&next, at(0));
-    assert_eq!((out.depth.sequence_id, out.trade), (2, None));
+    let out = feed.take(&next, at(0));
+    assert_eq!((out.board.sequence_id, out.trade), (2, None));
 }
 
 #[test]
@@ -392,25 +403,25 @@ fn no_more_than_the_limit_of_streams_is_kept() {
     let mut feed = Feed::default();
     let symbol = |n: usize| GatewayBoard { symbol: format!("{n:04}"), ..board(Some(102), None) };
     // A symbol that is pushed stays; boards that were read make room, the oldest first.
-    feed.frame(&GatewayBoard { volume: Some(0), ..symbol(0) }, at(0));
+    feed.take(&GatewayBoard { volume: Some(0), ..symbol(0) }, at(0));
     for n in 1..STREAMS_MAX {
-        feed.frame(&symbol(n), at(0));
-        feed.frame(&symbol(n), at(0));
+        feed.take(&symbol(n), at(0));
+        feed.take(&symbol(n), at(0));
         feed.forget(&symbol(n).symbol);
     }
-    feed.board(&symbol(1), at(0));
+    feed.read(&symbol(1), at(0));
     assert_eq!(feed.streams.len(), STREAMS_MAX);
-    assert_eq!(feed.frame(&symbol(STREAMS_MAX), at(0)).depth.sequence_id, 3);
+    assert_eq!(feed.take(&symbol(STREAMS_MAX), at(0)).board.sequence_id, 3);
     assert_eq!(feed.streams.len(), STREAMS_MAX);
     assert!(feed.place("0002").is_err());
     // No number of a session comes twice.
-    assert_eq!(feed.frame(&symbol(2), at(0)).depth.sequence_id, 3);
+    assert_eq!(feed.take(&symbol(2), at(0)).board.sequence_id, 3);
     assert_eq!(
-        told(feed.frame(&GatewayBoard { volume: Some(100 * SHARE), ..symbol(0) }, at(0)).trade),
+        told(feed.take(&GatewayBoard { volume: Some(100 * SHARE), ..symbol(0) }, at(0)).trade),
         trade(102, 100, AUCTION)
     );
     for n in 0..2 * STREAMS_MAX {
-        feed.frame(&symbol(n), at(0));
+        feed.take(&symbol(n), at(0));
     }
     assert_eq!(feed.streams.len(), STREAMS_MAX);
 }
@@ -418,13 +429,30 @@ fn no_more_than_the_limit_of_streams_is_kept() {
 #[test]
 fn p55_what_waited_before_a_gap_waits_for_the_volume_after_it() {
     let mut feed = Feed::default();
-    let take =
-        |feed: &mut Feed, price, volume| told(feed.frame(&board(price, volume), at(0)).trade);
+    let take = |feed: &mut Feed, price, volume| told(feed.take(&board(price, volume), at(0)).trade);
     take(&mut feed, Some(102), Some(0));
     assert_eq!(take(&mut feed, None, Some(100)), None);
     feed.gap();
     assert_eq!(take(&mut feed, Some(102), None), None);
     assert_eq!(take(&mut feed, Some(102), Some(250)), trade(102, 250, MISSED));
+}
+
+#[test]
+fn the_first_message_after_an_interruption_says_so() {
+    let mut feed = Feed::default();
+    let gaps = |feed: &mut Feed| feed.take(&board(Some(102), Some(100)), at(0)).gap;
+    assert!(!gaps(&mut feed));
+    feed.gap();
+    feed.read(&board(None, None), at(0));
+    assert_eq!((gaps(&mut feed), gaps(&mut feed)), (true, false));
+    feed.gap_of("7203");
+    assert!(gaps(&mut feed));
+    feed.gap();
+    feed.forget("7203");
+    assert!(!gaps(&mut feed));
+    feed.gap();
+    feed.begin_session(at(1));
+    assert!(!gaps(&mut feed));
 }
 
 /// What happens to a stream.
@@ -477,8 +505,8 @@ proptest! {
                 Step::Again => before.clone(),
                 Step::Gap => { feed.gap(); (is_missed, is_unopened) = (true, false); continue }
                 Step::Read => {
-                    let read = feed.board(&before, now);
-                    numbers = (read.stream_session_id.clone().into_owned(), read.sequence_id);
+                    let read = feed.read(&before, now);
+                    numbers = (read.stream_session_id.to_string(), read.sequence_id);
                     continue;
                 }
                 Step::Forget | Step::Login | Step::NextDay => {
@@ -506,15 +534,15 @@ proptest! {
             } else {
                 is_unopened = last.is_none() && !was_open;
             }
-            let out = feed.frame(&frame, now);
-            let session = out.depth.stream_session_id.clone().into_owned();
-            let mut told = vec![out.depth.sequence_id];
+            let out = feed.take(&frame, now);
+            let session = out.board.stream_session_id.to_string();
+            let mut told = vec![out.board.sequence_id];
             if let Some(trade) = &out.trade {
                 told.push(trade.sequence_id);
-                sum += trade.qty.units();
-                prop_assert!(trade.qty.units() > 0);
-                prop_assert_eq!(Some(trade.price), frame.last_price.map(Decimal::from_units));
-                prop_assert!(is_missed || trade.after_gap.is_none());
+                sum += trade.quantity;
+                prop_assert!(trade.quantity > 0);
+                prop_assert_eq!(Some(trade.price), frame.last_price);
+                prop_assert!(is_missed || !trade.after_gap);
                 is_missed = false;
             }
             // Each number of a session once, without holes.
@@ -522,12 +550,12 @@ proptest! {
             let expected: Vec<u64> = (next..).take(told.len()).collect();
             prop_assert_eq!(&told, &expected);
             numbers = (session, told[told.len() - 1]);
-            let untold = feed.streams[feed.place("7203").unwrap()].market.untold;
-            prop_assert_eq!(sum + untold, last.unwrap_or(0) - first.unwrap_or(0));
+            let untraded = feed.streams[feed.place("7203").unwrap()].market.untraded;
+            prop_assert_eq!(sum + untraded, last.unwrap_or(0) - first.unwrap_or(0));
             // Nothing waits where a price, a number and a quote before were there.
             let has_quote = before.best_ask.is_some() || before.best_bid.is_some();
             if frame.last_price.is_some() && frame.volume.is_some() && has_quote {
-                prop_assert_eq!(untold, 0);
+                prop_assert_eq!(untraded, 0);
             }
             before = frame;
         }
@@ -547,8 +575,8 @@ proptest! {
                 ..board(None, None)
             };
             let received = TsNanos::from_nanos(time.unwrap_or_default());
-            let out = feed.frame(&board, received);
-            prop_assert!(out.trade.is_none_or(|trade| trade.qty.units() > 0));
+            let out = feed.take(&board, received);
+            prop_assert!(out.trade.is_none_or(|trade| trade.quantity > 0));
         }
     }
 }

@@ -1,24 +1,20 @@
 //! What clients read: boards, balances, orders and positions (specification 1, "Endpoints"; specification 4,
 //! P51, P57, P59).
 
-use domain::gateway_mapping::GatewayBoard;
-use ipc::{
-    BuyingPowerUpdated, DepthSnapshot, Discrepancy, Event, GetBoard, GetOrderList,
-    OrderDiscrepancy, OrderListFilter, OrderListUpdated, OrderRecordWire, PositionsUpdated,
-    error_code,
-};
-
-use super::super::account::{Amount, Unreadable};
+use super::super::account::{AccountOrder, Amount, Unreadable};
+use super::super::event::{ErrorCode, VenueEvent};
 use super::super::lanes::Call;
-use super::super::limits::{LIST_ROWS_TOLD_MAX, SHORT_ANSWER_BYTES_MAX};
+use super::super::limits::{LIST_ROWS_SENT_MAX, SHORT_ANSWER_BYTES_MAX};
 use super::super::register_set::Registration;
 use super::super::request::Question;
-use super::super::{VENUE, account, keys};
+use super::super::{account, keys};
 use super::{Gateway, Job, fault_of};
-use crate::{Asked, LEFT_OUT_TOLD_MAX, LeftOut, ListFilter, Now, Recipient};
+use crate::{LEFT_OUT_LINES_MAX, LeftOut, Now, OrderQuery, Recipient, RequestContext};
+use domain::OrderFilter;
+use domain::gateway_mapping::GatewayBoard;
 
-/// Orders that are left out are told to everybody at once, so they are noted for all clients together.
-const ALL_CLIENTS: u64 = 0;
+/// Orders that are left out go to all clients at once, so they are noted under a number that no client has.
+const ALL_CLIENTS: u64 = u64::MAX;
 
 /// What a client wants to know.
 #[derive(Debug, Clone)]
@@ -28,7 +24,7 @@ pub(crate) enum Read {
     /// Then margin, with the cash.
     Margin(Amount),
     /// The orders.
-    Orders(ListFilter),
+    Orders(OrderFilter),
     /// The positions.
     Positions,
     /// A board.
@@ -37,36 +33,36 @@ pub(crate) enum Read {
 
 impl Gateway {
     /// Tells the buying power: both halves, or neither (P57).
-    pub fn buying_power(&mut self, asked: Asked, now: Now) {
+    pub fn buying_power(&mut self, asked: RequestContext, now: Now) {
         self.read(asked, Read::Cash, Question::Cash, now);
     }
 
     /// Tells the orders.
-    pub fn order_list(&mut self, asked: Asked, command: &GetOrderList, now: Now) {
-        let instrument = command.filter.instrument_id.as_deref();
+    pub fn order_list(&mut self, asked: RequestContext, query: &OrderQuery, now: Now) {
+        let instrument = query.instrument_id.as_deref();
         let instrument_id = match instrument.map(keys::listed_instrument).transpose() {
             Ok(instrument_id) => instrument_id,
             Err(why) => {
                 let why = format!("INSTRUMENT_ID: {why}");
-                return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why);
+                return self.send_error(&asked, ErrorCode::ValidationError, &why);
             }
         };
-        match ListFilter::read(&OrderListFilter { instrument_id, ..command.filter.clone() }) {
+        match (OrderQuery { instrument_id, ..query.clone() }).read() {
             Ok(filter) => self.read(asked, Read::Orders(filter), Question::Orders, now),
             Err(rejection) => {
-                self.tell_error(&asked, error_code::VALIDATION_ERROR, &rejection.text);
+                self.send_error(&asked, ErrorCode::ValidationError, &rejection.text);
             }
         }
     }
 
     /// Tells the positions.
-    pub fn positions(&mut self, asked: Asked, now: Now) {
+    pub fn positions(&mut self, asked: RequestContext, now: Now) {
         self.read(asked, Read::Positions, Question::Positions, now);
     }
 
-    fn read(&mut self, asked: Asked, read: Read, question: Question, now: Now) {
+    fn read(&mut self, asked: RequestContext, read: Read, question: Question, now: Now) {
         if let Some((code, why)) = self.why_not_ready() {
-            return self.tell_error(&asked, code, &why);
+            return self.send_error(&asked, code, &why);
         }
         if self.has_room(&asked) {
             self.enqueue(asked, read, question);
@@ -76,23 +72,23 @@ impl Gateway {
 
     /// Reads a board once. That registers its symbol at the gateway, so it takes a place (specification 1,
     /// "Endpoints", rule 1).
-    pub fn board(&mut self, asked: Asked, command: &GetBoard, now: Now) {
-        let (symbol, question) = match Question::board(&command.ticker) {
+    pub fn board(&mut self, asked: RequestContext, ticker: &str, now: Now) {
+        let (symbol, question) = match Question::board(ticker) {
             Ok(found) => found,
             Err(why) => {
-                return self.tell_error(&asked, error_code::VALIDATION_ERROR, &why.to_string());
+                return self.send_error(&asked, ErrorCode::ValidationError, &why.to_string());
             }
         };
         if let Some((code, why)) = self.why_not_ready() {
-            return self.tell_error(&asked, code, &why);
+            return self.send_error(&asked, code, &why);
         }
         if !self.has_room(&asked) {
             return;
         }
-        match self.set.read_board(asked.client, &symbol) {
+        match self.registrations.set.read_board(asked.client, &symbol) {
             Registration::Full => {
-                let why = super::symbols::full(self.foreign);
-                return self.tell_error(&asked, error_code::REGISTER_FULL, &why);
+                let why = super::symbols::full(self.registrations.foreign());
+                return self.send_error(&asked, ErrorCode::RegisterFull, &why);
             }
             Registration::New => self.wanted_again(&symbol),
             Registration::Known => {}
@@ -104,55 +100,52 @@ impl Gateway {
     /// An answer of status 200 to what a client wants to know; the error says why it is none.
     pub(super) fn read_done(
         &mut self,
-        asked: Asked,
+        asked: RequestContext,
         read: Read,
         body: &str,
         now: Now,
     ) -> Result<(), String> {
-        let request_id = || asked.request_id.clone().into();
+        let request_id = || asked.request_id.clone();
         match read {
             Read::Cash => {
                 let cash = account::read_cash(body).map_err(|why| self.no_use(&why))?;
                 let call = Call::new(Job::Read(asked, Read::Margin(cash)), Question::Margin);
-                self.lanes.balance.waiting.push_front(call);
+                self.requests.push_first(call);
             }
             Read::Margin(cash) => {
                 let margin = account::read_margin(body).map_err(|why| self.no_use(&why))?;
-                let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
-                    request_id: Some(request_id()),
-                    venue: VENUE.into(),
-                    cash_available: cash.clone().unwrap_or_default(),
-                    cash_shortfall: None,
-                    credit_available: margin.clone().unwrap_or_default(),
-                    ts_ms: now.wall.millis(),
-                });
-                self.tell(Recipient::Client(asked.client), event);
+                let event = VenueEvent::BuyingPower {
+                    request_id: request_id(),
+                    cash: cash.clone().unwrap_or_default(),
+                    margin: margin.clone().unwrap_or_default(),
+                    at: now.wall,
+                };
+                self.send(Recipient::Client(asked.client), event);
                 let odd = [cash, margin].into_iter().filter_map(Result::err);
                 let odd = odd.map(|why| LeftOut { id: None, why });
                 let odd = self.left_out.news(asked.client, "amounts", odd);
-                self.tell_left_out(&asked, &odd);
+                self.send_left_out(&asked, &odd);
             }
             Read::Orders(filter) => {
                 let read = account::read_orders(body).map_err(|why| self.no_use(&why))?;
-                self.tell_odd_orders(read.left_out, now);
-                let mut rows: Vec<_> =
-                    read.rows.into_iter().filter(|row| filter.takes(row)).collect();
+                self.send_odd_orders(read.left_out, now);
+                let mut rows: Vec<_> = read
+                    .rows
+                    .into_iter()
+                    .filter(|row| filter.takes(row.status, &row.instrument_id, row.received))
+                    .collect();
                 rows.iter_mut().for_each(|row| self.secrets.order(row));
-                self.tell_orders(&asked, rows);
+                self.send_orders(&asked, rows);
             }
             Read::Positions => {
                 let read = account::read_positions(body).map_err(|why| self.no_use(&why))?;
                 let mut positions = read.rows;
                 positions.iter_mut().for_each(|row| self.secrets.position(row));
-                let event = Event::PositionsUpdated(PositionsUpdated {
-                    request_id: Some(request_id()),
-                    venue: VENUE.into(),
-                    positions,
-                    ts_ms: now.wall.millis(),
-                });
-                self.tell(Recipient::Client(asked.client), event);
+                let event =
+                    VenueEvent::Positions { request_id: request_id(), positions, at: now.wall };
+                self.send(Recipient::Client(asked.client), event);
                 let odd = self.left_out.news(asked.client, "positions", read.left_out);
-                self.tell_left_out(&asked, &odd);
+                self.send_left_out(&asked, &odd);
             }
             Read::Board(symbol) => {
                 self.board_read(&asked, &symbol, body, now)?;
@@ -166,45 +159,39 @@ impl Gateway {
     }
 
     /// Tells the asker what his answer does not have, after the answer.
-    fn tell_left_out(&mut self, asked: &Asked, left_out: &[LeftOut]) {
-        for why in crate::told(left_out) {
+    fn send_left_out(&mut self, asked: &RequestContext, left_out: &[LeftOut]) {
+        for why in crate::left_out_lines(left_out) {
             let why = self.secrets.words(&why);
-            self.tell_error(asked, error_code::GATEWAY_ERROR, &why);
+            self.send_error(asked, ErrorCode::GatewayError, &why);
         }
     }
 
     /// Tells the orders that are left out of a list, the first ones and how many more there are. What the list
-    /// before had alike was told.
-    fn tell_odd_orders(&mut self, left_out: Vec<LeftOut>, now: Now) {
-        let new = self.odd_orders.news(ALL_CLIENTS, "orders", left_out);
-        for (place, why) in crate::told(&new).enumerate() {
-            let odd = new.get(place).filter(|_| place < LEFT_OUT_TOLD_MAX);
+    /// before had alike was reported.
+    fn send_odd_orders(&mut self, left_out: Vec<LeftOut>, now: Now) {
+        let new = self.left_out.news(ALL_CLIENTS, "orders", left_out);
+        for (place, why) in crate::left_out_lines(&new).enumerate() {
+            let odd = new.get(place).filter(|_| place < LEFT_OUT_LINES_MAX);
             let id = odd.and_then(|odd| odd.id.as_deref()).map(|id| self.secrets.words(id));
-            let event = Event::OrderDiscrepancy(OrderDiscrepancy {
-                venue: VENUE.into(),
-                client_order_id: None,
-                venue_order_id: id.map(Into::into),
-                discrepancy: Discrepancy::Unreadable,
-                message: self.secrets.words(&why).into(),
-                ts_event_ms: now.wall.millis(),
-            });
-            self.tell(Recipient::All, event);
+            let message = self.secrets.words(&why);
+            let event = VenueEvent::UnreadableOrder { venue_order_id: id, message, at: now.wall };
+            self.send(Recipient::All, event);
         }
     }
 
-    fn tell_orders(&mut self, asked: &Asked, mut rows: Vec<OrderRecordWire<'static>>) {
-        let (all, mut told) = (rows.len(), 0);
+    fn send_orders(&mut self, asked: &RequestContext, mut rows: Vec<AccountOrder>) {
+        let (all, mut sent) = (rows.len(), 0);
         loop {
-            let rest = rows.split_off(rows.len().min(LIST_ROWS_TOLD_MAX));
-            told += rows.len();
+            let rest = rows.split_off(rows.len().min(LIST_ROWS_SENT_MAX));
+            sent += rows.len();
             let more = !rest.is_empty();
-            let event = Event::OrderListUpdated(OrderListUpdated {
-                request_id: asked.request_id.clone().into(),
+            let event = VenueEvent::Orders {
+                request_id: asked.request_id.clone(),
                 orders: std::mem::replace(&mut rows, rest),
-                more: (all > LIST_ROWS_TOLD_MAX).then_some(more),
-                next: more.then_some(told as u64),
-            });
-            self.tell(Recipient::Client(asked.client), event);
+                more: (all > LIST_ROWS_SENT_MAX).then_some(more),
+                next: more.then_some(sent as u64),
+            };
+            self.send(Recipient::Client(asked.client), event);
             if !more {
                 return;
             }
@@ -229,35 +216,24 @@ impl Gateway {
 
     fn board_read(
         &mut self,
-        asked: &Asked,
+        asked: &RequestContext,
         symbol: &str,
         body: &str,
         now: Now,
     ) -> Result<(), String> {
-        let board = self.read_answer(symbol, body)?;
-        self.set.board_was_read(asked.client, symbol);
-        let depth = self.feed.board(&board, now.wall);
-        // The board is gone when this is told.
-        let depth = DepthSnapshot {
-            request_id: Some(asked.request_id.clone().into()),
-            venue: VENUE.into(),
-            exchange: super::super::EXCHANGE.into(),
-            ticker: symbol.to_owned().into(),
-            stream_session_id: depth.stream_session_id.into_owned().into(),
-            sequence_id: depth.sequence_id,
-            received_ms: depth.received_ms,
-            timestamp_ms: depth.timestamp_ms,
-            timestamp_source: depth.timestamp_source,
-            last_price: depth.last_price,
-            bids: depth.bids,
-            asks: depth.asks,
-        };
-        self.tell(Recipient::Client(asked.client), Event::DepthSnapshot(depth));
-        if let Some(name) = &board.name {
-            self.learn_name(body.as_bytes(), symbol, name);
+        let mut board = self.read_answer(symbol, body)?;
+        self.registrations.set.board_was_read(asked.client, symbol);
+        let name = board.name.take();
+        let board = self.feed.board(board, now.wall).ok_or("the answer has no symbol")?;
+        let event = VenueEvent::Board { request_id: asked.request_id.clone(), board };
+        self.send(Recipient::Client(asked.client), event);
+        if let Some(name) = name {
+            self.learn_name(body.as_bytes(), symbol, &name);
         }
-        if self.set.contains(symbol) && !self.mapping.description().board_read_registers {
-            self.register_also(symbol, now);
+        if self.registrations.set.contains(symbol)
+            && !self.mapping.description().board_read_registers
+        {
+            self.registrations.register_also(symbol, now.mono);
         }
         Ok(())
     }
@@ -272,22 +248,11 @@ impl Gateway {
 
     /// Gives a client's place back, where it has it by nothing.
     pub(super) fn give_back(&mut self, client: u64, symbol: &str) {
-        if !self.set.keeps(client, symbol)
-            && !self.reads_board(client, symbol)
-            && self.set.release(client, symbol)
+        if !self.registrations.set.keeps(client, symbol)
+            && !self.requests.reads_board(client, symbol)
+            && self.registrations.set.release(client, symbol)
         {
             self.no_longer_wanted(symbol);
         }
-    }
-
-    /// Whether a reading of a board by a client is not answered yet.
-    fn reads_board(&self, client: u64, symbol: &str) -> bool {
-        let lane = &self.lanes.information;
-        let sent = lane.sent.as_ref().map(|sent| &sent.call);
-        let suspect = self.suspect.as_ref().map(|suspect| &suspect.call);
-        lane.waiting.iter().chain(sent).chain(suspect).any(|call| match &call.job {
-            Job::Read(asked, Read::Board(of)) => asked.client == client && of == symbol,
-            _ => false,
-        })
     }
 }

@@ -4,26 +4,26 @@
 use std::time::Duration;
 
 use domain::gateway_mapping::GatewayErrorKind;
-use ipc::{Event, VenueLoginCancelled, VenueLoginStarted, VenueReady, error_code};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 use zeroize::Zeroizing;
 
-use super::super::VENUE;
+use super::super::event::{ErrorCode, VenueEvent};
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
 use super::super::limits::{LOGINS_WAITING_MAX, RATE_PAUSES, RETRIES, TOKEN_CHARS_MAX};
 use super::super::request::{Answer, NoAnswer, Question, Request};
 use super::super::service::NoPassword;
+use super::requests::{FailedTry, Failure, Job, Suspect};
 use super::symbols::read_list;
-use super::{Gateway, Job, Out};
-use crate::{Asked, Now, Recipient};
+use super::{Gateway, Out};
+use crate::{Now, Recipient, RequestContext};
 
 /// A login that is under way.
 #[derive(Debug)]
 pub(crate) struct Login {
-    /// The commands that asked, with their clients; none where it began by itself.
-    asked: Vec<Option<Asked>>,
+    /// The commands that wait for it; none where it began by itself.
+    asked: Vec<Option<RequestContext>>,
 }
 
 /// The request for a token, with the password in memory.
@@ -42,33 +42,46 @@ impl Renewal {
     }
 }
 
-/// The gateway cannot be reached: which requests wait, and until when.
-#[derive(Debug)]
-pub(crate) struct Outage {
-    /// Tries that have failed after the first one.
-    retries: u32,
-    /// When that was written down: what was sent before says nothing more.
-    since: Duration,
-    pub(super) next: Duration,
+/// The login at the gateway: the password, the token, and what is under way to get one.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
+    password: Option<SecretString>,
+    token: Option<SecretString>,
+    /// The ticket of the request that gave it: what was sent before that had an older one.
+    token_ticket: u64,
+    /// It took the place of one that was refused, and nothing was done with it yet.
+    token_is_untried: bool,
+    login: Option<Login>,
+    renewal: Option<Renewal>,
+    /// What went down answered, but not as it should.
+    answers_badly: bool,
 }
 
-/// How nothing came of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// Nobody listens at the gateway's address.
-    Refused,
-    /// It could not be made otherwise, or nothing came in time.
-    Silent,
-    /// What came is no answer.
-    Unusable,
-}
+impl Session {
+    /// The token, where there is one.
+    pub(super) const fn token(&self) -> Option<&SecretString> {
+        self.token.as_ref()
+    }
 
-/// A request that nothing came of in all of its tries.
-#[derive(Debug)]
-pub(crate) struct Suspect {
-    pub(super) call: Call<Job>,
-    why: String,
-    failure: Failure,
+    /// Whether a token is requested, which all other requests wait for.
+    pub(super) const fn is_renewing(&self) -> bool {
+        self.renewal.is_some()
+    }
+
+    /// Whether a request was sent with an older token than the present one.
+    pub(super) const fn has_newer_token(&self, ticket: u64) -> bool {
+        ticket < self.token_ticket
+    }
+
+    /// Whether the token took the place of one that was refused, and nothing was done with it yet.
+    pub(super) const fn is_token_untried(&self) -> bool {
+        self.token_is_untried
+    }
+
+    /// A request was answered well: the token that it was sent with is taken.
+    pub(super) const fn token_was_taken(&mut self, ticket: u64) {
+        self.token_is_untried &= self.has_newer_token(ticket);
+    }
 }
 
 /// The official answer to the request for a token.
@@ -99,7 +112,7 @@ enum Came {
 /// Why the gateway gives no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// Nobody is logged in at the gateway itself.
+    /// The gateway itself is not logged in.
     LoggedOut,
     /// The password is not taken.
     Password,
@@ -109,12 +122,12 @@ enum Refusal {
 
 impl Gateway {
     /// Logs in; a second command joins a login that is under way (P45).
-    pub fn login(&mut self, asked: Option<Asked>, now: Now) {
-        match (self.state(), &mut self.login) {
+    pub fn login(&mut self, asked: Option<RequestContext>, now: Now) {
+        match (self.state(), &mut self.session.login) {
             (State::Ready(_), _) => {
                 if let Some(asked) = asked {
                     let event = ready(Some(&asked));
-                    self.tell(Recipient::Client(asked.client), event);
+                    self.send(Recipient::Client(asked.client), event);
                 }
                 return;
             }
@@ -126,38 +139,37 @@ impl Gateway {
                 let why = format!(
                     "{LOGINS_WAITING_MAX} commands wait for the login already; wait for VenueReady"
                 );
-                return self.tell_error(&asked, error_code::RATE_LIMITED, &why);
+                return self.send_error(&asked, ErrorCode::RateLimited, &why);
             }
             _ => {}
         }
         // After a refused token only the user can tell that the password is still right.
         if self.state() == State::TokenExpired {
-            self.password = None;
+            self.session.password = None;
         }
         self.life.step(Trigger::LoginAsked, now.wall);
-        let request_id = asked.as_ref().map(|asked| asked.request_id.clone().into());
-        self.login = Some(Login { asked: vec![asked] });
-        let started = VenueLoginStarted { venue: VENUE.into(), request_id };
-        self.tell(Recipient::All, Event::VenueLoginStarted(started));
-        if self.password.is_some() {
-            self.renewal = Some(Renewal::at(now.mono));
+        let request_id = asked.as_ref().map(|asked| asked.request_id.clone());
+        self.session.login = Some(Login { asked: vec![asked] });
+        self.send(Recipient::All, VenueEvent::LoginStarted { request_id });
+        if self.session.password.is_some() {
+            self.session.renewal = Some(Renewal::at(now.mono));
             self.ask_token(now);
         } else {
-            self.renewal = None;
+            self.session.renewal = None;
             self.out.push_back(Out::AskPassword);
         }
     }
 
     /// The password that a login waits for, or why there is none (P50).
     pub(super) fn password_given(&mut self, given: Result<SecretString, NoPassword>, now: Now) {
-        if self.login.is_none() || self.renewal.is_some() {
+        if self.session.login.is_none() || self.session.renewal.is_some() {
             return;
         }
         match given {
             Ok(password) => {
                 self.secrets.hide_password(&password);
-                self.password = Some(password);
-                self.renewal = Some(Renewal::at(now.mono));
+                self.session.password = Some(password);
+                self.session.renewal = Some(Renewal::at(now.mono));
                 self.ask_token(now);
             }
             Err(NoPassword { why, is_wanted }) => {
@@ -167,10 +179,10 @@ impl Gateway {
                     tracing::warn!(why, "no login at the local broker: no password came");
                 }
                 self.life.step(Trigger::LoginCancelled, now.wall);
-                for asked in self.login.take().map(|login| login.asked).unwrap_or_default() {
-                    let request_id = asked.map(|asked| asked.request_id.into());
-                    let event = VenueLoginCancelled { venue: VENUE.into(), request_id };
-                    self.tell(Recipient::All, Event::VenueLoginCancelled(event));
+                for asked in self.session.login.take().map(|login| login.asked).unwrap_or_default()
+                {
+                    let request_id = asked.map(|asked| asked.request_id);
+                    self.send(Recipient::All, VenueEvent::LoginCancelled { request_id });
                 }
             }
         }
@@ -178,27 +190,27 @@ impl Gateway {
 
     /// Asks for a new token; everything else waits for it (P47).
     pub(super) fn renew_token(&mut self, now: Now) {
-        if self.renewal.is_some() {
+        if self.session.renewal.is_some() {
             return;
         }
-        if self.password.is_none() {
+        if self.session.password.is_none() {
             return self.token_expired("the engine holds no password", now);
         }
         tracing::info!("the engine asks the local broker for a token, with the password in memory");
-        self.renewal = Some(Renewal::at(now.mono));
+        self.session.renewal = Some(Renewal::at(now.mono));
         self.ask_token(now);
     }
 
     fn ask_token(&mut self, now: Now) {
-        let Some(renewal) = &mut self.renewal else { return };
-        let Some(password) = &self.password else { return };
+        let Some(renewal) = &mut self.session.renewal else { return };
+        let Some(password) = &self.session.password else { return };
         if renewal.ticket.is_some() || renewal.next > now.mono {
             return;
         }
-        self.tickets += 1;
-        renewal.ticket = Some(self.tickets);
+        let ticket = self.requests.next_ticket();
+        renewal.ticket = Some(ticket);
         let request = Request { question: Question::Token, secret: password.clone() };
-        self.out.push_back(Out::Ask { ticket: self.tickets, request });
+        self.out.push_back(Out::Ask { ticket, request });
     }
 
     /// Takes the answer to a request for a token. Tells whether it was one.
@@ -208,18 +220,18 @@ impl Gateway {
         came: &Result<Answer, NoAnswer>,
         now: Now,
     ) -> bool {
-        if self.renewal.as_ref().and_then(|renewal| renewal.ticket) != Some(ticket) {
+        if self.session.renewal.as_ref().and_then(|renewal| renewal.ticket) != Some(ticket) {
             return false;
         }
         match self.read_token(came) {
             Came::Token(token) => {
-                self.token_ticket = ticket;
+                self.session.token_ticket = ticket;
                 self.has_token(token, now);
             }
             Came::Refused(why, refusal) => self.no_token(&why, refusal, now),
             Came::TooMany(why) => self.token_slowed(&why, now),
             Came::Nothing(why) => {
-                let Some(renewal) = &mut self.renewal else { return true };
+                let Some(renewal) = &mut self.session.renewal else { return true };
                 renewal.failures += 1;
                 (renewal.ticket, renewal.next) = (None, now.mono + self.rules.retry_wait);
                 if renewal.failures > RETRIES {
@@ -282,61 +294,62 @@ impl Gateway {
     }
 
     fn has_token(&mut self, token: SecretString, now: Now) {
-        self.renewal = None;
-        self.outage = None;
+        self.session.renewal = None;
+        self.requests.end_outage();
         self.secrets.hide_token(&token);
-        self.token = Some(token);
-        self.token_is_untried = self.login.is_none();
-        let Some(login) = self.login.take() else {
+        self.session.token = Some(token);
+        self.session.token_is_untried = self.session.login.is_none();
+        let Some(login) = self.session.login.take() else {
             // A gateway that has forgotten the token may have forgotten the symbols.
             if self.state().is_ready() {
-                self.register_all_again(now);
+                self.registrations.register_all_again(now.mono);
             }
             return self.trust_if_registered(now);
         };
         self.life.step(Trigger::TokenObtained, now.wall);
         self.feed.begin_session(now.wall);
-        self.take_left_over(now);
+        let today = self.rules.forced_logout.gateway_day(now.wall);
+        self.registrations.take_left_over(today, now);
         for asked in login.asked {
             let event = ready(asked.as_ref());
-            self.tell(Recipient::All, event);
+            self.send(Recipient::All, event);
         }
         self.begin_stream(now);
     }
 
     /// The gateway gives no token.
     fn no_token(&mut self, why: &str, refusal: Refusal, now: Now) {
-        self.renewal = None;
-        if self.login.is_none() || refusal == Refusal::LoggedOut {
+        self.session.renewal = None;
+        if self.session.login.is_none() || refusal == Refusal::LoggedOut {
             return self.token_expired(why, now);
         }
         let advice = match refusal {
             Refusal::Request => "check `dialect` and `base_url` in [local_broker]",
             Refusal::Password | Refusal::LoggedOut => {
-                self.password = None;
+                self.session.password = None;
                 "check the API password in its settings and log in again"
             }
         };
-        self.login_failed(error_code::LOGIN_FAILED, why, advice, now);
+        self.login_failed(ErrorCode::LoginFailed, why, advice, now);
     }
 
     /// The gateway wants fewer requests for a token (P48).
     fn token_slowed(&mut self, why: &str, now: Now) {
-        let Some(renewal) = &mut self.renewal else { return };
+        let Some(renewal) = &mut self.session.renewal else { return };
         if let Some(pause) = RATE_PAUSES.get(renewal.slowed) {
             renewal.slowed += 1;
             (renewal.ticket, renewal.next) = (None, now.mono + *pause);
             return;
         }
-        self.renewal = None;
-        if self.login.is_none() {
+        self.session.renewal = None;
+        if self.session.login.is_none() {
             return self.token_expired(why, now);
         }
-        self.login_failed(error_code::RATE_LIMITED, why, "wait a minute and log in again", now);
+        self.login_failed(ErrorCode::RateLimited, why, "wait a minute and log in again", now);
     }
 
-    fn login_failed(&mut self, code: &'static str, why: &str, advice: &str, now: Now) {
-        self.login = None;
+    fn login_failed(&mut self, code: ErrorCode, why: &str, advice: &str, now: Now) {
+        self.session.login = None;
         self.life.step(Trigger::LoginRefused, now.wall);
         let message = format!("the gateway refuses the login ({why}); {advice}");
         self.venue_error(code, message, now);
@@ -345,7 +358,7 @@ impl Gateway {
     /// The token is dead and there is no new one (specification 1, "States and transitions").
     pub(super) fn token_expired(&mut self, why: &str, now: Now) {
         self.life.step(Trigger::TokenRefused, now.wall);
-        let message = if self.login.is_some() {
+        let message = if self.session.login.is_some() {
             format!("the gateway gives no token ({why}); log in there, and log in again here")
         } else {
             format!(
@@ -353,9 +366,9 @@ impl Gateway {
                  logged in, then log in again here"
             )
         };
-        self.end_session(error_code::TOKEN_EXPIRED, &message);
-        self.token = None;
-        self.venue_error(error_code::TOKEN_EXPIRED, message, now);
+        self.end_session(ErrorCode::TokenExpired, &message);
+        self.session.token = None;
+        self.venue_error(ErrorCode::TokenExpired, message, now);
     }
 
     /// The gateway cannot be reached, or what it answers is of no use, however often it was tried.
@@ -364,23 +377,23 @@ impl Gateway {
             return self.went_down(why, answers, now);
         }
         // It was down before, and everybody knows.
-        (self.renewal, self.outage, self.suspect) = (None, None, None);
-        self.lanes.clear();
+        self.session.renewal = None;
+        self.requests.take_all();
         self.stream_lost(why, now);
     }
 
-    /// The gateway is down: that is told once.
+    /// The gateway is down: one event says so.
     pub(super) fn went_down(&mut self, why: &str, answers: bool, now: Now) {
-        self.answers_badly = answers;
+        self.session.answers_badly = answers;
         let message = self.is_down(&format!(" ({why})"));
-        self.end_session(error_code::LOCAL_APP_DOWN, &message);
-        self.venue_error(error_code::LOCAL_APP_DOWN, message, now);
+        self.end_session(ErrorCode::LocalAppDown, &message);
+        self.venue_error(ErrorCode::LocalAppDown, message, now);
         self.try_silently_later(now);
     }
 
-    /// What is told of a gateway that is down.
+    /// The error of a gateway that is down.
     pub(super) fn is_down(&self, why: &str) -> String {
-        if self.answers_badly {
+        if self.session.answers_badly {
             format!("the gateway's answers cannot be used{why}; restart the gateway")
         } else {
             format!(
@@ -391,21 +404,20 @@ impl Gateway {
     }
 
     /// Everything that waits fails, and nothing is under way any more.
-    fn end_session(&mut self, code: &'static str, message: &str) {
-        (self.renewal, self.outage, self.login) = (None, None, None);
+    fn end_session(&mut self, code: ErrorCode, message: &str) {
+        (self.session.renewal, self.session.login) = (None, None);
         self.close_stream();
-        let suspect = self.suspect.take().map(|suspect| suspect.call);
-        for call in self.lanes.clear().into_iter().chain(suspect) {
-            self.given_up(call, code, message);
+        for call in self.requests.take_all() {
+            self.fail_call(call, code, message);
         }
-        self.give_up_subscribers(code, message);
+        self.fail_subscribers(code, message);
     }
 
-    fn given_up(&mut self, call: Call<Job>, code: &'static str, message: &str) {
+    fn fail_call(&mut self, call: Call<Job>, code: ErrorCode, message: &str) {
         // Registrations are made anew with the next stream.
         if let Job::Read(asked, read) = call.job {
             self.read_failed(asked.client, &read);
-            self.tell_error(&asked, code, message);
+            self.send_error(&asked, code, message);
         }
     }
 
@@ -423,18 +435,20 @@ impl Gateway {
             self.doubt(&call, now);
         }
         if matches!(call.job, Job::BeforeOpening) && failure != Failure::Unusable {
-            // One of the stream's tries has failed, and nobody else waits for it.
+            // One of the stream's tries has failed, and no client waits for it.
             return self.stream_lost(why, now);
         }
         if failure != Failure::Refused {
             let first = *call.silent_since.get_or_insert(sent);
-            // A stream that has just told something lives still.
+            // A stream over which something has just come lives still.
             let lately = sent.min(now.mono.saturating_sub(self.rules.retry_wait));
-            if self.has_lived_since(sent) || self.has_heard_since(lately) {
-                self.outage = None;
+            if self.has_lived_since(sent) || self.was_alive_since(lately) {
+                self.requests.end_outage();
                 return self.try_again(call, why, now);
             }
-            if failure == Failure::Unusable && self.outage.is_none() && self.is_housekeeping(&call)
+            if failure == Failure::Unusable
+                && !self.requests.is_in_outage()
+                && self.is_housekeeping(&call)
             {
                 return self.try_again(call, why, now);
             }
@@ -451,7 +465,7 @@ impl Gateway {
         match (&call.job, &call.question) {
             (Job::Unregister, _) => true,
             (Job::Register, Question::Register(symbols)) => {
-                symbols.iter().all(|symbol| self.was_told_of(symbol))
+                symbols.iter().all(|symbol| self.registrations.was_reported(symbol))
             }
             _ => false,
         }
@@ -459,27 +473,20 @@ impl Gateway {
 
     /// The gateway lives, and this request comes to nothing all the same: the next one begins anew.
     fn fails_alone(&mut self, call: Call<Job>, why: &str, now: Now) {
-        self.outage = None;
+        self.requests.end_outage();
         let why = format!("{why}, {} times", call.failures);
-        self.failed(call, error_code::GATEWAY_ERROR, &why, now);
+        self.failed(call, ErrorCode::GatewayError, &why, now);
     }
 
     /// An outage begins, or one more of its tries has failed.
     fn outage(&mut self, sent: Duration, call: Call<Job>, why: &str, failure: Failure, now: Now) {
-        let next = now.mono + self.rules.retry_wait;
-        let Some(outage) = &mut self.outage else {
-            tracing::warn!(why, "the local broker gives no answer; the engine asks again");
-            self.outage = Some(Outage { retries: 0, since: now.mono, next });
-            self.give_names_up(now);
-            return self.put_back(call);
-        };
-        // What was sent before says no more than what is known.
-        if sent >= outage.since {
-            outage.retries += 1;
-            (outage.since, outage.next) = (now.mono, next);
-            if outage.retries >= RETRIES {
-                return self.out_of_tries(call, why, failure, now);
+        match self.requests.failed_try(sent, now.mono, now.mono + self.rules.retry_wait) {
+            FailedTry::Begins => {
+                tracing::warn!(why, "the local broker gives no answer; the engine asks again");
+                self.stop_naming(now);
             }
+            FailedTry::GoesOn => {}
+            FailedTry::IsLast => return self.out_of_tries(call, why, failure, now),
         }
         self.put_back(call);
     }
@@ -491,24 +498,19 @@ impl Gateway {
             self.put_back(call);
             return self.app_down(why, failure == Failure::Unusable, now);
         }
-        self.suspect = Some(Suspect { call, why: why.to_owned(), failure });
-        let probe = Call::new(Job::Probe, Question::Register(Vec::new()));
-        self.lanes.information.waiting.push_front(probe);
-        if let Some(outage) = &mut self.outage {
-            outage.next = now.mono;
-        }
+        self.requests.suspect(Suspect { call, why: why.to_owned(), failure }, now.mono);
     }
 
     /// The answer to the question whether the gateway lives.
     pub(super) fn probed(&mut self, came: &Result<Answer, NoAnswer>, now: Now) {
-        let Some(Suspect { call, why, failure }) = self.suspect.take() else { return };
+        let Some(Suspect { call, why, failure }) = self.requests.take_suspect() else { return };
         let is_answer = match came {
             Ok(Answer { status: 200, body }) => read_list(body).is_ok(),
             Ok(answer) => answer.status < 500,
             Err(_) => false,
         };
         if is_answer {
-            self.answered_at = Some(now.mono);
+            self.requests.note_answer(now.mono);
         }
         if is_answer || call.silent_since.is_some_and(|first| self.has_lived_since(first)) {
             return self.fails_alone(call, &why, now);
@@ -519,7 +521,7 @@ impl Gateway {
 
     /// Whether the gateway has answered something since then, or its stream shows that it lives.
     fn has_lived_since(&self, then: Duration) -> bool {
-        self.answered_at.is_some_and(|at| at > then) || self.has_heard_since(then)
+        self.requests.has_answered_since(then) || self.was_alive_since(then)
     }
 
     pub(super) fn tick_session(&mut self, now: Now) {
@@ -527,9 +529,8 @@ impl Gateway {
     }
 }
 
-fn ready(asked: Option<&Asked>) -> Event<'static> {
-    let request_id = asked.map(|asked| asked.request_id.clone().into());
-    Event::VenueReady(VenueReady { venue: VENUE.into(), request_id })
+fn ready(asked: Option<&RequestContext>) -> VenueEvent {
+    VenueEvent::Ready { request_id: asked.map(|asked| asked.request_id.clone()) }
 }
 
 /// Whether a text can stand in a header.

@@ -6,16 +6,15 @@ use std::time::Duration;
 use domain::TsNanos;
 use domain::calendar::ExchangeCalendar;
 use domain::gateway_mapping::GatewayBoard;
+use domain::market_update::MarketUpdate;
 use domain::session::{self, TradingHours};
-use ipc::{Event, VenueReady};
 
-use super::super::VENUE;
 use super::super::config::KeepAlive;
-use super::super::drops::{DropReason, accepts};
-use super::super::feed::FrameOut;
+use super::super::drops::{DropReason, Dropped, Report, accepts};
+use super::super::event::VenueEvent;
 use super::super::lanes::Call;
 use super::super::lifecycle::{State, Trigger};
-use super::super::limits::{FRAME_BYTES_MAX, PING_EVERY, PING_TIME, STREAM_LASTS, STREAMS_MAX};
+use super::super::limits::{FRAME_BYTES_MAX, PING_EVERY, PING_TIME, STREAM_LASTS};
 use super::super::request::Question;
 use super::{Gateway, Job, Out};
 use crate::{Now, Recipient};
@@ -51,12 +50,94 @@ pub(crate) struct Stream {
     /// Since when the frames of the present connection count.
     trusted_since: Option<Duration>,
     /// When something came over a stream that is trusted: the gateway lives.
-    heard: Option<Duration>,
+    alive_at: Option<Duration>,
     ping: Option<Duration>,
     pong: Option<Duration>,
     is_logged_out: bool,
-    /// Since the login the gateway's list has not been asked for.
+    /// Since the login the gateway's list has not been read.
     lists_first: bool,
+    /// Frames that did not count.
+    pub(super) dropped: Dropped,
+    malformed: Report,
+}
+
+/// What keeping a connection alive by pings needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ping {
+    Nothing,
+    /// One is to be sent.
+    Send,
+    /// One was not answered in time.
+    Unanswered,
+}
+
+impl Stream {
+    /// A new connection: what the one before sends from now on does not count.
+    const fn renew(&mut self) {
+        self.connection += 1;
+        self.next = None;
+        (self.ping, self.pong, self.alive_at) = (None, None, None);
+    }
+
+    /// The connection is to be opened, or symbols are registered first.
+    const fn begin(&mut self) {
+        self.renew();
+        (self.has_frame, self.trusted_since) = (false, None);
+        // Of this connection a frame is waited for first.
+        self.last_frame = None;
+    }
+
+    /// There is no connection. Says whether one has to be closed.
+    const fn close(&mut self) -> bool {
+        let is_there = matches!(self.stand, Stand::Opening | Stand::Checking | Stand::Trusted);
+        self.stand = Stand::Closed;
+        self.renew();
+        is_there
+    }
+
+    /// The connection is open.
+    fn opened(&mut self, now: Duration) {
+        self.stand = Stand::Checking;
+        (self.ping, self.pong) = (Some(now + PING_EVERY), None);
+    }
+
+    const fn is_open(&self) -> bool {
+        matches!(self.stand, Stand::Checking | Stand::Trusted)
+    }
+
+    /// Something came over the connection.
+    fn note_alive(&mut self, now: Duration) {
+        self.pong = None;
+        self.alive_at = Some(now).filter(|_| self.stand == Stand::Trusted);
+    }
+
+    /// The connection is lost. Says how many tries in a row have failed by now, and none where it was a good one.
+    fn lost(&mut self, trusted_since: Option<Duration>, now: Duration) -> u32 {
+        // Where nothing is traded for hours no frame comes, and failures are hours apart.
+        let has_lasted = trusted_since.is_some_and(|since| now - since >= STREAM_LASTS);
+        if self.has_frame || has_lasted {
+            self.attempt = 0;
+        }
+        self.attempt
+    }
+
+    /// What is due of pings now.
+    fn ping(&mut self, now: Duration) -> Ping {
+        if self.pong.is_some_and(|due| due <= now) {
+            return Ping::Unanswered;
+        }
+        if self.ping.is_none_or(|due| due > now) {
+            return Ping::Nothing;
+        }
+        (self.ping, self.pong) = (Some(now + PING_EVERY), Some(now + PING_TIME));
+        Ping::Send
+    }
+
+    /// How long nothing came, where something should: in the session that began then, after its first frame.
+    fn silence(&self, session_began: TsNanos, now: Duration) -> Option<Duration> {
+        let last = self.last_frame.filter(|last| last.wall >= session_began)?;
+        Some(now.saturating_sub(last.mono))
+    }
 }
 
 impl Gateway {
@@ -68,8 +149,8 @@ impl Gateway {
         self.open_stream(now);
     }
 
-    /// Whether the gateway's list has to be asked for before anything is registered: what it has that we never
-    /// asked for is somebody else's, whoever wants it here (P52).
+    /// Whether the gateway's list has to be read before anything is registered: what it has that we never registered
+    /// belongs to another program, whichever client wants it here (P52).
     pub(super) fn lists_first(&self) -> bool {
         self.stream.lists_first && self.state().is_ready()
     }
@@ -85,20 +166,15 @@ impl Gateway {
     }
 
     fn open_stream(&mut self, now: Now) {
-        self.stream.next = None;
-        self.stream.connection += 1;
-        (self.stream.has_frame, self.stream.pong) = (false, None);
-        self.stream.trusted_since = None;
-        // Of this connection a frame is waited for first.
-        self.stream.last_frame = None;
+        self.stream.begin();
         let lists_first = self.lists_first();
-        let symbols = if lists_first { Vec::new() } else { self.all_symbols() };
+        let symbols = if lists_first { Vec::new() } else { self.registrations.symbols() };
         if symbols.is_empty() && !lists_first || self.state() == State::AppDown {
             return self.connect();
         }
         self.stream.stand = Stand::Registering;
         let call = Call::new(Job::BeforeOpening, Question::Register(symbols));
-        self.lanes.information.waiting.push_front(call);
+        self.requests.push_first(call);
         if !lists_first {
             // What is to leave makes room first.
             self.unregister_due(now);
@@ -128,20 +204,19 @@ impl Gateway {
         if connection != self.stream.connection || self.stream.stand != Stand::Opening {
             return;
         }
-        self.stream.stand = Stand::Checking;
-        (self.stream.ping, self.stream.pong) = (Some(now.mono + PING_EVERY), None);
-        if self.token.is_none() {
+        self.stream.opened(now.mono);
+        if self.session.token().is_none() {
             self.renew_token(now);
             if self.stream.stand != Stand::Checking {
                 return;
             }
         }
-        let symbols = self.all_symbols();
+        let symbols = self.registrations.symbols();
         // Of one that was down an answer is needed, with a token that it takes: without symbols its list is
         // asked for.
         if !symbols.is_empty() || self.state() == State::AppDown {
             let call = Call::new(Job::AfterOpening, Question::Register(symbols));
-            self.lanes.information.waiting.push_front(call);
+            self.requests.push_first(call);
         }
         self.trust_if_registered(now);
         self.drive(now);
@@ -149,11 +224,8 @@ impl Gateway {
 
     /// Trusts a stream that has nothing to wait for.
     pub(super) fn trust_if_registered(&mut self, now: Now) {
-        let is_registering = |job: &Job| matches!(job, Job::AfterOpening);
-        let lane = &self.lanes.information;
-        let waits = lane.waiting.iter().any(|call| is_registering(&call.job))
-            || lane.sent.as_ref().is_some_and(|sent| is_registering(&sent.call.job));
-        if self.stream.stand == Stand::Checking && !waits && self.token.is_some() {
+        let waits = self.requests.is_checking_stream();
+        if self.stream.stand == Stand::Checking && !waits && self.session.token().is_some() {
             self.trust(now);
         }
     }
@@ -169,8 +241,7 @@ impl Gateway {
             // What fails from here on is another outage.
             self.stream.attempt = 0;
             tracing::info!("the local broker is back");
-            let event = VenueReady { venue: VENUE.into(), request_id: None };
-            self.tell(Recipient::All, Event::VenueReady(event));
+            self.send(Recipient::All, VenueEvent::Ready { request_id: None });
         }
     }
 
@@ -189,20 +260,15 @@ impl Gateway {
         if is_silent {
             return self.try_silently_later(now);
         }
-        // Where nothing is traded for hours no frame comes, and failures are hours apart.
-        let has_lasted = trusted_since.is_some_and(|since| now.mono - since >= STREAM_LASTS);
-        if self.stream.has_frame || has_lasted {
-            self.stream.attempt = 0;
-        }
-        let failed = self.stream.attempt;
+        let failed = self.stream.lost(trusted_since, now.mono);
         tracing::warn!(why, failed, "the local broker's stream is down");
         if !self.life.step(Trigger::PushLost(failed), now.wall) {
             return;
         }
         if self.state() == State::AppDown {
-            // Whoever takes registrations runs, whatever becomes of its stream.
+            // A gateway that takes registrations runs, whatever becomes of its stream.
             let recent = now.mono.saturating_sub(self.rules.long_wait());
-            let answers = self.answered_at.is_some_and(|at| at > recent);
+            let answers = self.requests.has_answered_since(recent);
             return self.went_down(why, answers, now);
         }
         self.stream.next = Some(now.mono + self.rules.reconnect_base * 2_u32.pow(failed));
@@ -215,15 +281,10 @@ impl Gateway {
     }
 
     pub(super) fn close_stream(&mut self) {
-        if matches!(self.stream.stand, Stand::Opening | Stand::Checking | Stand::Trusted) {
+        if self.stream.close() {
             self.out.push_back(Out::ClosePush);
         }
-        let is_streams = |job: &Job| matches!(job, Job::BeforeOpening | Job::AfterOpening);
-        self.lanes.information.waiting.retain(|call| !is_streams(&call.job));
-        (self.stream.stand, self.stream.next) = (Stand::Closed, None);
-        // What the old connection still tells is nobody's.
-        self.stream.connection += 1;
-        (self.stream.ping, self.stream.pong, self.stream.heard) = (None, None, None);
+        self.requests.drop_of_stream();
     }
 
     pub(super) fn tick_stream(&mut self, now: Now) {
@@ -231,7 +292,7 @@ impl Gateway {
         if may_try && self.stream.next.is_some_and(|next| next <= now.mono) {
             self.open_stream(now);
         }
-        if matches!(self.stream.stand, Stand::Checking | Stand::Trusted) {
+        if self.stream.is_open() {
             match self.rules.keep_alive {
                 KeepAlive::Ping => self.keep_alive_by_pings(now),
                 KeepAlive::ReadTimeout => self.keep_alive_by_frames(now),
@@ -249,36 +310,33 @@ impl Gateway {
             _ => {}
         }
         if self.stream.is_logged_out && !is_logged_out && self.stream.stand == Stand::Trusted {
-            // A gateway that has logged out says so here, and a new token is asked for.
+            // A gateway that has logged out says so here, and a new token is requested.
             self.feed.gap();
-            self.register_all_again(now);
+            self.registrations.register_all_again(now.mono);
         }
         self.stream.is_logged_out = is_logged_out;
     }
 
     fn keep_alive_by_pings(&mut self, now: Now) {
-        if self.stream.pong.is_some_and(|due| due <= now.mono) {
-            let why = format!("no answer to a ping came within {} s", PING_TIME.as_secs());
-            return self.stream_lost(&why, now);
-        }
-        if self.stream.ping.is_some_and(|due| due <= now.mono) {
-            self.out.push_back(Out::Ping);
-            self.stream.ping = Some(now.mono + PING_EVERY);
-            self.stream.pong = Some(now.mono + PING_TIME);
+        match self.stream.ping(now.mono) {
+            Ping::Nothing => {}
+            Ping::Send => self.out.push_back(Out::Ping),
+            Ping::Unanswered => {
+                let why = format!("no answer to a ping came within {} s", PING_TIME.as_secs());
+                self.stream_lost(&why, now);
+            }
         }
     }
 
     /// In the exchange's sessions, from the first frame of a session on, silence is a fault (P43), as long as
     /// somebody is subscribed.
     fn keep_alive_by_frames(&mut self, now: Now) {
-        if !self.set.has_subscribers() {
+        if !self.registrations.set.has_subscribers() {
             self.stream.last_frame = None;
         }
-        let (Some(last), Some(began)) = (self.stream.last_frame, session_began(now.wall)) else {
-            return;
-        };
-        let silence = now.mono.saturating_sub(last.mono);
-        if last.wall >= began && silence > self.rules.read_timeout {
+        let silence =
+            session_began(now.wall).and_then(|began| self.stream.silence(began, now.mono));
+        if let Some(silence) = silence.filter(|silence| *silence > self.rules.read_timeout) {
             let why = format!("nothing came for {} s", silence.as_secs());
             self.stream_lost(&why, now);
         }
@@ -287,72 +345,59 @@ impl Gateway {
     /// A pong: the connection lives.
     pub fn push_lives(&mut self, connection: u64, now: Now) {
         if connection == self.stream.connection {
-            self.heard(now);
+            self.stream.note_alive(now.mono);
         }
-    }
-
-    fn heard(&mut self, now: Now) {
-        self.stream.pong = None;
-        self.stream.heard = Some(now.mono).filter(|_| self.stream.stand == Stand::Trusted);
     }
 
     /// Whether the stream shows that the gateway has lived since then.
-    pub(super) fn has_heard_since(&self, then: Duration) -> bool {
-        self.stream.heard.is_some_and(|heard| heard > then)
+    pub(super) fn was_alive_since(&self, then: Duration) -> bool {
+        self.stream.alive_at.is_some_and(|at| at > then)
     }
 
-    /// A frame. Tells whether it counts: then what it became is told with [`Gateway::show`], after what is to be
-    /// done now.
-    pub fn frame(&mut self, connection: u64, message: &[u8], now: Now) -> bool {
+    /// A frame. Gives what it became, where it counts: for all clients that are subscribed, in the order of frames,
+    /// after what is to be done outside now.
+    pub fn frame(&mut self, connection: u64, message: &[u8], now: Now) -> Option<MarketUpdate> {
         if connection != self.stream.connection {
-            return false;
+            return None;
         }
-        self.heard(now);
-        if let Err(reason) = self.take_frame(message, now) {
-            self.dropped.count(reason, now.wall);
-            return false;
+        self.stream.note_alive(now.mono);
+        let board = match self.take_frame(message, now) {
+            Ok(board) => board,
+            Err(reason) => {
+                self.stream.dropped.count(reason, now.wall);
+                return None;
+            }
+        };
+        // A client that waits for the name is subscribed before the first frame.
+        if self.subscribers.is_naming(&board.symbol) {
+            self.named(&board.symbol);
         }
-        // Whoever waits for the name is subscribed before the first frame.
-        if self.naming.contains_key(&self.board.symbol) {
-            let symbol = self.board.symbol.clone();
-            self.name_is_known(&symbol);
-        }
-        true
+        self.feed.frame(board, now.wall)
     }
 
-    /// What the frame that was taken last became. It goes to all clients that are subscribed, in the order of
-    /// frames.
-    pub fn show(&mut self, now: Now) -> FrameOut<'_> {
-        self.feed.frame(&self.board, now.wall)
-    }
-
-    /// Reads a frame that counts into `board`.
-    fn take_frame(&mut self, message: &[u8], now: Now) -> Result<(), DropReason> {
+    /// Reads a frame that counts.
+    fn take_frame(&mut self, message: &[u8], now: Now) -> Result<GatewayBoard, DropReason> {
         if self.stream.stand != Stand::Trusted || !self.state().is_ready() {
             return Err(DropReason::Untrusted);
         }
         if self.rules.forced_logout.contains(now.wall) {
             return Err(DropReason::LoggedOut);
         }
-        match self.read_frame(message) {
-            Ok(board) => self.board = board,
-            Err(why) => {
-                if self.malformed.count(now.wall).is_some() {
-                    let given = String::from_utf8_lossy(message);
-                    let why = self.secrets.words_about(&given, &why);
-                    tracing::warn!(why, "the engine cannot read a frame of the local broker");
-                }
-                return Err(DropReason::Malformed);
+        let mut board = self.read_frame(message).map_err(|why| {
+            if self.stream.malformed.count(now.wall).is_some() {
+                let given = String::from_utf8_lossy(message);
+                let why = self.secrets.words_about(&given, &why);
+                tracing::warn!(why, "the engine cannot read a frame of the local broker");
             }
-        }
+            DropReason::Malformed
+        })?;
         self.stream.has_frame = true;
         self.stream.last_frame = Some(now);
-        accepts(&self.board, self.set.is_subscribed(&self.board.symbol))?;
-        if let Some(name) = self.board.name.take() {
-            let symbol = self.board.symbol.clone();
-            self.learn_name(message, &symbol, &name);
+        accepts(&board, self.registrations.set.is_subscribed(&board.symbol))?;
+        if let Some(name) = board.name.take() {
+            self.learn_name(message, &board.symbol, &name);
         }
-        Ok(())
+        Ok(board)
     }
 
     fn read_frame(&mut self, message: &[u8]) -> Result<GatewayBoard, String> {
@@ -367,17 +412,15 @@ impl Gateway {
         self.mapping.read_board(text).unwrap_or_else(|fault| Err(fault.to_string()))
     }
 
-    /// Keeps the name of an issue that a dialect found in a message; of those that nobody wants any more some
+    /// Keeps the name of an issue that a dialect found in a message; of those that no client wants any more some
     /// are forgotten.
     pub(super) fn learn_name(&mut self, message: &[u8], symbol: &str, name: &str) {
-        if self.names.get(symbol).is_some_and(|known| known == name) {
+        if self.subscribers.name(symbol).is_some_and(|known| known == name) {
             return;
         }
-        if self.names.len() >= STREAMS_MAX && !self.names.contains_key(symbol) {
-            self.names.retain(|symbol, _| self.set.contains(symbol));
-        }
+        self.subscribers.make_room(symbol, |symbol| self.registrations.set.contains(symbol));
         if let Some(name) = self.secrets.name(&String::from_utf8_lossy(message), name) {
-            self.names.insert(symbol.to_owned(), name);
+            self.subscribers.set_name(symbol, name);
         }
     }
 }

@@ -16,23 +16,21 @@ use domain::JstDate;
 use domain::TsNanos;
 use domain::fault::Identity;
 use domain::gateway_mapping::{
-    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayLevel, GatewayMapping,
-    GatewayRefusal,
+    GatewayBoard, GatewayDescription, GatewayErrorKind, GatewayMapping, GatewayRefusal,
 };
+use domain::market_update::Level;
 use domain::order_mapping::Mapped;
-use ipc::{
-    Event, EvictLru, GetBoard, GetBuyingPower, GetVenueState, RequestId, Subscribe, Unsubscribe,
-};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::{Gateway, Out, Rules};
 use crate::local_broker::config::{ForcedLogout, KeepAlive};
-use crate::local_broker::kept::LeftOver;
+use crate::local_broker::event::VenueEvent;
 use crate::local_broker::lifecycle::State;
+use crate::local_broker::registration_file::LeftOver;
 use crate::local_broker::request::{Answer, NoAnswer, Question};
 use crate::local_broker::service::NoPassword;
-use crate::{Asked, Now, Recipient};
+use crate::{Now, Recipient, RequestContext};
 
 /// The password that the tests' gateway takes.
 const PASSWORD: &str = "marker4password";
@@ -66,7 +64,7 @@ impl GatewayMapping for Plain {
             return Ok(Err("no JSON".to_owned()));
         };
         let number = |name: &str| read.get(name).and_then(Value::as_i64);
-        let level = |price| GatewayLevel { price, qty: 1_000_000 };
+        let level = |price| Level { price, quantity: 1_000_000 };
         let (best_ask, best_bid) = (number("ask"), number("bid"));
         Ok(Ok(GatewayBoard {
             symbol: read["symbol"].as_str().unwrap_or_default().to_owned(),
@@ -216,7 +214,7 @@ struct World {
     fake: Fake,
     mono: Duration,
     begin: TsNanos,
-    told: Vec<(Recipient, Event<'static>)>,
+    told: Vec<(Recipient, VenueEvent)>,
     /// What the user answers; none: nothing yet.
     user: Option<Result<&'static str, &'static str>>,
     /// The connection that is open.
@@ -234,10 +232,6 @@ struct World {
 fn at(hour: u64, minute: u64) -> TsNanos {
     let date = JstDate::from_ymd_opt(2026, 11, 24).unwrap();
     TsNanos::from_jst(date, (hour * 60 + minute) * 60_000_000_000).unwrap()
-}
-
-fn id(text: &str) -> RequestId {
-    RequestId::try_from(text.to_owned()).unwrap()
 }
 
 fn secs(seconds: u64) -> Duration {
@@ -334,9 +328,9 @@ impl World {
             for out in outs {
                 let now = self.now();
                 match out {
-                    Out::Tell(to, event) => {
+                    Out::Send(to, event) => {
                         // Clients know the venue by its name only (specification 1, "What the service does").
-                        let text = serde_json::to_string(&event).unwrap();
+                        let text = format!("{event:?}");
                         assert!(!text.contains("127.0.0.1") && !text.contains("1808"), "{text}");
                         self.told.push((to, *event));
                     }
@@ -345,7 +339,9 @@ impl World {
                         let answer = self.fake.answer(&request.question, &request.secret);
                         self.gateway.answered(ticket, answer, now);
                     }
-                    Out::Keep { gateway_day, symbols } => self.kept = (gateway_day, symbols),
+                    Out::WriteRegistered { gateway_day, symbols } => {
+                        self.kept = (gateway_day, symbols)
+                    }
                     Out::AskPassword => {
                         if let Some(user) = self.user {
                             let given = user.map(SecretString::from);
@@ -386,8 +382,8 @@ impl World {
         }
     }
 
-    fn asked(client: u64, request: &str) -> Asked {
-        Asked { client, request_id: request.to_owned() }
+    fn asked(client: u64, request: &str) -> RequestContext {
+        RequestContext { client, request_id: request.to_owned() }
     }
 
     fn login(&mut self, request: &str) {
@@ -397,38 +393,30 @@ impl World {
     }
 
     fn subscribe(&mut self, client: u64, request: &str, ticker: &str) {
-        let (venue, ticker) = ("local_broker".to_owned(), ticker.to_owned());
-        let command = Subscribe { request_id: id(request), venue, ticker };
         let now = self.now();
-        self.gateway.subscribe(Self::asked(client, request), &command, now);
+        self.gateway.subscribe(Self::asked(client, request), ticker, now);
         self.settle();
     }
 
     fn unsubscribe(&mut self, client: u64, request: &str, ticker: &str) {
-        let (venue, ticker) = ("local_broker".to_owned(), ticker.to_owned());
-        let command = Unsubscribe { request_id: id(request), venue, ticker };
         let now = self.now();
-        self.gateway.unsubscribe(&Self::asked(client, request), &command, now);
+        self.gateway.unsubscribe(&Self::asked(client, request), ticker, now);
         self.settle();
     }
 
     fn board(&mut self, client: u64, request: &str, ticker: &str) {
-        let (venue, ticker) = ("local_broker".to_owned(), ticker.to_owned());
-        let command = GetBoard { request_id: id(request), venue, ticker };
         let now = self.now();
-        self.gateway.board(Self::asked(client, request), &command, now);
+        self.gateway.board(Self::asked(client, request), ticker, now);
         self.settle();
     }
 
     fn evict(&mut self, request: &str) {
-        let _ = EvictLru { request_id: id(request), venue: "local_broker".to_owned() };
         let now = self.now();
         self.gateway.evict_lru(&Self::asked(1, request), now);
         self.settle();
     }
 
     fn buying_power(&mut self, request: &str) {
-        let _ = GetBuyingPower { request_id: id(request), venue: "local_broker".to_owned() };
         let now = self.now();
         self.gateway.buying_power(Self::asked(1, request), now);
         self.settle();
@@ -442,9 +430,10 @@ impl World {
 
     /// The words of the last error that was told.
     fn words(&self) -> String {
-        let of = |(_, event): &(Recipient, Event<'_>)| match event {
-            Event::Error(error) => Some(error.message.clone().into_owned()),
-            Event::VenueError(error) => Some(error.message.clone().into_owned()),
+        let of = |(_, event): &(Recipient, VenueEvent)| match event {
+            VenueEvent::Error { message, .. } | VenueEvent::Unusable { message, .. } => {
+                Some(message.clone())
+            }
             _ => None,
         };
         self.told.iter().rev().find_map(of).unwrap_or_default()
@@ -459,14 +448,12 @@ impl World {
     /// A frame over the open connection. Tells whether it was shown.
     fn push(&mut self, message: &str) -> bool {
         let (connection, now) = (self.connection.unwrap_or(0), self.now());
-        let is_shown = self.gateway.frame(connection, message.as_bytes(), now);
+        let update = self.gateway.frame(connection, message.as_bytes(), now);
         self.settle();
-        if is_shown {
-            let trade = self.gateway.show(now).trade;
-            self.traded += trade.map(|trade| trade.qty.units() / 10_000).unwrap_or_default();
-            self.snapshots += 1;
-        }
-        is_shown
+        let Some(update) = update else { return false };
+        self.traded += update.trade.map(|trade| trade.quantity / 10_000).unwrap_or_default();
+        self.snapshots += 1;
+        true
     }
 
     /// The stream ends.
@@ -486,17 +473,23 @@ impl World {
 
     /// Where the venue stands, as clients are told.
     fn state(&mut self) -> String {
-        let asked = GetVenueState { request_id: id("state"), venue: None };
         let now = self.now();
-        self.gateway.venue_state(9, &asked, now);
+        self.gateway.venue_state(Self::asked(9, "state"), now);
         let mut outs = self.gateway.take_out();
-        let Some(Out::Tell(Recipient::Client(9), event)) = outs.pop_front() else {
+        let Some(Out::Send(Recipient::Client(9), event)) = outs.pop_front() else {
             panic!("{outs:?} waited");
         };
-        let Event::VenueState(state) = event.as_ref() else { panic!("{event:?}") };
-        let push = state.push.as_deref().map(|push| format!(" {push}")).unwrap_or_default();
-        let code = state.code.as_deref().map(|code| format!(" ({code})")).unwrap_or_default();
-        format!("{:?}{push}{code}", state.state)
+        let VenueEvent::State { state, code, .. } = *event else { panic!("{event:?}") };
+        let push = state.push().map(|push| format!(" {push}")).unwrap_or_default();
+        let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+        let name = match state {
+            State::Disconnected => "Disconnected",
+            State::LoggingIn(_) => "LoggingIn",
+            State::Ready(_) => "Ready",
+            State::TokenExpired => "TokenExpired",
+            State::AppDown => "AppDown",
+        };
+        format!("{name}{push}{code}")
     }
 
     /// What was told since this was asked last, in short.
@@ -507,20 +500,52 @@ impl World {
 }
 
 /// An event in short: `*` is for all.
-fn short(to: Recipient, event: &Event<'_>) -> String {
+fn short(to: Recipient, event: &VenueEvent) -> String {
     let to = match to {
         Recipient::All => "*".to_owned(),
         Recipient::Client(client) => client.to_string(),
     };
-    let json = serde_json::to_value(event).unwrap();
-    let text = |name: &str| json.get(name).and_then(Value::as_str).map(str::to_owned);
-    let parts = [
-        Some(to),
-        text("event"),
-        text("request_id"),
-        text("ticker").or_else(|| text("symbol")),
-        text("code"),
-    ];
+    // The names of messages are how tests write events down.
+    let (name, request_id, symbol, code) = match event {
+        VenueEvent::LoginStarted { request_id } => {
+            ("VenueLoginStarted", request_id.as_deref(), None, None)
+        }
+        VenueEvent::LoginCancelled { request_id } => {
+            ("VenueLoginCancelled", request_id.as_deref(), None, None)
+        }
+        VenueEvent::Ready { request_id } => ("VenueReady", request_id.as_deref(), None, None),
+        VenueEvent::Unusable { code, .. } => ("VenueError", None, None, Some(*code)),
+        VenueEvent::State { request_id, code, .. } => {
+            ("VenueState", Some(&**request_id), None, *code)
+        }
+        VenueEvent::Error { request_id, code, .. } => {
+            ("Error", request_id.as_deref(), None, Some(*code))
+        }
+        VenueEvent::Subscribed { request_id, symbol, .. } => {
+            ("Subscribed", Some(&**request_id), Some(&**symbol), None)
+        }
+        VenueEvent::Unsubscribed { request_id, symbol } => {
+            ("Unsubscribed", Some(&**request_id), Some(&**symbol), None)
+        }
+        VenueEvent::Evicted { request_id, symbol } => {
+            ("SubscriptionEvicted", Some(&**request_id), Some(&**symbol), None)
+        }
+        VenueEvent::Board { request_id, board } => {
+            ("DepthSnapshot", Some(&**request_id), Some(board.symbol.as_str()), None)
+        }
+        VenueEvent::BuyingPower { request_id, .. } => {
+            ("BuyingPowerUpdated", Some(&**request_id), None, None)
+        }
+        VenueEvent::Orders { request_id, .. } => {
+            ("OrderListUpdated", Some(&**request_id), None, None)
+        }
+        VenueEvent::Positions { request_id, .. } => {
+            ("PositionsUpdated", Some(&**request_id), None, None)
+        }
+        VenueEvent::UnreadableOrder { .. } => ("OrderDiscrepancy", None, None, None),
+    };
+    let code = code.map(super::ErrorCode::name);
+    let parts = [Some(&*to), Some(name), request_id, symbol, code];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 

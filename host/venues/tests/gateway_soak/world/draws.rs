@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use ipc::{GetBoard, GetOrderList, GetVenueState, RequestId, Subscribe, Unsubscribe};
-use venues::Asked;
+use venues::local_broker::VenueEvent;
 use venues::local_broker::gateway::Out;
 use venues::local_broker::lifecycle::State;
 use venues::local_broker::{KeepAlive, REGISTER_MAX};
+use venues::{OrderQuery, RequestContext};
 
 use super::{Delivery, Waiting, World, at};
 use crate::model::{AnswerFault, SYMBOLS};
@@ -248,7 +248,7 @@ impl World {
     pub(super) fn log_in(&mut self) {
         self.serials += 1;
         let client = self.clients[self.random.place(self.clients.len())];
-        let asked = Asked { client, request_id: format!("login-{}", self.serials) };
+        let asked = RequestContext { client, request_id: format!("login-{}", self.serials) };
         let now = self.now();
         self.gateway.login(Some(asked), now);
         self.settle();
@@ -260,9 +260,7 @@ impl World {
         let (now, id) = (self.now(), format!("c-{}", self.serials));
         let place = self.random.place(self.clients.len());
         let client = self.clients[place];
-        let asked = Asked { client, request_id: id.clone() };
-        let request_id = RequestId::try_from(id.clone()).unwrap();
-        let venue = "local_broker".to_owned();
+        let asked = RequestContext { client, request_id: id.clone() };
         let symbol = self.model.issues[self.random.place(SYMBOLS)].symbol.clone();
         let ticker = match self.random.below(20) {
             0 => "130a".to_owned(),
@@ -271,20 +269,19 @@ impl World {
         };
         let is_subscribe = match self.random.below(100) {
             0..40 => {
-                self.gateway.subscribe(asked, &Subscribe { request_id, venue, ticker }, now);
+                self.gateway.subscribe(asked, &ticker, now);
                 true
             }
             40..62 => {
-                let command = Unsubscribe { request_id, venue, ticker };
-                let was_told = command.ticker != "130a";
-                self.gateway.unsubscribe(&asked, &command, now);
+                let was_told = ticker != "130a";
+                self.gateway.unsubscribe(&asked, &ticker, now);
                 if was_told {
                     self.oracle.released(client, &symbol);
                 }
                 false
             }
             62..76 => {
-                self.gateway.board(asked, &GetBoard { request_id, venue, ticker }, now);
+                self.gateway.board(asked, &ticker, now);
                 false
             }
             76..80 => {
@@ -307,8 +304,7 @@ impl World {
                 false
             }
             90..93 => {
-                let filter = Default::default();
-                self.gateway.order_list(asked, &GetOrderList { request_id, venue, filter }, now);
+                self.gateway.order_list(asked, &OrderQuery::default(), now);
                 false
             }
             93..97 => {
@@ -316,16 +312,15 @@ impl World {
                 false
             }
             _ => {
-                let command = GetVenueState { request_id, venue: None };
-                self.gateway.venue_state(client, &command, now);
+                self.gateway.venue_state(asked, now);
                 false
             }
         };
         let outs = self.gateway.take_out();
         let refuses = |out: &Out| {
-            let Out::Tell(_, event) = out else { return false };
-            matches!(event.as_ref(), ipc::Event::Error(error)
-                if error.request_id.as_deref() == Some(id.as_str()))
+            let Out::Send(_, event) = out else { return false };
+            matches!(event.as_ref(), VenueEvent::Error { request_id, .. }
+                if request_id.as_deref() == Some(id.as_str()))
         };
         let is_taken = is_subscribe && !outs.iter().any(refuses);
         let is_new = is_taken && self.oracle.wants(client, &symbol);

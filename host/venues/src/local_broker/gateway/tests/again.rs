@@ -20,9 +20,7 @@ fn what_is_wanted_again_is_not_taken_out() {
         world.subscribe(1, "a", "7203");
         world.wait(secs(1));
         let now = world.now();
-        let (venue, ticker) = ("local_broker".to_owned(), "7203".to_owned());
-        let command = Unsubscribe { request_id: id("b"), venue, ticker };
-        world.gateway.unsubscribe(&World::asked(1, "b"), &command, now);
+        world.gateway.unsubscribe(&World::asked(1, "b"), "7203", now);
         let (ticket, question) = sent(&mut world);
         assert!(matches!(question, Question::Unregister(_)), "{question:?}");
         world.subscribe(1, "c", "7203");
@@ -50,9 +48,9 @@ fn p55_volume_missed_while_a_symbol_was_not_registered_is_after_a_gap() {
     assert_eq!(world.fake.symbols(), ["9984", "7203"]);
     let (connection, now) = (world.connection.unwrap(), world.now());
     let message = frame("7203", 1_001, 900);
-    assert!(world.gateway.frame(connection, message.as_bytes(), now));
-    let trade = world.gateway.show(now).trade.unwrap();
-    assert_eq!((trade.qty, trade.after_gap), (ipc::Decimal::from_units(8_000_000), Some(true)));
+    let update = world.gateway.frame(connection, message.as_bytes(), now).unwrap();
+    let trade = update.trade.unwrap();
+    assert_eq!((trade.quantity, trade.after_gap, update.gap), (8_000_000, true, true));
 }
 
 /// P51: a second subscription that fails takes the first one not away.

@@ -121,7 +121,7 @@ fn what_may_come_after_the_end_is_left_to_the_next_engine_for_a_while() {
     world.wait(secs(2));
     for symbol in ["7203", "8306"] {
         let now = world.now();
-        world.gateway.doubt_symbols(&[symbol.to_owned()], secs(90), now);
+        world.gateway.registrations.doubt(&[symbol.to_owned()], secs(90), now.mono);
     }
     let mut now = world.now();
     let left = world.gateway.left_at_the_end(now);

@@ -482,7 +482,7 @@ fn what_is_secret_is_told_to_nobody() {
     world.subscribe(1, "b", "7203");
     world.wait(secs(2));
     let told = format!("{:?}", world.told);
-    assert!(told.contains("gateway_error") && !told.contains("marker4"), "{told}");
+    assert!(told.contains("GatewayError") && !told.contains("marker4"), "{told}");
     assert!(!format!("{:?}", world.gateway).contains("marker4"));
 }
 

@@ -9,7 +9,7 @@ use crate::local_broker::limits::{
 /// What the last error says.
 fn last_error(world: &World) -> String {
     let told = world.told.iter().rev().find_map(|(_, event)| match event {
-        Event::Error(error) => Some(error.message.to_string()),
+        VenueEvent::Error { message, .. } => Some(message.clone()),
         _ => None,
     });
     told.unwrap_or_else(|| panic!("{:?}", world.told))
@@ -71,9 +71,10 @@ fn name_chars_max_is_what_is_told_of_a_name() {
         message["name"] = "字".repeat(chars).into();
         assert!(world.push(&message.to_string()));
         world.subscribe(2, "b", "7203");
-        let Some((_, Event::Subscribed(told))) = world.told.last() else { panic!("not told") };
-        let name = told.ticker_info.display_name_ja.as_deref();
-        assert_eq!(name, Some("字".repeat(chars.min(NAME_CHARS_MAX)).as_str()));
+        let Some((_, VenueEvent::Subscribed { name, .. })) = world.told.last() else {
+            panic!("{:?}", world.told)
+        };
+        assert_eq!(name.as_deref(), Some("字".repeat(chars.min(NAME_CHARS_MAX)).as_str()));
     }
 }
 

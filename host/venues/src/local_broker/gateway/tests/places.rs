@@ -80,7 +80,7 @@ fn p50_what_is_to_leave_leaves_in_the_end() {
     world.drop_push();
     world.wait(secs(400));
     assert_eq!(world.state(), "AppDown (local_app_down)");
-    let request = world.gateway.farewell().unwrap();
+    let request = world.gateway.last_unregister().unwrap();
     assert_eq!(request.question, Question::Unregister(vec!["9984".to_owned()]));
     world.fake.answer(&request.question, &request.secret).unwrap();
     assert_eq!(world.fake.symbols(), [""; 0]);
@@ -95,10 +95,10 @@ fn p50_at_the_end_only_what_the_list_has_is_taken_out_again() {
     world.wait(secs(1));
     assert!(!world.gateway.end(), "nothing is on its way");
     let list = r#"{"RegistList":[{"Symbol":"9984","Exchange":1},{"Symbol":"7203","Exchange":3},{"Symbol":"8306","Exchange":1}]}"#;
-    let request = world.gateway.farewell_of_list(list).unwrap().unwrap();
+    let request = world.gateway.last_unregister_of_list(list).unwrap().unwrap();
     assert_eq!(request.question, Question::Unregister(vec!["9984".to_owned()]));
-    assert!(world.gateway.farewell_of_list(r#"{"RegistList":[]}"#).unwrap().is_none());
-    assert!(world.gateway.farewell_of_list("<html>").is_err());
+    assert!(world.gateway.last_unregister_of_list(r#"{"RegistList":[]}"#).unwrap().is_none());
+    assert!(world.gateway.last_unregister_of_list("<html>").is_err());
     // Nothing is begun any more.
     world.subscribe(1, "c", "8306");
     world.wait(secs(5));
@@ -184,7 +184,7 @@ fn what_is_registered_late_is_taken_out() {
         // Only now.
         world.fake.registered.push(("7203".to_owned(), 1));
         if ends {
-            let request = world.gateway.farewell().unwrap();
+            let request = world.gateway.last_unregister().unwrap();
             assert_eq!(request.question, Question::Unregister(vec!["7203".to_owned()]));
             continue;
         }

@@ -301,11 +301,11 @@ fn p53_frames_that_are_none_are_dropped() {
     assert!(!world.push("no JSON"));
     assert!(!world.push(&" ".repeat(FRAME_BYTES_MAX + 1)));
     let (connection, now) = (world.connection.unwrap(), world.now());
-    assert!(!world.gateway.frame(connection, b"\xff\xfe", now));
+    assert!(world.gateway.frame(connection, b"\xff\xfe", now).is_none());
     assert!(!world.push(&frame("9984", 1_000, 1)), "nobody is subscribed to it");
     let other = frame("7203", 1_000, 1).replace("{", r#"{"exchange":3,"#);
     assert!(!world.push(&other));
     assert!(world.push(&frame("7203", 1_000, 1)));
-    assert_eq!(world.gateway.dropped.total(), 5);
+    assert_eq!(world.gateway.stream.dropped.total(), 5);
     assert_eq!(world.state(), "Ready Streaming");
 }

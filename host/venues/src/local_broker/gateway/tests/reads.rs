@@ -1,9 +1,11 @@
 //! Balances, orders and positions, asked for by clients.
 
-use ipc::{GetOrderList, OrderListFilter};
+use domain::Money;
 
 use super::*;
-use crate::local_broker::limits::LIST_ROWS_TOLD_MAX;
+use crate::OrderQuery;
+use crate::local_broker::event::ErrorCode;
+use crate::local_broker::limits::LIST_ROWS_SENT_MAX;
 
 fn order(number: usize) -> Value {
     json!({
@@ -14,10 +16,9 @@ fn order(number: usize) -> Value {
     })
 }
 
-fn list(world: &mut World, filter: OrderListFilter) -> Vec<Event<'static>> {
-    let command = GetOrderList { request_id: id("r"), venue: "local_broker".to_owned(), filter };
+fn list(world: &mut World, query: OrderQuery) -> Vec<VenueEvent> {
     let now = world.now();
-    world.gateway.order_list(World::asked(1, "r"), &command, now);
+    world.gateway.order_list(World::asked(1, "r"), &query, now);
     world.settle();
     world.wait(secs(1));
     std::mem::take(&mut world.told).into_iter().map(|(_, event)| event).collect()
@@ -28,12 +29,13 @@ fn p57_balances_are_told_together_and_null_stays_null() {
     let mut world = World::ready();
     world.buying_power("a");
     world.wait(secs(1));
-    let Some((Recipient::Client(1), Event::BuyingPowerUpdated(told))) = world.told.first() else {
+    let Some((Recipient::Client(1), VenueEvent::BuyingPower { request_id, cash, margin, .. })) =
+        world.told.first()
+    else {
         panic!("{:?}", world.told)
     };
-    let told = serde_json::to_value(told).unwrap();
-    assert_eq!(told["cash_available"], "12345.5");
-    assert_eq!((&told["credit_available"], &told["request_id"]), (&Value::Null, &json!("a")));
+    assert_eq!(*cash, Some(Money::from_units(123_455_000)));
+    assert_eq!((*margin, request_id.as_str()), (None, "a"));
 }
 
 #[test]
@@ -41,20 +43,20 @@ fn a_long_list_is_told_in_parts() {
     let mut world = World::ready();
     for (rows, expected) in [
         (0, vec![(0, None, None)]),
-        (LIST_ROWS_TOLD_MAX, vec![(LIST_ROWS_TOLD_MAX, None, None)]),
+        (LIST_ROWS_SENT_MAX, vec![(LIST_ROWS_SENT_MAX, None, None)]),
         (
-            LIST_ROWS_TOLD_MAX + 1,
+            LIST_ROWS_SENT_MAX + 1,
             vec![
-                (LIST_ROWS_TOLD_MAX, Some(true), Some(LIST_ROWS_TOLD_MAX as u64)),
+                (LIST_ROWS_SENT_MAX, Some(true), Some(LIST_ROWS_SENT_MAX as u64)),
                 (1, Some(false), None),
             ],
         ),
     ] {
         world.fake.orders = (0..rows).map(order).collect();
-        let told = list(&mut world, OrderListFilter::default());
+        let told = list(&mut world, OrderQuery::default());
         let parts = told.iter().map(|event| {
-            let Event::OrderListUpdated(part) = event else { panic!("{event:?}") };
-            (part.orders.len(), part.more, part.next)
+            let VenueEvent::Orders { orders, more, next, .. } = event else { panic!("{event:?}") };
+            (orders.len(), *more, *next)
         });
         assert_eq!(parts.collect::<Vec<_>>(), expected);
     }
@@ -68,20 +70,23 @@ fn p129_an_odd_order_is_told_once_and_hides_no_other_one() {
     odd["Exchange"] = json!(4);
     world.fake.orders = vec![order(1), odd, order(3)];
     for round in 0..3 {
-        let told = list(&mut world, OrderListFilter::default());
-        let discrepancies: Vec<Value> = told
+        let told = list(&mut world, OrderQuery::default());
+        let discrepancies: Vec<_> = told
             .iter()
-            .filter(|event| matches!(event, Event::OrderDiscrepancy(_)))
-            .map(|event| serde_json::to_value(event).unwrap())
+            .filter_map(|event| match event {
+                VenueEvent::UnreadableOrder { venue_order_id, message, .. } => {
+                    Some((venue_order_id.as_deref(), message))
+                }
+                _ => None,
+            })
             .collect();
         assert_eq!(discrepancies.len(), usize::from(round == 0), "{told:?}");
-        if let Some(odd) = discrepancies.first() {
-            assert_eq!(odd["venue_order_id"], "20261124A02N00000002");
-            assert_eq!(odd["discrepancy"], "unreadable");
-            assert!(odd["message"].as_str().unwrap().contains("Exchange `4`"), "{odd}");
+        if let Some((id, message)) = discrepancies.first() {
+            assert_eq!(*id, Some("20261124A02N00000002"));
+            assert!(message.contains("Exchange `4`"), "{message}");
         }
-        let Some(Event::OrderListUpdated(part)) = told.last() else { panic!("{told:?}") };
-        let ids: Vec<&str> = part.orders.iter().map(|row| &*row.venue_order_id).collect();
+        let Some(VenueEvent::Orders { orders, .. }) = told.last() else { panic!("{told:?}") };
+        let ids: Vec<&str> = orders.iter().map(|row| &*row.venue_order_id).collect();
         assert_eq!(ids, ["20261124A02N00000001", "20261124A02N00000003"]);
         assert_eq!(told.len(), discrepancies.len() + 1, "{told:?}");
     }
@@ -94,28 +99,28 @@ fn odd_amounts_and_positions_are_told_after_the_rest() {
     world.fake.instead = vec![("/wallet/cash", 200, r#"{"StockAccountWallet": "much"}"#)];
     world.buying_power("a");
     world.wait(secs(1));
-    let told: Vec<Value> =
-        world.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap()).collect();
-    assert_eq!(
-        (&told[0]["event"], &told[0]["cash_available"]),
-        (&json!("BuyingPowerUpdated"), &Value::Null)
-    );
-    assert!(told[1]["message"].as_str().unwrap().contains("StockAccountWallet"), "{told:?}");
-    assert_eq!((&told[1]["event"], &told[1]["request_id"]), (&json!("Error"), &json!("a")));
-    assert_eq!(told.len(), 2);
+    let [
+        (_, VenueEvent::BuyingPower { cash: None, .. }),
+        (_, VenueEvent::Error { request_id, message, .. }),
+    ] = world.told.as_slice()
+    else {
+        panic!("{:?}", world.told)
+    };
+    assert!(message.contains("StockAccountWallet"), "{message}");
+    assert_eq!(request_id.as_deref(), Some("a"));
     world.told.clear();
     let rows = r#"[{"ExecutionID":"E1","Symbol":"8306","Exchange":4,"LeavesQty":1,"Side":"2"},
         {"ExecutionID":null,"Symbol":"7203","Exchange":1,"LeavesQty":100,"Side":"2"}]"#;
     world.fake.instead = vec![("/positions", 200, rows)];
     world.positions(1, "p");
     world.wait(secs(1));
-    let told: Vec<Value> =
-        world.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap()).collect();
-    assert_eq!(told[0]["positions"].as_array().unwrap().len(), 1, "{told:?}");
-    assert_eq!(told[0]["positions"][0]["instrument_id"], "7203.TSE");
-    let message = told[1]["message"].as_str().unwrap();
+    let [(_, VenueEvent::Positions { positions, .. }), (_, VenueEvent::Error { message, .. })] =
+        world.told.as_slice()
+    else {
+        panic!("{:?}", world.told)
+    };
+    assert_eq!((positions.len(), positions[0].instrument_id.as_str()), (1, "7203.TSE"));
     assert!(message.starts_with("E1: GET /positions: Exchange `4`"), "{message}");
-    assert_eq!(told.len(), 2);
     // Each client is told of it once.
     for (client, errors) in [(1, 0), (2, 1), (2, 0)] {
         world.told.clear();
@@ -125,7 +130,7 @@ fn odd_amounts_and_positions_are_told_after_the_rest() {
         ];
         world.positions(client, "again");
         world.wait(secs(1));
-        let is_error = |told: &&(Recipient, Event<'static>)| matches!(told.1, Event::Error(_));
+        let is_error = |told: &&(Recipient, VenueEvent)| matches!(told.1, VenueEvent::Error { .. });
         assert_eq!(
             world.told.iter().filter(is_error).count(),
             errors,
@@ -144,7 +149,7 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
     let mut world = World::ready();
     world.fake.orders = vec![order(1)];
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let filter = |status: &str, instrument: &str, date: &str| OrderListFilter {
+    let filter = |status: &str, instrument: &str, date: &str| OrderQuery {
         status: some(status),
         instrument_id: some(instrument),
         date: some(date),
@@ -162,8 +167,8 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
         ("", "", "20261123", 0),
     ] {
         let told = list(&mut world, filter(status, instrument, date));
-        let [Event::OrderListUpdated(part)] = told.as_slice() else { panic!("{told:?}") };
-        assert_eq!(part.orders.len(), rows, "{status} {instrument} {date}");
+        let [VenueEvent::Orders { orders, .. }] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!(orders.len(), rows, "{status} {instrument} {date}");
     }
     for (status, instrument, date, what) in [
         ("accepted", "", "", "STATUS: `accepted` is not an order status"),
@@ -172,9 +177,9 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
         ("", "", "20261131", "DATE: `20261131` is not a date"),
     ] {
         let told = list(&mut world, filter(status, instrument, date));
-        let [Event::Error(error)] = told.as_slice() else { panic!("{told:?}") };
-        assert!(error.message.starts_with(what), "{error:?}");
-        assert_eq!(error.code, "validation_error");
+        let [VenueEvent::Error { message, code, .. }] = told.as_slice() else { panic!("{told:?}") };
+        assert!(message.starts_with(what), "{message}");
+        assert_eq!(*code, ErrorCode::ValidationError);
     }
 }
 
@@ -220,7 +225,7 @@ fn a_refused_subscription_leaves_the_place_of_a_board() {
     world.wait(secs(1));
     world.heard();
     // The gateway's list has it no more, so that a subscription has to register it.
-    world.gateway.set.refused("7203");
+    world.gateway.registrations.set.refused("7203");
     world.fake.instead = vec![("/register", 400, "no such issue"); 2];
     world.subscribe(1, "s", "7203");
     world.wait(secs(2));

@@ -45,9 +45,9 @@ fn p52_subscriptions_of_one_moment_are_one_request() {
 #[test]
 fn p51_who_subscribes_is_told_the_name() {
     let name = |world: &World, request: &str| {
-        let of = |(_, event): &(Recipient, Event<'_>)| match event {
-            Event::Subscribed(told) if &*told.request_id == request => {
-                Some(told.ticker_info.display_name_ja.as_deref().map(str::to_owned))
+        let of = |(_, event): &(Recipient, VenueEvent)| match event {
+            VenueEvent::Subscribed { request_id, name, .. } if request_id == request => {
+                Some(name.clone())
             }
             _ => None,
         };
@@ -159,9 +159,7 @@ fn name_time_is_how_long_a_subscription_waits_for_a_name() {
         world.wait(Duration::from_millis(100));
     }
     let named = world.told.iter().find_map(|(_, event)| match event {
-        Event::Subscribed(told) if &*told.request_id == "c" => {
-            told.ticker_info.display_name_ja.as_deref()
-        }
+        VenueEvent::Subscribed { request_id, name, .. } if request_id == "c" => name.as_deref(),
         _ => None,
     });
     assert_eq!(named, Some("トヨタ自動車"));
@@ -416,9 +414,9 @@ fn p50_the_end_takes_our_symbols_out() {
     world.fake.registered.push(("1301".to_owned(), 1));
     world.subscribe(1, "s", "7203");
     world.wait(secs(1));
-    let request = world.gateway.farewell().unwrap();
+    let request = world.gateway.last_unregister().unwrap();
     assert_eq!(request.question, Question::Unregister(vec!["7203".to_owned()]));
-    assert!(World::new().gateway.farewell().is_none());
+    assert!(World::new().gateway.last_unregister().is_none());
 }
 
 /// Whatever clients want and give up in between, the gateway has in the end what is wanted, and the requests that
@@ -430,7 +428,7 @@ fn what_is_given_up_at_once_takes_no_place() {
         let symbol = symbol(number % 60);
         world.subscribe(1, "s", &symbol);
         world.unsubscribe(1, "u", &symbol);
-        assert!(world.gateway.lanes.waiting().count() <= 4);
+        assert!(world.gateway.requests.waiting(0).0 <= 4);
     }
     let heard = world.heard();
     let count = |name: &str| heard.iter().filter(|told| told.contains(name)).count();

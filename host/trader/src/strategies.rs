@@ -1,10 +1,13 @@
 //! Finds strategies: built-in ones by their names, others by their paths.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use results::output::ComponentIdentity;
 use sandbox::{CallPath, Limits, Sandbox, SandboxConfig, SandboxError, StrategyModule};
+use serde_json::Value;
 use thiserror::Error;
 
 /// The ending of a strategy's file.
@@ -17,7 +20,7 @@ pub struct Strategies {
     pub folder: PathBuf,
     /// The cache folder; made when it is missing.
     pub cache: PathBuf,
-    /// A cache folder that came with the program and is only read; none where no one vouches for it.
+    /// A cache folder that came with the program and is only read; none where the files may be anyone's.
     pub shipped: Option<PathBuf>,
 }
 
@@ -28,7 +31,7 @@ pub struct Loading<'a> {
     pub call_path: Option<CallPath>,
     /// What compiling it may take.
     pub limits: Limits,
-    /// Whether nobody wants it any more; asked while it is compiled.
+    /// Whether compiling should end; called from time to time while it compiles.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
@@ -46,7 +49,7 @@ pub enum StrategyError {
         "there is no strategy file {given}; build it first, or name a built-in strategy: {names}"
     )]
     NoFile {
-        /// What was asked for.
+        /// The name or path that was given.
         given: String,
         /// The built-in ones, with commas between.
         names: String,
@@ -57,28 +60,28 @@ pub enum StrategyError {
          `cargo xtask guests`, or give the path of a .wasm file"
     )]
     NoneBuilt {
-        /// What was asked for.
+        /// The name or path that was given.
         given: String,
         /// Where built-in ones should be.
         folder: PathBuf,
     },
-    /// A name that is none.
+    /// A name without a strategy.
     #[error(
         "there is no built-in strategy `{given}`; there are: {names}. For a file of your own give \
          its path, like ./{given}.wasm"
     )]
     NoName {
-        /// What was asked for.
+        /// The name or path that was given.
         given: String,
         /// The built-in ones, with commas between.
         names: String,
     },
-    /// The disk says no.
+    /// The file cannot be read.
     #[error("cannot read {path}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said of it.
+        /// The system's error.
         source: io::Error,
     },
     /// Something else than a program.
@@ -140,7 +143,7 @@ impl Strategies {
         self.load_with(given, &Loading::default())
     }
 
-    /// The same in a way of one's own.
+    /// Finds a strategy and makes it ready to run in another way.
     ///
     /// # Errors
     /// [`StrategyError`] also when it cannot be called on that path, or was stopped.
@@ -166,7 +169,7 @@ impl Strategies {
     }
 }
 
-/// A file that is no WebAssembly at all is told in plain words.
+/// Refuses a file that is no WebAssembly at all, in plain words.
 fn check_magic(path: &Path) -> Result<(), StrategyError> {
     const MAGIC: [u8; 4] = *b"\0asm";
     let unreadable = |source| StrategyError::Read { path: path.to_owned(), source };
@@ -174,4 +177,21 @@ fn check_magic(path: &Path) -> Result<(), StrategyError> {
     let file = File::open(path).map_err(unreadable)?;
     file.take(MAGIC.len() as u64).read_to_end(&mut begin).map_err(unreadable)?;
     if begin == MAGIC { Ok(()) } else { Err(StrategyError::NoWasm(path.to_owned())) }
+}
+
+/// The parameters of a strategy as the JSON object that its init gets.
+#[must_use]
+pub fn config_json(parameters: &BTreeMap<String, Value>) -> String {
+    Value::Object(parameters.clone().into_iter().collect()).to_string()
+}
+
+/// What a strategy is, for manifests.
+#[must_use]
+pub fn component_identity(module: &StrategyModule) -> ComponentIdentity {
+    let artefact = module.artefact();
+    ComponentIdentity {
+        name: artefact.name().to_owned(),
+        sha256: artefact.sha256().to_owned(),
+        imports: artefact.imports().to_vec(),
+    }
 }

@@ -1,4 +1,4 @@
-//! What the records of a strategy leave in a run's folder, in bytes, against the budget of the run.
+//! Counts what a strategy's records leave in a run's folder, in bytes, against the budget of the run.
 //!
 //! Each record has a fixed cost for the lines and rows that it becomes, and each of its texts one for
 //! every file that has it. The cost is a little more than what stands on the disk, and the same whether a
@@ -30,27 +30,27 @@ const COMMAND_COST: usize = 90;
 
 /// Bytes so far, and how many there may be.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Written {
+pub(crate) struct OutputBudget {
     bytes: u64,
     allowed: u64,
     per_day: u64,
     days: u64,
 }
 
-impl Written {
+impl OutputBudget {
     /// A budget of `first_day` bytes, and `per_day` more on each later day.
-    pub(super) const fn new(first_day: u64, per_day: u64) -> Self {
+    pub(crate) const fn new(first_day: u64, per_day: u64) -> Self {
         Self { bytes: 0, allowed: first_day, per_day, days: 0 }
     }
 
     /// Takes what a strategy reports of its parameters: in the manifest, with a space for each value, and in the page.
-    pub(super) fn parameters(&mut self, parameters: &BTreeMap<String, String>) {
+    pub(crate) fn parameters(&mut self, parameters: &BTreeMap<String, String>) {
         let texts = parameters.iter().flat_map(|(name, value)| [name, value]);
         self.take(PARAMETER_COPIES * texts.map(|text| text_page_cost(text)).sum::<usize>());
     }
 
     /// A day begins.
-    pub(super) const fn begin_day(&mut self) {
+    pub(crate) const fn begin_day(&mut self) {
         if self.days > 0 {
             self.allowed = self.allowed.saturating_add(self.per_day);
         }
@@ -60,7 +60,7 @@ impl Written {
     /// Takes an event of an order. Those of clients are no guest's. What rejections leave is counted
     /// where orders are rejected; tags are in no file, but stay in memory until the order is done.
     #[inline]
-    pub(super) fn order_event(&mut self, event: &OrderEvent) {
+    pub(crate) fn order_event(&mut self, event: &OrderEvent) {
         if event.origin != Origin::Strategy {
             return;
         }
@@ -81,14 +81,14 @@ impl Written {
     }
 
     /// Takes a mark.
-    pub(super) fn signal(&mut self, signal: &Signal) {
+    pub(crate) fn signal(&mut self, signal: &Signal) {
         let texts = [&signal.tag, &signal.note].into_iter().flatten();
         let texts: usize = texts.map(|text| text_cost(text)).sum();
         self.take(SIGNAL_FORMS * (SIGNAL_COST + texts));
     }
 
     /// Takes a decision.
-    pub(super) fn narrative(&mut self, record: &NarrativeRecord) {
+    pub(crate) fn narrative(&mut self, record: &NarrativeRecord) {
         let texts = [record.title.as_str(), &record.body];
         let texts = texts.into_iter().chain(record.client_order_id.as_deref());
         let texts: usize = texts.map(text_cost).sum();
@@ -96,7 +96,7 @@ impl Written {
     }
 
     /// Takes a line of the log.
-    pub(super) fn log_line(&mut self, line: &LogLine) {
+    pub(crate) fn log_line(&mut self, line: &LogLine) {
         self.take(TABLE_FORMS * (LOG_LINE_COST + text_cost(&line.message)));
     }
 
@@ -105,7 +105,7 @@ impl Written {
     }
 
     /// Whether there is room for all this and so many bytes of rejected orders.
-    pub(super) const fn check(&self, rejected: u64) -> Result<(), FaultKind> {
+    pub(crate) const fn check(&self, rejected: u64) -> Result<(), FaultKind> {
         let (used, allowed) = (self.bytes.saturating_add(rejected), self.allowed);
         match rejected {
             _ if used <= allowed => Ok(()),
@@ -121,24 +121,24 @@ mod tests {
 
     #[test]
     fn each_day_after_the_first_allows_more() {
-        let mut written = Written::new(100, 10);
-        written.begin_day();
-        assert_eq!(written.check(100), Ok(()));
+        let mut budget = OutputBudget::new(100, 10);
+        budget.begin_day();
+        assert_eq!(budget.check(100), Ok(()));
         let fault = |used, rejected, allowed| Err(FaultKind::Folder { used, rejected, allowed });
-        assert_eq!(written.check(101), fault(101, 101, 100));
-        written.begin_day();
-        written.take(60);
-        assert_eq!(written.check(50), Ok(()));
-        assert_eq!(written.check(51), fault(111, 51, 110));
-        written.take(51);
+        assert_eq!(budget.check(101), fault(101, 101, 100));
+        budget.begin_day();
+        budget.take(60);
+        assert_eq!(budget.check(50), Ok(()));
+        assert_eq!(budget.check(51), fault(111, 51, 110));
+        budget.take(51);
         let (limit, used, allowed) = (GuestLimit::Folder, 111, 110);
-        assert_eq!(written.check(0), Err(FaultKind::Budget { limit, used, allowed }));
+        assert_eq!(budget.check(0), Err(FaultKind::Budget { limit, used, allowed }));
     }
 
     #[test]
     fn rejected_orders_that_fill_the_folder_are_named() {
-        let written = Written::new(100, 10);
-        let fault = written.check(101).unwrap_err();
+        let budget = OutputBudget::new(100, 10);
+        let fault = budget.check(101).unwrap_err();
         assert_eq!(
             fault.to_string(),
             "produced 101 bytes of records in the run's folder, 101 of them rejected orders; 100 are \

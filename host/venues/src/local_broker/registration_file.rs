@@ -1,10 +1,12 @@
-//! The symbols that we have registered, on the disk: an engine that is killed cannot take them out at the
-//! gateway, and they would count as another program's for ever; nor one that ends what the gateway was asked for
-//! and registers later. The next engine takes them out (specification 4, P52).
+//! The file of the symbols that we have registered, for the engine after this one.
+//!
+//! An engine that is killed cannot take them out at the
+//! gateway, and they would count as another program's for ever; nor can one that ends take out what the gateway
+//! registers later. The next engine takes them out (specification 4, P52).
 //!
 //! | what is found | what follows |
 //! |---|---|
-//! | symbols of the gateway's same day, which begins with its forced logout | they are ours: taken out, or kept where somebody wants them |
+//! | symbols of the gateway's same day, which begins with its forced logout | they are ours: taken out, or kept where a client wants them |
 //! | symbols of another day | nothing: the gateway has logged out since, and others may have registered them |
 //! | symbols that may be registered late, up to a time | the same until then; after it nothing |
 //! | no file, or one that is none of ours | nothing, with a warning in the second case; it is replaced |
@@ -18,7 +20,7 @@ use atomic_file::AtomicFile;
 use serde::{Deserialize, Serialize};
 
 use super::keys::symbol_of;
-use super::limits::{KEPT_BYTES_MAX, KEPT_SYMBOLS_MAX};
+use super::limits::{REGISTRATION_FILE_BYTES_MAX, REGISTRATION_FILE_SYMBOLS_MAX};
 
 /// The form of the file.
 const VERSION: u32 = 1;
@@ -48,12 +50,12 @@ pub struct LeftOver {
 
 /// The file, which is ours as long as this lives.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct RegistrationFile {
     path: PathBuf,
     _lock: File,
 }
 
-impl Kept {
+impl RegistrationFile {
     /// Takes the file, where no other engine has it. Without it an engine that is killed leaves its symbols
     /// registered.
     pub(super) fn open(path: &Path) -> Option<Self> {
@@ -100,18 +102,18 @@ impl Kept {
         }
         let mut text = String::new();
         let file = File::open(&self.path).map_err(|error| error.to_string())?;
-        let read = file.take(KEPT_BYTES_MAX + 1).read_to_string(&mut text);
+        let read = file.take(REGISTRATION_FILE_BYTES_MAX + 1).read_to_string(&mut text);
         let read = read.map_err(|error| error.to_string())?;
-        if read as u64 > KEPT_BYTES_MAX {
-            return Err(format!("it has more than {KEPT_BYTES_MAX} bytes"));
+        if read as u64 > REGISTRATION_FILE_BYTES_MAX {
+            return Err(format!("it has more than {REGISTRATION_FILE_BYTES_MAX} bytes"));
         }
         let content: Content = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         let is_ours = |symbol: &String| symbol_of(symbol).is_ok_and(|read| read == symbol);
         if content.version != VERSION {
             return Err("it has another version".to_owned());
         }
-        if content.symbols.len() > KEPT_SYMBOLS_MAX {
-            return Err(format!("it has more than {KEPT_SYMBOLS_MAX} symbols"));
+        if content.symbols.len() > REGISTRATION_FILE_SYMBOLS_MAX {
+            return Err(format!("it has more than {REGISTRATION_FILE_SYMBOLS_MAX} symbols"));
         }
         if !content.symbols.iter().all(is_ours) {
             return Err("it has texts that are not symbols".to_owned());
@@ -119,7 +121,7 @@ impl Kept {
         Ok(Some(content))
     }
 
-    /// Writes what is registered now, before the gateway is asked for it. It need not survive the machine: the
+    /// Writes what is registered now, before the request leaves. It need not survive the machine: the
     /// gateway does not either.
     pub(super) fn write(&self, left: LeftOver) {
         let LeftOver { gateway_day, symbols, late_until_ms } = left;
@@ -157,12 +159,12 @@ mod tests {
     fn what_was_left_on_the_same_day_is_ours() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/registered.json");
-        let kept = Kept::open(&path).unwrap();
+        let kept = RegistrationFile::open(&path).unwrap();
         assert_eq!(kept.left(7, 9), left(&[], 7));
         kept.write(left(&["7203", "130A"], 7));
-        assert!(Kept::open(&path).is_none(), "another engine has it");
+        assert!(RegistrationFile::open(&path).is_none(), "another engine has it");
         drop(kept);
-        let kept = Kept::open(&path).unwrap();
+        let kept = RegistrationFile::open(&path).unwrap();
         assert_eq!(kept.left(7, 9), left(&["7203", "130A"], 7));
         assert_eq!(kept.left(8, 9), left(&[], 8));
         kept.write(left(&[], 7));
@@ -178,8 +180,9 @@ mod tests {
     fn a_file_that_is_none_of_ours_is_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("registered.json");
-        let kept = Kept::open(&path).unwrap();
-        let long = format!("\"{}\"", "x".repeat(usize::try_from(KEPT_BYTES_MAX).unwrap()));
+        let kept = RegistrationFile::open(&path).unwrap();
+        let long =
+            format!("\"{}\"", "x".repeat(usize::try_from(REGISTRATION_FILE_BYTES_MAX).unwrap()));
         for text in [
             "",
             "{",
@@ -193,7 +196,8 @@ mod tests {
             fs::write(&path, text).unwrap();
             assert_eq!(kept.left(7, 9), left(&[], 7), "{:.60}", text);
         }
-        let many: Vec<String> = (0..=KEPT_SYMBOLS_MAX).map(|n| format!("{}", 1_000 + n)).collect();
+        let many: Vec<String> =
+            (0..=REGISTRATION_FILE_SYMBOLS_MAX).map(|n| format!("{}", 1_000 + n)).collect();
         let text =
             serde_json::json!({ "version": 1, "gateway_day": 7, "symbols": many }).to_string();
         fs::write(&path, text).unwrap();

@@ -7,13 +7,13 @@
 //! | accepted with a number | the broker has it |
 //! | accepted without one | sent, its number unknown |
 //! | rejected | its id is free |
-//! | filled | the fill counts, and is not told again |
+//! | filled | the fill counts, and is not reported again |
 //! | session_expired, another version of the key, what is no line | nothing |
 
 use std::collections::{HashMap, VecDeque};
 
-use domain::{OrderSide, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos};
-use ipc::{AuditFilled, AuditLine, AuditSubmit};
+use domain::{OrderOrigin, OrderSide, OrderType, Price, Quantity, ShortText, TimeInForce, TsNanos};
+use ipc::{AuditContext, AuditFilled, AuditLine, AuditSubmit};
 
 use crate::limits::{AUDIT_LINE_BYTES_MAX, FILLS_RESTORED_MAX};
 
@@ -23,6 +23,8 @@ pub const REQUEST_KEY_VERSION: u32 = 1;
 /// An order that the log has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredOrder {
+    /// Who sent it.
+    pub origin: OrderOrigin,
     /// The caller's id.
     pub client_order_id: ShortText,
     /// The key of what was asked for.
@@ -51,7 +53,7 @@ pub struct RestoredOrder {
     pub ts_ms: u64,
 }
 
-/// A fill that a process before has told, or was about to tell (specification 4, P130).
+/// A fill that a process before has reported, or was about to tell (specification 4, P130).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredFill {
     /// The broker's number of the order.
@@ -62,7 +64,7 @@ pub struct RestoredFill {
     pub instrument_id: ShortText,
     /// The broker's business day of the notice, where it said one.
     pub business_day: Option<ShortText>,
-    /// Whether the broker's details of the order told it; its number is the desk's own then.
+    /// Whether the broker's details of the order reported it; its number is the desk's own then.
     pub from_details: bool,
     /// The broker's number of the fill.
     pub trade_id: ShortText,
@@ -77,7 +79,7 @@ pub struct RestoredFill {
 pub struct Restored {
     /// Orders in the order of their submit lines.
     pub entries: Vec<RestoredOrder>,
-    /// Fills that were told, the newest [`FILLS_RESTORED_MAX`].
+    /// Fills that were reported, the newest [`FILLS_RESTORED_MAX`].
     pub fills: VecDeque<RestoredFill>,
     /// Bytes up to the end of the last whole line.
     pub whole_bytes: u64,
@@ -158,7 +160,9 @@ impl Restored {
 
 impl RestoredOrder {
     fn new(submit: &AuditSubmit<'_>) -> Self {
+        let AuditContext { origin, strategy_id, .. } = &submit.context;
         Self {
+            origin: OrderOrigin::read(*origin, strategy_id.as_deref()),
             client_order_id: ShortText::from(&*submit.client_order_id),
             request_key: submit.request_key,
             instrument_id: ShortText::from(&*submit.instrument_id),
@@ -196,7 +200,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{accepted_line, rejected_line, submit_line};
+    use crate::audit::testing::{accepted_line, rejected_line, submit_line};
 
     fn text(lines: &[AuditLine<'_>]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -284,6 +288,7 @@ mod tests {
                 trade_id: number.to_string().into(),
                 last_qty: Quantity::new(100).into(),
                 last_price: Price::from_yen(2_500).into(),
+                context: AuditContext::default(),
             })
         };
         let lines: Vec<_> = (0..=FILLS_RESTORED_MAX).map(line).collect();

@@ -1,4 +1,4 @@
-//! Notices that were heard: the broker sends those of the day again at each connection, and each is taken
+//! Notices that came before: the broker sends those of the day again at each connection, and each is taken
 //! once. Fills have numbers of their own, by which their orders know them.
 
 use std::collections::HashMap;
@@ -11,34 +11,34 @@ use venues::web_broker::frame;
 
 use crate::limits::NOTICES_KNOWN_MAX;
 
-/// Whether a notice was heard before.
+/// Whether a notice came before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hearing {
-    /// It was not.
+pub(crate) enum Arrival {
+    /// It did not.
     First,
-    /// It was.
+    /// It did.
     Again,
-    /// Nobody can tell: there is no room for one more.
+    /// That is not known: there is no room for one more.
     Unknown,
 }
 
 /// The notices of today and of the day before, by the hash of what makes each the one that it is.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct SeenNotices {
     hasher: RandomState,
     /// When each came first.
     notices: HashMap<u64, JstDate>,
     today: Option<JstDate>,
 }
 
-impl Heard {
+impl SeenNotices {
     /// Remembers a notice, which is read from these fields.
     pub(crate) fn take(
         &mut self,
         notice: &BrokerNotice,
         fields: &[Field],
         today: JstDate,
-    ) -> Hearing {
+    ) -> Arrival {
         if self.today != Some(today) {
             // A business day lasts over midnight.
             self.notices.retain(|_, came| Some(*came) >= today.pred_opt());
@@ -51,11 +51,11 @@ impl Heard {
         let hash = self.hasher.hash_one((notice.kind as u8, &notice.venue_order_id, pairs));
         let is_full = self.notices.len() >= NOTICES_KNOWN_MAX;
         match self.notices.entry(hash) {
-            Entry::Occupied(_) => Hearing::Again,
-            Entry::Vacant(_) if is_full => Hearing::Unknown,
+            Entry::Occupied(_) => Arrival::Again,
+            Entry::Vacant(_) if is_full => Arrival::Unknown,
             Entry::Vacant(place) => {
                 place.insert(today);
-                Hearing::First
+                Arrival::First
             }
         }
     }
@@ -91,34 +91,34 @@ mod tests {
 
     #[test]
     fn a_notice_is_known_again_by_its_number_or_by_all_of_its_fields() {
-        let mut heard = Heard::default();
+        let mut seen = SeenNotices::default();
         let mut take =
-            |kind, pairs: &[(&str, &str)]| heard.take(&notice(kind), &fields(pairs), day(20));
+            |kind, pairs: &[(&str, &str)]| seen.take(&notice(kind), &fields(pairs), day(20));
         let done = NoticeKind::Updated;
         let numbered = [("p_no", "1"), ("p_ALT", "1"), ("p_ED", "20261120"), ("p_ENO", "7")];
-        assert_eq!(take(done, &numbered), Hearing::First);
+        assert_eq!(take(done, &numbered), Arrival::First);
         let again = [("p_ED", "20261120"), ("p_ENO", "7"), ("p_ALT", "0"), ("p_CRSR", "100")];
-        assert_eq!(take(done, &again), Hearing::Again);
-        assert_eq!(take(NoticeKind::Canceled, &again), Hearing::First, "it tells something else");
+        assert_eq!(take(done, &again), Arrival::Again);
+        assert_eq!(take(NoticeKind::Canceled, &again), Arrival::First, "it tells something else");
         let next_day = [("p_ED", "20261121"), ("p_ENO", "7")];
-        assert_eq!(take(done, &next_day), Hearing::First);
+        assert_eq!(take(done, &next_day), Arrival::First);
         let bare = [("p_no", "1"), ("p_date", "x"), ("p_ALT", "1"), ("p_CRSR", "100")];
-        assert_eq!(take(done, &bare), Hearing::First);
+        assert_eq!(take(done, &bare), Arrival::First);
         let bare = [("p_no", "9"), ("p_CRSR", "100"), ("p_date", "y"), ("p_ALT", "0")];
-        assert_eq!(take(done, &bare), Hearing::Again);
-        assert_eq!(take(done, &[("p_CRSR", "200")]), Hearing::First);
+        assert_eq!(take(done, &bare), Arrival::Again);
+        assert_eq!(take(done, &[("p_CRSR", "200")]), Arrival::First);
     }
 
     #[test]
     fn notices_are_known_until_their_business_day_is_over_and_in_a_limited_number() {
-        let mut heard = Heard::default();
+        let mut seen = SeenNotices::default();
         let notice = notice(NoticeKind::Updated);
         let numbered = |number: usize| fields(&[("p_ED", "1"), ("p_ENO", &number.to_string())]);
         for number in 0..NOTICES_KNOWN_MAX {
-            assert_eq!(heard.take(&notice, &numbered(number), day(20)), Hearing::First);
+            assert_eq!(seen.take(&notice, &numbered(number), day(20)), Arrival::First);
         }
-        assert_eq!(heard.take(&notice, &numbered(NOTICES_KNOWN_MAX), day(20)), Hearing::Unknown);
-        assert_eq!(heard.take(&notice, &numbered(1), day(21)), Hearing::Again);
-        assert_eq!(heard.take(&notice, &numbered(1), day(22)), Hearing::First);
+        assert_eq!(seen.take(&notice, &numbered(NOTICES_KNOWN_MAX), day(20)), Arrival::Unknown);
+        assert_eq!(seen.take(&notice, &numbered(1), day(21)), Arrival::Again);
+        assert_eq!(seen.take(&notice, &numbered(1), day(22)), Arrival::First);
     }
 }

@@ -1,0 +1,151 @@
+//! What lists and notices have said and is not settled yet: notices without an order, fills of a process before,
+//! and orders that were presumed rejected. What a list means for an order: `crate::reconcile`.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use domain::order_mapping::{BrokerNotice, BrokerRow};
+use domain::{Discrepancy, ShortText};
+
+use super::lists::ListSchedule;
+use super::{Desk, Now};
+use crate::audit::restore::RestoredFill;
+use crate::book::{DeskOrder, OrderKey};
+use crate::limits::{NOTICES_HELD_MAX, PRESUMED_REJECTED_MAX};
+use crate::reconcile::fits;
+use crate::seen_notices::SeenNotices;
+
+/// What is not settled yet.
+#[derive(Debug, Default)]
+pub(crate) struct Reconciliation {
+    /// The broker's newest list, and when the next one is asked for.
+    pub(crate) lists: ListSchedule,
+    /// Notices that came before.
+    pub(crate) seen: SeenNotices,
+    /// Notices of orders that are not known yet.
+    pub(crate) held: HeldNotices,
+    /// Fills that were reported before this process.
+    pub(crate) earlier_fills: EarlierFills,
+    /// Orders that were reported as not at the broker.
+    pub(crate) presumed_rejected: PresumedRejected,
+}
+
+/// Notices of orders that are not known yet, with the time of their coming.
+#[derive(Debug, Default)]
+pub(crate) struct HeldNotices(Vec<(Duration, BrokerNotice)>);
+
+impl HeldNotices {
+    /// Holds a notice that came at a time, or gives it back where there is no room.
+    pub(crate) fn hold(&mut self, came: Duration, notice: BrokerNotice) -> Option<BrokerNotice> {
+        if self.0.len() >= NOTICES_HELD_MAX {
+            return Some(notice);
+        }
+        self.0.push((came, notice));
+        None
+    }
+
+    /// Takes all of them, to look at each again.
+    pub(crate) fn take(&mut self) -> Vec<(Duration, BrokerNotice)> {
+        std::mem::take(&mut self.0)
+    }
+
+    /// Holds one still that was taken.
+    pub(crate) fn put_back(&mut self, came: Duration, notice: BrokerNotice) {
+        self.0.push((came, notice));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of them is a fill that came before an instant that `is_late` knows.
+    pub(crate) fn has_fill(&self, is_late: impl Fn(Duration) -> bool) -> bool {
+        self.0.iter().any(|(came, notice)| notice.fill.is_some() && is_late(*came))
+    }
+
+    /// Whether one of them may be of an order of that symbol.
+    pub(crate) fn has_symbol(&self, symbol: Option<&ShortText>) -> bool {
+        self.0.iter().any(|(_, notice)| Some(&notice.symbol) == symbol)
+    }
+}
+
+/// Fills that were reported before this process, by the numbers of orders that no list has had yet.
+#[derive(Debug, Default)]
+pub(crate) struct EarlierFills(HashMap<ShortText, Vec<RestoredFill>>);
+
+impl EarlierFills {
+    /// Those of a log.
+    pub(crate) fn new(fills: impl IntoIterator<Item = RestoredFill>) -> Self {
+        let mut by_number: HashMap<ShortText, Vec<RestoredFill>> = HashMap::new();
+        for fill in fills {
+            by_number.entry(fill.venue_order_id.clone()).or_default().push(fill);
+        }
+        Self(by_number)
+    }
+
+    /// Counts those of an order, once its number is known.
+    pub(crate) fn give(&mut self, order: &mut DeskOrder) {
+        let Some(number) = order.venue_order_id.clone() else { return };
+        let Some(fills) = self.0.get_mut(&number) else { return };
+        fills.retain(|fill| {
+            let is_its = order.has_reported(fill);
+            if is_its {
+                order.take_reported(fill);
+            }
+            !is_its
+        });
+        if fills.is_empty() {
+            self.0.remove(&number);
+        }
+    }
+}
+
+/// Orders that were reported as not at the broker (specification 4, P20): its lists may lag. Their ids are free,
+/// so they stay rejected; but their senders must know of a row that a later list has.
+#[derive(Debug, Default)]
+pub(crate) struct PresumedRejected(VecDeque<DeskOrder>);
+
+impl PresumedRejected {
+    fn remember(&mut self, order: DeskOrder) {
+        if self.0.len() >= PRESUMED_REJECTED_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(order);
+    }
+
+    /// The order that a row may be, which is forgotten.
+    fn take_fitting(&mut self, row: &BrokerRow) -> Option<DeskOrder> {
+        let place = self.0.iter().position(|order| fits(order, row))?;
+        self.0.remove(place)
+    }
+}
+
+impl Desk {
+    /// Remembers an order that is about to be reported as not at the broker.
+    pub(crate) fn presume_rejected(&mut self, key: OrderKey) {
+        if let Some(order) = self.book.get(key) {
+            self.reconciliation.presumed_rejected.remember(order.clone());
+        }
+    }
+
+    /// A row counts as placed elsewhere: tells which order that was presumed rejected it may be.
+    pub(crate) fn find_presumed_rejected(&mut self, row: &BrokerRow, now: Now) {
+        let fitting = self.reconciliation.presumed_rejected.take_fitting(row);
+        let Some(order) = fitting else { return };
+        let number = &row.venue_order_id;
+        let text = format!(
+            "the engine reported it as rejected, NOT_AT_BROKER; a later list has an order that \
+             fits, number {number}, {}, shown as placed elsewhere",
+            row.status
+        );
+        let (id, number) = (order.client_order_id, Some(number.clone()));
+        self.push_discrepancy(id, number, Discrepancy::EndedButWorking, text, now);
+    }
+
+    /// Counts the fills of an order that were reported before this process, once its number is known.
+    pub(crate) fn take_earlier_fills(&mut self, key: OrderKey) {
+        if let Some(order) = self.book.get_mut(key) {
+            self.reconciliation.earlier_fills.give(order);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! What the order desk tells: events of orders, answers to commands, differences, and the session.
+
+use domain::order_mapping::BrokerRow;
+use domain::{
+    Discrepancy, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderOrigin, OrderSide,
+    OrderStatus, ReasonCode, Rejection, ShortText, TsNanos,
+};
+use venues::web_broker::account::{Holding, MarginPosition};
+
+/// What the desk tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeskEvent {
+    /// Something happened to an order.
+    Order(DeskOrderEvent),
+    /// A command is answered.
+    Reply(Reply),
+    /// The broker's data do not fit.
+    Discrepancy(DiscrepancyReport),
+    /// The session at the broker has changed.
+    Session(SessionEvent),
+}
+
+/// One event of one order of the account, also of one that was placed elsewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeskOrderEvent {
+    /// The command that led to it.
+    pub request_id: Option<String>,
+    /// Who sent the order; none: it was placed elsewhere.
+    pub origin: Option<OrderOrigin>,
+    /// The caller's id of the order; none: it was placed elsewhere.
+    pub client_order_id: Option<ShortText>,
+    /// The broker's number, once it is known.
+    pub venue_order_id: Option<ShortText>,
+    /// The order's instrument, by its place in the desk's table.
+    pub instrument: InstrumentIx,
+    /// The same by its name, like `7203.TSE`.
+    pub instrument_id: ShortText,
+    /// Side of the order.
+    pub side: OrderSide,
+    /// Time of the event.
+    pub ts_event: TsNanos,
+    /// Where the order stands after it. A fill that comes late leaves an order that has ended as it is.
+    pub status: OrderStatus,
+    /// What happened.
+    pub kind: OrderEventKind,
+}
+
+impl DeskOrderEvent {
+    /// The event as the sender of the order gets it from any venue; none of an order placed elsewhere.
+    #[must_use]
+    pub fn for_sender(&self) -> Option<(&OrderOrigin, OrderEvent)> {
+        let origin = self.origin.as_ref()?;
+        let event = OrderEvent {
+            ts_event: self.ts_event,
+            origin: origin.kind(),
+            client_order_id: self.client_order_id.clone()?,
+            venue_order_id: self.venue_order_id.clone(),
+            instrument: self.instrument,
+            side: self.side,
+            status: self.status,
+            kind: self.kind.clone(),
+        };
+        Some((origin, event))
+    }
+}
+
+/// The answer to a command.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// A command about orders is refused; an order that it names stays as it is.
+    Refused(CommandRefused),
+    /// A command is refused, or its outcome is unknown.
+    Failed(CommandFailed),
+    /// An order is at the broker, or was sent before.
+    Submitted(SubmitReply),
+    /// A cancel of many has ended.
+    CanceledMany {
+        /// The command's id.
+        request_id: String,
+        /// Orders that were cancelled.
+        canceled: u64,
+        /// Orders that were not.
+        failed: u64,
+    },
+    /// Orders of the broker's list.
+    OrderList(OrderListPart),
+    /// What may be spent.
+    BuyingPower {
+        /// The command's id.
+        request_id: String,
+        /// Yen that cash orders may spend; none where the broker has no amount.
+        cash: Option<Money>,
+        /// Yen that margin orders may spend.
+        margin: Option<Money>,
+        /// Time of the answer.
+        ts: TsNanos,
+    },
+    /// What is held.
+    Positions {
+        /// The command's id.
+        request_id: String,
+        /// Shares.
+        held: Vec<Holding>,
+        /// Margin positions.
+        margin: Vec<MarginPosition>,
+        /// Time of the answer.
+        ts: TsNanos,
+    },
+    /// A command needs the second password, and none is held.
+    SecondPasswordRequired {
+        /// The command's id.
+        request_id: String,
+    },
+    /// The desk holds the second password.
+    SecondPasswordSet {
+        /// The command's id.
+        request_id: String,
+    },
+    /// Where the venue stands.
+    VenueState(VenueStanding),
+}
+
+/// A command about orders that is refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandRefused {
+    /// The command's id.
+    pub request_id: Option<String>,
+    /// The caller's id of the order that it names.
+    pub client_order_id: Option<String>,
+    /// Instrument of that order, where it is known.
+    pub instrument_id: Option<ShortText>,
+    /// Its side.
+    pub side: Option<OrderSide>,
+    /// Who sent that order.
+    pub origin: Option<OrderOrigin>,
+    /// Why.
+    pub rejection: Rejection,
+    /// Time of the refusal.
+    pub ts: TsNanos,
+}
+
+/// A command that is refused, or whose outcome is unknown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandFailed {
+    /// The command's id.
+    pub request_id: String,
+    /// Why, as a code.
+    pub code: FailureCode,
+    /// Why, in words.
+    pub message: String,
+    /// Number of the order that has the id.
+    pub venue_order_id: Option<ShortText>,
+}
+
+/// Why a command failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureCode {
+    /// By a code of orders.
+    Reason(ReasonCode),
+    /// The command itself is wrong.
+    Invalid,
+    /// Another order has the id.
+    Conflict,
+}
+
+impl From<ReasonCode> for FailureCode {
+    fn from(code: ReasonCode) -> Self {
+        Self::Reason(code)
+    }
+}
+
+/// Answers a new order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubmitReply {
+    /// The command's id.
+    pub request_id: String,
+    /// The caller's id of the order.
+    pub client_order_id: ShortText,
+    /// Whether the order is a new one.
+    pub is_new: bool,
+    /// Where it stands.
+    pub status: OrderStatus,
+    /// The broker's number, where it is known.
+    pub venue_order_id: Option<ShortText>,
+    /// A warning, as a code and in words.
+    pub warning: Option<(String, String)>,
+}
+
+/// Some rows of the broker's list, or all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OrderListPart {
+    /// The command's id.
+    pub request_id: String,
+    /// The rows.
+    pub orders: Vec<ListedOrder>,
+    /// Whether another part follows; none where all are in this one.
+    pub more: Option<bool>,
+    /// Number of the first order of the next part.
+    pub next: Option<u64>,
+}
+
+/// A row of the broker's list, with what the desk knows of its order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListedOrder {
+    /// Who sent it; none: it was placed elsewhere.
+    pub origin: Option<OrderOrigin>,
+    /// The caller's id.
+    pub client_order_id: Option<ShortText>,
+    /// Its instrument.
+    pub instrument_id: ShortText,
+    /// When it ends.
+    pub expire_time: Option<TsNanos>,
+    /// The row; a partial fill counts as accepted (specification 2, "Order status mapping").
+    pub row: BrokerRow,
+}
+
+/// A difference between the broker's data and the desk's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscrepancyReport {
+    /// The caller's id of the order, where it is one of the desk's.
+    pub client_order_id: Option<ShortText>,
+    /// The broker's number, where it is known.
+    pub venue_order_id: Option<ShortText>,
+    /// What does not fit.
+    pub discrepancy: Discrepancy,
+    /// The same in words, with the numbers.
+    pub message: String,
+    /// Time of the message.
+    pub ts: TsNanos,
+}
+
+/// A step of the session at the broker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionEvent {
+    /// A login begins.
+    LoginStarted {
+        /// The command's id.
+        request_id: Option<String>,
+    },
+    /// A login ended because credentials are missing.
+    LoginCancelled {
+        /// The command's id.
+        request_id: Option<String>,
+    },
+    /// A login is done.
+    LoggedIn {
+        /// Number of the login in this process.
+        epoch: u64,
+        /// Names of what changed, never values.
+        changed: Vec<&'static str>,
+        /// When.
+        ts: TsNanos,
+    },
+    /// The venue can be used.
+    Ready {
+        /// The command's id.
+        request_id: Option<String>,
+    },
+    /// The venue cannot be used, or no longer.
+    Fault {
+        /// Why.
+        fault: SessionFault,
+        /// Why, in words.
+        message: String,
+    },
+}
+
+/// Why a venue cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionFault {
+    /// A login came to nothing.
+    LoginFailed,
+    /// A login gave no masters.
+    MastersMissing,
+    /// A list or the stream does not come.
+    NotReady,
+    /// The broker has ended the session.
+    Expired,
+}
+
+impl SessionFault {
+    /// The code of it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LoginFailed => "login_failed",
+            Self::MastersMissing => "masters_missing",
+            Self::NotReady => "not_ready",
+            Self::Expired => "session_expired",
+        }
+    }
+}
+
+/// Where the venue stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VenueStanding {
+    /// The command's id.
+    pub request_id: String,
+    /// Where.
+    pub stage: VenueStage,
+    /// Whether its stream is up; none where it has none now.
+    pub stream_is_up: Option<bool>,
+    /// The last fault.
+    pub fault: Option<SessionFault>,
+    /// Since when, in milliseconds UTC.
+    pub since_ms: u64,
+}
+
+/// How far the login at a venue is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VenueStage {
+    /// No login yet.
+    LoggedOut,
+    /// A login is under way.
+    LoggingIn,
+    /// Orders can be sent.
+    Ready,
+    /// The broker has ended the session.
+    Expired,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_fill_and_an_order_placed_elsewhere_lose_nothing() {
+        let fill = domain::Fill {
+            side: OrderSide::Buy,
+            trade_id: "7".into(),
+            last_quantity: domain::Quantity::new(100),
+            last_price: domain::Price::from_yen(2_500),
+            market_price: domain::Price::from_yen(2_500),
+            cumulative_quantity: domain::Quantity::new(100),
+            leaves_quantity: domain::Quantity::ZERO,
+            commission: None,
+        };
+        let late = DeskOrderEvent {
+            request_id: None,
+            origin: Some(OrderOrigin::Strategy("s".into())),
+            client_order_id: Some("a".into()),
+            venue_order_id: Some("1000".into()),
+            instrument: InstrumentIx(3),
+            instrument_id: "7203.TSE".into(),
+            side: OrderSide::Buy,
+            ts_event: TsNanos::from_nanos(1),
+            status: OrderStatus::Canceled,
+            kind: OrderEventKind::Filled(fill),
+        };
+        let (origin, event) = late.for_sender().unwrap();
+        assert_eq!(origin.strategy_id(), Some("s"));
+        assert_eq!((&*event.client_order_id, event.status), ("a", OrderStatus::Canceled));
+        assert_eq!((event.kind, event.instrument), (late.kind.clone(), InstrumentIx(3)));
+        let elsewhere = DeskOrderEvent { origin: None, client_order_id: None, ..late };
+        assert_eq!(elsewhere.for_sender(), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! What the gateway has registered for us, what it is still to register or take out, and what it may do late
+//! (specification 4, P50, P52).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::keys::TOKYO;
+use super::super::lanes::Call;
+use super::super::limits::{
+    LATE_MAX, LATE_TIME, REGISTER_BATCH_MAX, REGISTRATION_FILE_SYMBOLS_MAX, RELEASED_MAX, RETRIES,
+};
+use super::super::register_set::{Reconciled, RegisterSet};
+use super::super::registration_file::LeftOver;
+use super::super::request::Question;
+use super::requests::Job;
+use crate::Now;
+
+/// A symbol that is to be registered.
+#[derive(Debug, Clone, Copy)]
+struct Due {
+    at: Duration,
+    /// Times that the gateway has left it out.
+    tries: u32,
+    /// In a request of its own, because one with others was refused.
+    is_single: bool,
+    /// It is on its way.
+    is_sent: bool,
+    /// Its subscribers know that it could not be registered.
+    was_reported: bool,
+}
+
+impl Due {
+    const fn at(at: Duration) -> Self {
+        Self { at, tries: 0, is_single: false, is_sent: false, was_reported: false }
+    }
+}
+
+/// The register set, and the requests that it needs.
+#[derive(Debug, Default)]
+pub(crate) struct Registrations {
+    pub(super) set: RegisterSet,
+    due: BTreeMap<String, Due>,
+    /// When symbols that no client wants any more may be taken out again that the gateway did not take out.
+    unregister_after: BTreeMap<String, Duration>,
+    /// Symbols of requests that nothing came of, and until when the gateway's list may show them for that.
+    in_doubt: BTreeMap<String, Duration>,
+    /// When the gateway's list is looked at for that next, and for the last time.
+    look_again: Option<Duration>,
+    look_last: Duration,
+    /// What an engine before this one has left registered, and on which day of the gateway's.
+    left: Option<LeftOver>,
+    /// Entries of others in the gateway's last list.
+    foreign: usize,
+    /// The gateway's day, and what was written down of the set last.
+    written: (u64, Vec<String>),
+}
+
+impl Registrations {
+    /// All symbols that have a place, the one used last first.
+    pub(super) fn symbols(&self) -> Vec<String> {
+        self.set.batches().concat()
+    }
+
+    /// Entries of others in the gateway's last list.
+    pub(super) const fn foreign(&self) -> usize {
+        self.foreign
+    }
+
+    /// Whether the subscribers of a symbol know that it could not be registered.
+    pub(super) fn was_reported(&self, symbol: &str) -> bool {
+        self.due.get(symbol).is_some_and(|due| due.was_reported)
+    }
+
+    /// A symbol is new in the set, and to be registered.
+    pub(super) fn register(&mut self, symbol: &str, now: Duration) {
+        self.due.insert(symbol.to_owned(), Due::at(now));
+    }
+
+    /// A symbol is to be registered now, beside what is registered.
+    pub(super) fn register_also(&mut self, symbol: &str, now: Duration) {
+        let due = self.due.entry(symbol.to_owned()).or_insert(Due::at(now));
+        due.at = due.at.min(now);
+    }
+
+    /// A symbol is to be registered again then, where that is not due by itself.
+    pub(super) fn register_again(&mut self, symbol: String, at: Duration) {
+        self.due.entry(symbol).or_insert(Due::at(at));
+    }
+
+    /// All symbols are to be registered, to see whether the gateway still has them.
+    pub(super) fn register_all_again(&mut self, now: Duration) {
+        for symbol in self.symbols() {
+            self.register_again(symbol, now);
+        }
+    }
+
+    /// A symbol is to be registered then, in a request of its own.
+    pub(super) fn register_alone(&mut self, symbol: &str, at: Duration, was_reported: bool) {
+        let due = Due { is_single: true, was_reported, ..Due::at(at) };
+        self.due.insert(symbol.to_owned(), due);
+    }
+
+    /// A symbol is registered, or is not to be any more. Says whether its subscribers know that it could not be.
+    pub(super) fn settled(&mut self, symbol: &str) -> bool {
+        self.due.remove(symbol).is_some_and(|due| due.was_reported)
+    }
+
+    /// The gateway has left a symbol out of its list. It is registered again then; after some tries in a row it is
+    /// not, and the error says how many these were, and whether its subscribers know.
+    pub(super) fn missed(&mut self, symbol: &str, again: Duration) -> Result<(), (u32, bool)> {
+        let due = self.due.remove(symbol);
+        let was_reported = due.is_some_and(|due| due.was_reported);
+        let tries = due.map_or(0, |due| due.tries) + 1;
+        if tries > RETRIES || !self.set.contains(symbol) {
+            return Err((tries, was_reported));
+        }
+        self.due.insert(symbol.to_owned(), Due { tries, was_reported, ..Due::at(again) });
+        Ok(())
+    }
+
+    /// No client wants a symbol any more, and nothing is to be done for it but that it leaves.
+    pub(super) fn forget(&mut self, symbol: &str) {
+        self.due.remove(symbol);
+        self.unregister_after.remove(symbol);
+    }
+
+    /// The session has ended: all that is left is registered with the next stream, and what is to leave leaves then.
+    pub(super) fn end_session(&mut self) {
+        self.due.clear();
+        self.unregister_after.clear();
+    }
+
+    /// The requests that are due: a look at the gateway's list, where one may be made; symbols that come together,
+    /// the one used last first; and one of those that go alone.
+    pub(super) fn take_due(&mut self, now: Duration, may_look: bool) -> Vec<Call<Job>> {
+        let mut calls = Vec::new();
+        if may_look && self.look_again.take_if(|at| *at <= now).is_some() {
+            calls.push(Call::new(Job::List, Question::Register(self.symbols())));
+            let again = self.look_last.min(now + LATE_MAX / 2);
+            self.look_again = Some(again).filter(|at| *at > now);
+        }
+        let (mut together, mut single) = (Vec::new(), None);
+        for symbol in self.symbols() {
+            let Some(due) = self.due.get_mut(&symbol) else { continue };
+            if due.is_sent || due.at > now || due.is_single && single.is_some() {
+                continue;
+            }
+            due.is_sent = true;
+            if due.is_single {
+                single = Some(symbol);
+            } else {
+                together.push(symbol);
+            }
+        }
+        let together = together.chunks(REGISTER_BATCH_MAX).map(<[String]>::to_vec);
+        for symbols in together.chain(single.into_iter().map(|symbol| vec![symbol])) {
+            calls.push(Call::new(Job::Register, Question::Register(symbols)));
+        }
+        calls
+    }
+
+    /// The requests that take out what is to leave; what does not leave by them is tried `again` then.
+    pub(super) fn take_leaving(&mut self, now: Duration, again: Duration) -> Vec<Call<Job>> {
+        let mut leaving = self.set.unwanted();
+        self.unregister_after.retain(|symbol, _| leaving.binary_search(symbol).is_ok());
+        leaving.retain(|symbol| self.unregister_after.get(symbol).is_none_or(|at| *at <= now));
+        self.unregister_after.extend(leaving.iter().map(|symbol| (symbol.clone(), again)));
+        let batches = leaving.chunks(REGISTER_BATCH_MAX);
+        batches
+            .map(|batch| Call::new(Job::Unregister, Question::Unregister(batch.to_vec())))
+            .collect()
+    }
+
+    /// A request leaves that registers these.
+    pub(super) fn sent<'a>(&mut self, symbols: impl IntoIterator<Item = &'a str>) {
+        self.set.sent(symbols);
+    }
+
+    /// A board is read: its symbol takes a place, and where no client wants it any more, it leaves anew.
+    pub(super) fn board_sent(&mut self, symbol: &str) {
+        self.set.sent([symbol]);
+        self.unregister_after.remove(symbol);
+    }
+
+    /// The gateway may register these for so long.
+    pub(super) fn doubt(&mut self, symbols: &[String], time: Duration, now: Duration) {
+        self.in_doubt.extend(symbols.iter().map(|symbol| (symbol.clone(), now + time)));
+        while self.in_doubt.len() > RELEASED_MAX {
+            self.in_doubt.pop_first();
+        }
+        self.look_again.get_or_insert(now + LATE_MAX / 2);
+        self.look_last = now + LATE_MAX;
+    }
+
+    /// The gateway's whole list, after a request that was to take these out.
+    pub(super) fn apply_list(
+        &mut self,
+        list: &[(String, i64)],
+        taken_out: &[String],
+        now: Duration,
+    ) -> Reconciled {
+        self.in_doubt.retain(|_, until| *until > now);
+        let in_doubt = list.iter().filter(|(symbol, market)| {
+            *market == TOKYO && self.in_doubt.contains_key(symbol) && !self.set.knows(symbol)
+        });
+        let in_doubt: Vec<String> = in_doubt.map(|(symbol, _)| symbol.clone()).collect();
+        self.set.left_over(in_doubt);
+        let found = self.set.apply_list(list, taken_out);
+        self.foreign = found.foreign;
+        found
+    }
+
+    /// An engine before this one has left these registered. Where the first login is on the same day of the
+    /// gateway's, they are ours, and to be taken out.
+    pub(super) fn left_over(&mut self, left: LeftOver) {
+        self.left = Some(left);
+    }
+
+    /// The first login is on that day of the gateway's.
+    pub(super) fn take_left_over(&mut self, today: u64, now: Now) {
+        let Some(LeftOver { gateway_day, symbols, late_until_ms }) = self.left.take() else {
+            return;
+        };
+        let late = late_until_ms.map(|until| until.saturating_sub(now.wall.millis()));
+        if gateway_day != today || late == Some(0) {
+            return;
+        }
+        if let Some(late) = late {
+            // They may also come only now.
+            self.doubt(&symbols, Duration::from_millis(late).min(LATE_TIME), now.mono);
+        }
+        self.set.left_over(symbols);
+    }
+
+    /// What the gateway has registered for us on its day, where that has changed since it was written down.
+    pub(super) fn take_unwritten(&mut self, gateway_day: u64) -> Option<Vec<String>> {
+        let registered = (gateway_day, self.set.ours());
+        let has_any = (registered.1.len(), self.written.1.len()) != (0, 0);
+        let is_new = registered != self.written && has_any;
+        self.written = registered;
+        is_new.then(|| self.written.1.clone())
+    }
+
+    /// What we have registered, and what may be: not what others have.
+    pub(super) fn to_take_out(&self) -> Vec<String> {
+        let mut symbols = self.set.ours();
+        symbols.extend(self.in_doubt.keys().filter(|symbol| !self.set.knows(symbol)).cloned());
+        symbols
+    }
+
+    /// What the gateway may register still when our symbols were taken out. What others had registered by the last
+    /// list is theirs.
+    pub(super) fn left_at_the_end(&self, gateway_day: u64, now: Now) -> LeftOver {
+        let late = |(symbol, until): &(&String, &Duration)| {
+            **until > now.mono && !self.set.is_foreign(symbol)
+        };
+        let late = self.in_doubt.iter().filter(late).take(REGISTRATION_FILE_SYMBOLS_MAX);
+        let late: Vec<_> = late.collect();
+        let until = late.iter().map(|(_, until)| **until - now.mono).max();
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        LeftOver {
+            gateway_day,
+            symbols: late.iter().map(|(symbol, _)| (*symbol).clone()).collect(),
+            late_until_ms: until.map(|time| now.wall.millis().saturating_add(millis(time))),
+        }
+    }
+}
