@@ -121,6 +121,12 @@ pub enum FaultKind {
     /// It broke the contract.
     #[error("broke the contract: {}", of_guest(.0))]
     Protocol(String),
+    /// Live events waited too long for it (specification 4, P116).
+    #[error("TOO_SLOW: {0}")]
+    TooSlow(String),
+    /// What it did cannot be kept, so it does no more (specification 4, P112).
+    #[error("JOURNAL: {0}")]
+    Journal(String),
     /// Its init refused the configuration; the text is its own.
     #[error("refused its configuration: {}", of_guest(.0))]
     Refused(String),

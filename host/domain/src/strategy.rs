@@ -176,6 +176,12 @@ pub trait StrategyRuntime {
     /// A fault.
     fn advance(&mut self, window: Window<'_>, limit: u32) -> Result<Outcome, Box<Fault>>;
 
+    /// Sets the aggressor of the trade that is handed over next, where it is known (specification 4, P118). Replay
+    /// knows none. Does nothing by default.
+    fn set_aggressor(&mut self, side: Option<OrderSide>) {
+        let _ = side;
+    }
+
     /// Tells the events of its orders, all at the same instant.
     ///
     /// # Errors

@@ -215,7 +215,7 @@ pub mod error_code {
     pub const NOT_LOADED: &str = "not_loaded";
     /// The engine that is asked for is not that of the process.
     pub const VALUE_ERROR: &str = "value_error";
-    /// Live trading runs no strategies yet.
+    /// This engine runs no strategies live, or not in the way that was asked for.
     pub const LIVE_ENGINE_UNAVAILABLE: &str = "live_engine_unavailable";
     /// The strategy's file cannot be used.
     pub const STRATEGY_LOAD_FAILED: &str = "strategy_load_failed";
@@ -227,6 +227,12 @@ pub mod error_code {
     pub const RESULTS_FAILED: &str = "results_failed";
     /// The strategy failed.
     pub const STRATEGY_FAULT: &str = "strategy_fault";
+    /// Events wait long for the strategy.
+    pub const STRATEGY_SLOW: &str = "strategy_slow";
+    /// A live strategy gets no market data for now.
+    pub const MARKET_DATA_LOST: &str = "market_data_lost";
+    /// A venue that a live strategy needs is not ready.
+    pub const VENUE_NOT_READY: &str = "venue_not_ready";
     /// A venue is asked for that a replay has not.
     pub const NOT_IN_REPLAY_MODE: &str = "not_in_replay_mode";
     /// The venue is not there.

@@ -105,6 +105,21 @@ pub struct EngineStartConfig {
     /// Live: the most yen of one order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_notional_jpy: Option<u64>,
+    /// Live: whether orders go to the simulated exchange and no broker (specification 4, P119).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<bool>,
+    /// Live: the most orders that the strategy sends in 60 s; no limit when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_orders_per_minute: Option<u64>,
+    /// Live: the most working orders of the strategy; no limit when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_open_orders: Option<u64>,
+    /// Live: the loss of a day in yen from which on the strategy buys no more; no limit when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_daily_loss_jpy: Option<u64>,
+    /// Live: the most shares of a position with the orders that build it up; no limit when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_position_qty: Option<u64>,
 }
 
 /// How the simulated exchange fills orders: a named model, and single values in place of its own.
