@@ -32,5 +32,7 @@ pub use service::{AskPassword, NoPassword, Output, Service, ServiceError, Setup}
 
 /// The venue's name on the wire (specification 1, "Identifiers").
 pub const VENUE: &str = "local_broker";
+/// The strategy's number among clients: no client has it.
+pub const STRATEGY: u64 = u64::MAX;
 /// Symbols that the gateway pushes at once (specification 1, "Limits").
 pub const REGISTER_MAX: usize = 50;

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::local_broker::REGISTER_MAX;
+use crate::local_broker::{REGISTER_MAX, STRATEGY};
 use crate::local_broker::keys::TOKYO;
 use crate::local_broker::limits::{LISTED_MAX, REGISTER_BATCH_MAX, RELEASED_MAX};
 
@@ -153,9 +153,12 @@ impl RegisterSet {
         symbols
     }
 
-    /// Removes the least recently used symbol, whichever client wants it; only one of ours makes room.
+    /// Removes the least recently used symbol, whichever client wants it; only one of ours makes room. What a
+    /// running strategy trades stays.
     pub fn evict_lru(&mut self) -> Option<String> {
-        let ours = self.entries.iter().filter(|(symbol, _)| !self.is_foreign(symbol));
+        let ours = self.entries.iter().filter(|(symbol, entry)| {
+            !self.is_foreign(symbol) && !entry.clients.contains_key(&STRATEGY)
+        });
         let oldest = ours.min_by_key(|(_, entry)| entry.used)?.0.clone();
         self.remove(&oldest);
         Some(oldest)

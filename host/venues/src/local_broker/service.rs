@@ -65,6 +65,10 @@ pub enum Output<'a> {
     Market(&'a MarketUpdate),
     /// The market data of a turn are complete: they go out together.
     MarketPause,
+    /// The stream brings market data from now on, or none any more (specification 4, P115).
+    Streaming(bool),
+    /// Time goes on: many times per second, also where nothing else happens.
+    Tick,
 }
 
 /// Why the venue cannot start.
@@ -150,6 +154,7 @@ impl Service {
                     frames,
                     push: None,
                     calls: FuturesUnordered::new(),
+                    is_streaming: false,
                 };
                 worker.run(inputs, stream, stop, config.login_at_start)
             })?;
@@ -216,6 +221,7 @@ struct Worker<T> {
     frames: mpsc::Sender<(u64, Pushed)>,
     push: Option<Push>,
     calls: FuturesUnordered<Call>,
+    is_streaming: bool,
 }
 
 impl<T: FnMut(Output<'_>)> Worker<T> {
@@ -250,6 +256,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
                 _ = ticks.tick() => {
                     let now = self.now();
                     self.gateway.tick(now);
+                    (self.emit)(Output::Tick);
                 }
                 Some((ticket, came)) = self.calls.next() => {
                     let now = self.now();
@@ -364,6 +371,10 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
 
     /// Executes the output of the venue.
     fn act(&mut self) {
+        if self.gateway.is_streaming() != self.is_streaming {
+            self.is_streaming = !self.is_streaming;
+            (self.emit)(Output::Streaming(self.is_streaming));
+        }
         for out in self.gateway.take_out() {
             match out {
                 Out::Send(to, event) => (self.emit)(Output::Event(to, &event)),

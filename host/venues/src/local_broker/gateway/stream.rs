@@ -167,6 +167,12 @@ impl Gateway {
         self.stream.stand == Stand::Trusted
     }
 
+    /// Whether market data come: the stream counts, and the gateway is not in its forced logout.
+    #[must_use]
+    pub fn is_streaming(&self) -> bool {
+        self.is_trusted() && self.state().is_ready() && !self.stream.is_logged_out
+    }
+
     fn open_stream(&mut self, now: Now) {
         self.stream.begin();
         let lists_first = self.lists_first();

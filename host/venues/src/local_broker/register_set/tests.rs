@@ -58,6 +58,18 @@ fn p51_a_board_read_takes_a_place_but_subscribes_no_client() {
 }
 
 #[test]
+fn what_a_strategy_trades_is_not_evicted() {
+    let mut set = RegisterSet::default();
+    set.register(STRATEGY, "7203");
+    set.register(1, "7203");
+    set.register(1, "9984");
+    assert_eq!(set.evict_lru().unwrap(), "9984", "used last");
+    assert_eq!(set.evict_lru(), None);
+    assert_eq!(set.client_left(STRATEGY), [""; 0]);
+    assert_eq!(set.evict_lru().unwrap(), "7203");
+}
+
+#[test]
 fn the_set_is_full_at_fifty_and_nothing_is_evicted_by_itself() {
     let mut set = RegisterSet::default();
     for number in 0..REGISTER_MAX {
