@@ -1,10 +1,12 @@
-//! Cancels of many orders (specification 2, "CancelAllOrders"; specification 4, P13, P23a, P23b): a list,
-//! then the broker's own request for all or single cancels where a filter is given, then lists until all
-//! have ended or the time is over. Foreign orders of the account are cancelled, too, and rows of the list
-//! whose owner is not known yet.
+//! Cancels of many orders (specification 2, "CancelAllOrders"; specification 4, P13, P23a, P23b).
 //!
-//! A cancel of many has one end: `OrderRejected` without an order where it was refused, not sent in time or
-//! ended with the session, else `CancelAllResult`. Its parts tell failures of single orders and no end.
+//! It requests a list, then sends the broker's own request for all, or single cancels if there is a filter.
+//! Then it requests lists until all orders have ended or the time is over. It also cancels foreign orders of
+//! the account, and rows of the list whose owner is not known yet.
+//!
+//! A cancel of many has one end. It is `OrderRejected` without an order if it was refused, not sent in time or
+//! ended with the session. Else it is `CancelAllResult`. Its single cancels report failures of orders, but no
+//! end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -31,8 +33,7 @@ use crate::password::HeldPassword;
 enum Target {
     /// An order of the book.
     Order(OrderKey),
-    /// A row that no order of the book has, because it may be one whose number is unknown; as the newest
-    /// list has it.
+    /// A row of the newest list that no order of the book has, because it may be one whose number is unknown.
     Row(Box<BrokerRow>),
 }
 
@@ -73,13 +74,13 @@ pub(crate) struct CancelAll {
     /// Which orders.
     wanted: CancelMany,
     begun: Duration,
-    /// What is to be ended, once a list was read.
+    /// The orders to end, once a list was read.
     targets: Option<Vec<Target>>,
-    /// The broker's own request for all waits, or is not answered.
+    /// The broker's own request for all is queued or unanswered.
     is_asking: bool,
-    /// When the next list is asked for.
+    /// When the next list is due.
     next_list: Duration,
-    /// A list is waited for.
+    /// A list is pending.
     is_listing: bool,
 }
 
@@ -88,7 +89,7 @@ pub(crate) struct CancelAll {
 pub(crate) struct CancelsOfMany {
     under_way: Vec<CancelAll>,
     begun: u64,
-    /// Rows that they are to end, or have ended, and that no order of the book has yet.
+    /// Rows that they end or have ended, and that no order of the book has yet.
     unowned: Vec<BrokerRow>,
 }
 
@@ -146,7 +147,7 @@ impl CancelsOfMany {
         Some(self.under_way.remove(place))
     }
 
-    /// Remembers rows that are to be ended.
+    /// Remembers rows that are to be cancelled.
     fn note_unowned(&mut self, rows: Vec<BrokerRow>) {
         for row in rows {
             if !self.unowned.iter().any(|known| id_of(known) == id_of(&row)) {
@@ -176,7 +177,7 @@ impl Desk {
         self.enqueue_list(None, Purpose::CancelAll(number), now);
     }
 
-    /// A list that a cancel of many asked for has come.
+    /// The list of a cancel of many has arrived.
     pub(crate) fn cancel_all_listed(&mut self, number: u64, now: Now) {
         let Some(all) = self.cancels.get_mut(number) else { return };
         all.is_listing = false;
@@ -193,7 +194,7 @@ impl Desk {
         let Some(all) = self.cancels.get_mut(number) else { return };
         let (asked, begun, password) = (all.asked.clone(), all.begun, all.password.clone());
         if all.wanted.is_all() {
-            // Also where the list has nothing: the broker may know of an order that its list has not yet.
+            // Also if the list is empty: the broker may have an order that its list does not show yet.
             let keys = targets.iter().filter_map(|target| match target {
                 Target::Order(key) => Some(*key),
                 Target::Row(_) => None,
@@ -224,14 +225,14 @@ impl Desk {
         self.tick_cancels(now);
     }
 
-    /// Queues a part of a cancel of many: its time counts from the receipt of the whole, and it has no end
-    /// of its own.
+    /// Queues a request of a cancel of many. Its time counts from the receipt of the whole, and its own end is
+    /// not reported.
     fn enqueue_part(&mut self, asked: RequestContext, received: Duration, kind: JobKind, now: Now) {
         self.queue.put(Job { asked: Some(asked), received, kind, is_abandoned: true });
         self.work(now);
     }
 
-    /// What is open by the newest list, and what the book has open besides.
+    /// The open orders of the newest list, and the open orders of the book that are not in it.
     fn targets_of(&mut self, wanted: &CancelMany, now: Now) -> Vec<Target> {
         let orders = self.book.iter().filter(|(_, order)| {
             is_open(order)
@@ -254,8 +255,8 @@ impl Desk {
         targets
     }
 
-    /// Brings the targets that no order of the book has up to the newest list. Where one has turned out to
-    /// be an order placed elsewhere that has ended, its end is reported: its cancel was asked for here.
+    /// Updates the targets that no order of the book has by the newest list. If one turns out to be an ended
+    /// order from elsewhere, its end is reported, because its cancel was requested here.
     pub(crate) fn renew_targets(&mut self, now: Now) {
         let Self { cancels: CancelsOfMany { under_way, unowned, .. }, book, .. } = self;
         if unowned.is_empty() {
@@ -278,7 +279,7 @@ impl Desk {
         unowned.retain(|row| {
             let key = owner(row);
             owned.extend(key);
-            // A list of which a row was left out may have it there (P129).
+            // A list with a row left out may have it in that row (P129).
             key.is_none() && (newest.contains_key(&id_of(row)) || !lists.left_out.is_empty())
         });
         for key in owned {
@@ -291,7 +292,7 @@ impl Desk {
         }
     }
 
-    /// The turn of the cancel of a row has come.
+    /// Begins the cancel of a row.
     pub(crate) fn begin_cancel_row(&mut self, job: Job, now: Now) {
         let JobKind::CancelRow(RowCancel { row, password }) = &job.kind else { return };
         let password = password.clone();
@@ -312,7 +313,7 @@ impl Desk {
         }
     }
 
-    /// The cancel of a row was answered. Lists tell what became of it.
+    /// The cancel of a row was answered. Lists show whether it has ended.
     pub(crate) fn cancel_row_answered(&mut self, job: Job, called: Called, now: Now) {
         let ended = self.end_of(called);
         let JobKind::CancelRow(cancel) = &job.kind else { return };
@@ -347,7 +348,7 @@ impl Desk {
         self.report_row_refused(&cancel.row, request_id, rejection, now);
     }
 
-    /// The turn of the broker's own request for all has come.
+    /// Begins the broker's own request for all.
     pub(crate) fn begin_cancel_all(&mut self, job: Job, now: Now) {
         let JobKind::CancelAll { number, targets } = &job.kind else { return };
         let Some(all) = self.cancels.get(*number) else { return };
@@ -386,7 +387,7 @@ impl Desk {
                 self.password.accept();
                 None
             }
-            // What became of the orders the lists tell; the end is the count of them.
+            // Lists show the outcome of the orders; the result counts them.
             Ended::Nothing(_) | Ended::Unknown(_) => None,
             Ended::Refused(rejection) => Some(rejection),
             Ended::WrongPassword(counts, text) => {
@@ -428,14 +429,14 @@ impl Desk {
         self.tick_cancels(now);
     }
 
-    /// Ends a cancel of many of which nothing was done. One that has ended already stays so.
+    /// Ends a cancel of many that sent nothing, unless it has ended already.
     pub(crate) fn refuse_cancel_all(&mut self, number: u64, rejection: &Rejection, now: Now) {
         let Some(all) = self.cancels.end(number) else { return };
         self.report_refused(all.asked.request_id, rejection, now);
     }
 
-    /// Ends the cancels whose orders have all ended, or whose time is over, and asks for lists, of which
-    /// one serves them all.
+    /// Ends the cancels of many whose orders have all ended, or whose time is over. Requests a list if one is
+    /// due; one list serves all of them.
     pub(crate) fn tick_cancels(&mut self, now: Now) {
         let mut done = Vec::new();
         let mut unlisted = Vec::new();
@@ -469,7 +470,7 @@ impl Desk {
         }
     }
 
-    /// Tells where orders stand to whoever waits for a cancel of many.
+    /// Sends the newest list to the clients whose cancels of many wait for its orders to end.
     fn report_cancels(&mut self, now: Now) {
         let mut told = Vec::new();
         for all in self.cancels.under_way.iter_mut().filter(|all| all.targets.is_some()) {
@@ -481,7 +482,7 @@ impl Desk {
         }
     }
 
-    /// A list that a cancel of many waited for has not come.
+    /// The list of a cancel of many did not arrive.
     pub(crate) fn cancel_all_unlisted(&mut self, number: u64, rejection: &Rejection, now: Now) {
         let Some(all) = self.cancels.get_mut(number) else { return };
         all.is_listing = false;
@@ -511,12 +512,12 @@ impl Desk {
 }
 
 impl CancelMany {
-    /// Whether it ends every order of the account.
+    /// Whether it cancels every order of the account.
     const fn is_all(&self) -> bool {
         self.origin.is_none() && self.instrument_id.is_none() && self.side.is_none()
     }
 
-    /// Whether it ends an order.
+    /// Whether it cancels this order.
     fn takes(&self, origin: Option<&OrderOrigin>, instrument_id: &str, side: OrderSide) -> bool {
         self.origin.as_ref().is_none_or(|wanted| Some(wanted) == origin)
             && self.instrument_id.as_deref().is_none_or(|id| id == instrument_id)
@@ -537,7 +538,7 @@ fn not_listed() -> Rejection {
     Rejection::new(ReasonCode::InternalError, text)
 }
 
-/// What tells rows of one day apart, and those of different days.
+/// Identifies a row among those of all business days.
 fn id_of(row: &BrokerRow) -> (&str, Option<&str>) {
     (&row.venue_order_id, row.business_day.as_deref())
 }

@@ -5,7 +5,7 @@
 //! | the broker's consent | the order is as wanted, OrderUpdated | stays pending until a notice or a list (P27) |
 //! | the broker's refusal | OrderRejected; the order as the dialect says (P26) | OrderRejected, works on |
 //! | nothing left, or the session ended | OrderRejected, works on | OrderRejected, works on |
-//! | anything else | stays pending until a list tells | stays pending until a list tells |
+//! | anything else | stays pending until a list resolves it | stays pending until a list resolves it |
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerChange, BrokerOrder, BrokerRequest};
@@ -26,12 +26,12 @@ use crate::phase::OrderPhase;
 /// Characters of an id that a refusal repeats; the longest that can be one fits.
 const ID_CHARS_SHOWN: usize = 64;
 
-/// What is wanted of an order.
+/// What is to be done with an order.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     /// The fields that change.
     Modify(OrderModify),
-    /// Its end.
+    /// Cancel it.
     Cancel,
 }
 
@@ -47,7 +47,7 @@ fn invalid(text: impl AsRef<str>) -> Rejection {
     Rejection::new(ReasonCode::ValidationError, text)
 }
 
-/// A part of the shape of a change, whatever its order is (specification 4, P24).
+/// Checks the prices of a change, whatever its order is (specification 4, P24).
 fn check_prices(change: &OrderModify) -> Result<(), Rejection> {
     let named = [("NEW_PRICE", change.price), ("NEW_TRIGGER_PRICE", change.trigger_price)];
     for (field, price) in named {
@@ -119,7 +119,7 @@ impl Desk {
         self.enqueue(Some(asked), JobKind::Change(job), now);
     }
 
-    /// The order that is meant; one whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
+    /// The named order. One whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
     fn find(&self, ids: (Option<&str>, Option<&str>)) -> Result<OrderKey, Rejection> {
         if ids == (None, None) {
             let text = "CLIENT_ORDER_ID: the command names no order; send client_order_id or \
@@ -144,7 +144,7 @@ impl Desk {
     ) {
         match client {
             Some(id) => {
-                // An id that is too long to be one is shown by its begin.
+                // An id that is too long to be one is cut.
                 let id: String = id.chars().take(ID_CHARS_SHOWN).collect();
                 self.report_order_refused(asked, &id, rejection, now);
             }
@@ -157,7 +157,7 @@ impl Desk {
         }
     }
 
-    /// The order as a change wants it, prices on the grid (specification 4, P35), or why it cannot be.
+    /// The order after a change, prices on the grid (specification 4, P35), or the rejection.
     fn wanted(
         &self,
         order: &DeskOrder,
@@ -219,7 +219,7 @@ impl Desk {
         Ok((wanted, expire_time))
     }
 
-    /// The turn of a change has come.
+    /// Begins a change or a cancel.
     pub(crate) fn begin_change(&mut self, job: Job, now: Now) {
         let JobKind::Change(change) = &job.kind else { return };
         let (key, password) = (change.key, change.password.clone());
@@ -235,7 +235,7 @@ impl Desk {
             Change::Cancel => (OrderTrigger::SendCancel, OrderEventKind::PendingCancel),
         };
         if let Some(order) = self.book.get_mut(key) {
-            // `change_request` has asked whether the state takes it.
+            // `change_request` has checked that the state takes it.
             let _ = order.take(trigger, now.mono, &mut self.illegal);
             let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
             order.pending = Some(PendingOperation { request_id, wanted, sent: now, ended: None });
@@ -289,8 +289,8 @@ impl Desk {
         Ok((request, wanted))
     }
 
-    /// Whether a request names its order: numbers are unique on one day only, and a dialect may send them
-    /// without the day.
+    /// Checks that the request identifies its order: numbers are unique on one day only, and a dialect may send
+    /// them without the day.
     pub(super) fn check_names(
         &self,
         request: &BrokerRequest,
@@ -340,7 +340,7 @@ impl Desk {
                 self.change_refused(key, &job, &rejection, true, now);
             }
             Ended::Expired => {
-                // Before the end of a cancel of many that it may be a part of.
+                // Before the freeze ends a cancel of many that this cancel may be a part of.
                 self.change_refused(key, &job, &expired(), false, now);
                 self.freeze(now);
             }
@@ -348,7 +348,7 @@ impl Desk {
         self.release_held(now);
     }
 
-    /// The broker will tell by a notice or in a list what became of it.
+    /// A notice or a list of the broker will resolve the order.
     fn await_list(&mut self, key: OrderKey, now: Now) {
         let order = self.book.get_mut(key);
         if let Some(pending) = order.and_then(|order| order.pending.as_mut()) {
@@ -361,7 +361,7 @@ impl Desk {
     pub(crate) fn updated(&mut self, key: OrderKey, now: Now) {
         let Some(order) = self.book.get_mut(key) else { return };
         let pending = order.pending.take();
-        // An order that has ended in the meantime has nothing pending.
+        // An order that has ended in the meantime has no pending operation.
         let Some(PendingOperation { request_id, wanted: Some(wanted), .. }) = pending else {
             return;
         };
@@ -381,8 +381,8 @@ impl Desk {
         }
     }
 
-    /// A change or a cancel is refused. `by_broker`: its own word on a change, which in some dialects
-    /// counts as a rejection of the order until a list tells of it.
+    /// A change or a cancel is refused. `by_broker`: by the broker, which in some dialects sets the order to
+    /// REJECTED until a list has it.
     pub(crate) fn change_refused(
         &mut self,
         key: OrderKey,
@@ -395,7 +395,7 @@ impl Desk {
         self.work_on(key, request_id, rejection, by_broker, now);
     }
 
-    /// Ends what is pending of an order, which works on, and tells the refusal.
+    /// Ends the pending operation of an order, which works on, and reports the refusal.
     pub(crate) fn work_on(
         &mut self,
         key: OrderKey,
@@ -422,7 +422,7 @@ impl Desk {
         self.report_rejected(key, request_id, rejection, now);
     }
 
-    /// A change of which nothing was sent.
+    /// Refuses a change that was not sent.
     pub(crate) fn refuse_change(
         &mut self,
         asked: Option<&RequestContext>,
@@ -435,7 +435,7 @@ impl Desk {
     }
 }
 
-/// No order that the desk knows is named so.
+/// The rejection if no known order has the id or number.
 fn no_order((client, venue): (Option<&str>, Option<&str>)) -> Rejection {
     let named = match (client, venue) {
         (None, Some(number)) => format!("VENUE_ORDER_ID: no order has the number `{number}`"),

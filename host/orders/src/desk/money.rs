@@ -1,9 +1,9 @@
-//! Balances and positions of the account (specification 4, P57; the broker's own amounts as decimal text,
-//! null where it has none).
+//! Balances and positions of the account (specification 4, P57).
 //!
-//! That there is no margin is the login's own word (`sSinyouKouzaKubun`), and nothing is asked then. An
-//! answer that is none never means it: half of what an account has is not reported as all of it. A row or an amount
-//! that cannot be read is left out, and reported as an error after the rest: to each client once.
+//! Amounts are the broker's own, as decimal text, or null if it has none. Only the login says that there is no
+//! margin account (`sSinyouKouzaKubun`); then margin is not requested. A failed request never counts as no
+//! margin: half of an account is not reported as all of it. A row or an amount that cannot be read is left out.
+//! After the rest it is reported as an error, once to each client.
 
 use domain::{Money, ReasonCode};
 use venues::web_broker::account::{Holding, MarginPosition};
@@ -14,26 +14,26 @@ use super::answers::{Ended, expired};
 use super::{Desk, Job, JobKind, Now, RequestContext};
 use crate::event::Reply;
 
-/// Buying power that is being asked for: cash first, then margin.
+/// A request for buying power: cash first, then margin.
 #[derive(Debug, Default)]
 pub(crate) struct BuyingPowerJob {
-    /// The cash, or why it is no amount.
+    /// The cash, or why it could not be read.
     cash: Option<Result<Money, String>>,
 }
 
-/// Positions that are being asked for: shares held first, then margin.
+/// A request for positions: shares held first, then margin.
 #[derive(Debug, Default)]
 pub(crate) struct PositionsJob {
     held: Option<Listed<Holding>>,
 }
 
 impl Desk {
-    /// Tells the buying power.
+    /// Sends a client the buying power.
     pub fn buying_power(&mut self, asked: RequestContext, now: Now) {
         self.ask_money(asked, JobKind::BuyingPower(BuyingPowerJob::default()), now);
     }
 
-    /// Tells the positions.
+    /// Sends a client the positions.
     pub fn positions(&mut self, asked: RequestContext, now: Now) {
         self.ask_money(asked, JobKind::Positions(PositionsJob::default()), now);
     }
@@ -149,7 +149,7 @@ impl Desk {
         venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
-    /// An answer, or in words why there is none.
+    /// The answer, or why there is none.
     fn money_of(&mut self, called: Called, now: Now) -> Result<Box<Answered>, String> {
         match self.end_of(called) {
             Ended::Done(_, answered) | Ended::Nothing(answered) => Ok(answered),

@@ -1,5 +1,6 @@
-//! New orders: checked, put into the map, guarded, written down, sent (specification 2, "Submit flow";
-//! specification 4, P10, P11, P24, P41).
+//! New orders: checked, added to the map, guarded, logged and sent (specification 2, "Submit flow").
+//!
+//! Specification 4, P10, P11, P24, P41.
 
 use std::collections::VecDeque;
 
@@ -21,7 +22,7 @@ use crate::password::HeldPassword;
 pub(crate) struct SubmitJob {
     pub(crate) key: OrderKey,
     pub(crate) plan: OrderPlan,
-    /// What has to be asked for before it is sent.
+    /// The guards that are left before it is sent.
     pub(crate) guards: VecDeque<Guard>,
     pub(crate) allocations: Vec<Allocation>,
     pub(crate) password: HeldPassword,

@@ -1,4 +1,4 @@
-//! What the account at the broker in memory holds, beside its cash: room for margin, shares, positions.
+//! The account at the broker in memory, beside its cash: room for margin, shares, positions.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::broker::{AtBroker, answer};
 
 pub(crate) const SYMBOL: &str = "7203";
 
-/// The lists and balances that guards ask for.
+/// The lists and balances that guards request.
 pub(crate) const BALANCES: [&str; 5] = [
     "CLMZanKaiKanougaku",
     "CLMZanShinkiKanoIjiritu",
@@ -18,7 +18,7 @@ pub(crate) const BALANCES: [&str; 5] = [
     "CLMGenbutuKabuList",
 ];
 
-/// What the broker has answered to a guard's question.
+/// The broker's answer to a guard's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Told {
     Cash(u64),
@@ -29,9 +29,9 @@ pub(crate) enum Told {
 }
 
 pub(crate) struct Account {
-    /// Yen that new margin positions may take.
+    /// Yen for new margin positions.
     pub(crate) margin: u64,
-    /// Shares that are held.
+    /// Shares in the account.
     pub(crate) shares: u64,
     /// Shares of margin positions, by their numbers.
     pub(crate) positions: BTreeMap<String, u64>,
@@ -109,7 +109,7 @@ impl Account {
     }
 }
 
-/// The answer that tells something of the account.
+/// The answer with a balance of the account.
 pub(crate) fn tell(id: &str, told: &Told, are_short: bool) -> Answered {
     let mut fields = vec![Field::new("sResultCode", "0")];
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! A broker in memory: it takes requests, fills orders, and keeps what it has told.
+//! A broker in memory: it takes requests, fills orders, and stores the notices that it has sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,14 +45,14 @@ impl AtBroker {
 #[derive(Default)]
 pub(crate) struct Broker {
     pub(crate) orders: BTreeMap<String, AtBroker>,
-    /// Everything that a stream tells, from the day's first.
+    /// All notices of the stream, from the day's first.
     pub(crate) notices: Vec<Vec<Field>>,
     pub(crate) trades: u64,
     pub(crate) cash: u64,
     pub(crate) account: Account,
-    /// What it says of a balance, on its way.
+    /// A balance in an answer that is under way.
     pub(crate) says: Option<Told>,
-    /// What it has said of balances since the desk has told anything else.
+    /// The balances in its answers since the desk's last other event.
     pub(crate) told: Vec<Told>,
     /// Orders that came through the desk.
     pub(crate) placed: u64,
@@ -81,12 +81,12 @@ impl Broker {
         self.notices.push(fields);
     }
 
-    /// An order that is placed elsewhere.
+    /// Places an order elsewhere.
     pub(crate) fn place_elsewhere(&mut self, order: BrokerOrder, now: TsNanos) -> String {
         self.place(order, Funding::Cash, Vec::new(), false, now)
     }
 
-    /// An order is changed elsewhere: to so many shares, where it can be.
+    /// Changes an order elsewhere: to so many shares, if that is possible.
     pub(crate) fn change_elsewhere(&mut self, number: &str, shares: u64) {
         let Some(order) = self.orders.get_mut(number).filter(|order| order.is_open()) else {
             return;
@@ -162,7 +162,7 @@ impl Broker {
         self.tell(kind, number, Vec::new());
     }
 
-    /// Does what a request wants.
+    /// Executes a request.
     pub(crate) fn take(&mut self, request: &BrokerRequest, now: TsNanos) -> Answered {
         let id = request.id.as_str();
         let number = named(&request.fields, "number").to_owned();
@@ -265,8 +265,8 @@ impl Broker {
         }
     }
 
-    /// The positions that a new order closes, by its own word or by the broker's choice; none where it
-    /// wants more than is there.
+    /// The positions that a new order closes, by its own choice or the broker's; `None` if it wants more than
+    /// there is.
     fn closed_by(
         &self,
         order: &BrokerOrder,

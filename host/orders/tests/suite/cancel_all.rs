@@ -1,4 +1,4 @@
-//! Cancels of many: what they end, what they count, and that each has one end.
+//! Cancels of many: what they cancel and count, and that each has one end.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn with_orders(ids: &[&str]) -> World {
     world
 }
 
-/// Answers and tells everything for a while.
+/// Answers all requests and delivers all notices for a while.
 fn settle(world: &mut World, rounds: usize) {
     for _ in 0..rounds {
         world.answer_all();
@@ -140,7 +140,7 @@ fn two_orders_of_one_look_whose_answers_were_lost_are_cancelled_and_counted() {
     assert_eq!(counts(&world), (2, 0));
 }
 
-/// The list may be behind the broker.
+/// The list may lag behind the broker.
 #[test]
 fn without_a_filter_the_broker_is_always_asked() {
     let mut world = with_orders(&[]);
@@ -151,7 +151,7 @@ fn without_a_filter_the_broker_is_always_asked() {
     world.answer();
     one_end(&world, &request_id, "CancelAllResult", "");
     assert_eq!(counts(&world), (0, 0));
-    // With a filter nothing is sent of which nothing is open.
+    // With a filter, and without an open order for it, nothing is sent.
     let request_id = world.cancel_all(Some(OrderSide::Sell));
     world.answer();
     one_end(&world, &request_id, "CancelAllResult", "");
@@ -167,13 +167,13 @@ fn a_list_that_does_not_come_in_time_is_no_count_of_nothing() {
     one_end(&world, &request_id, "OrderRejected", "NOT_SENT");
     settle(&mut world, 20);
     one_end(&world, &request_id, "OrderRejected", "NOT_SENT");
-    // The list comes before the time has been looked at.
+    // The list arrives before the time limit was checked.
     let request_id = world.cancel_all(None);
     world.mono += seconds(30);
     world.answer();
     one_end(&world, &request_id, "OrderRejected", "NOT_SENT");
     assert_eq!(count(&world, "cancel-all"), 0, "never sent later");
-    // The broker's own request waits for its turn too long.
+    // The broker's own request waits in the queue for too long.
     let request_id = world.cancel_all(None);
     world.submit(&limit_buy("b", 100, "2400"));
     world.mono += seconds(20);
@@ -230,7 +230,7 @@ fn what_the_broker_refuses_as_a_whole_has_one_end() {
     world.answer();
     world.answer_with(|id| refused(id, "no"));
     one_end(&world, &request_id, "OrderRejected", "11104");
-    // Nobody knows what became of it: the end is the count.
+    // The outcome is unknown, so the end is the count.
     let request_id = world.cancel_all(None);
     world.answer();
     world.lose(false);
@@ -238,7 +238,7 @@ fn what_the_broker_refuses_as_a_whole_has_one_end() {
     settle(&mut world, 160);
     one_end(&world, &request_id, "CancelAllResult", "");
     assert_eq!(counts(&world), (0, 1));
-    // It is still on its way when its time is over.
+    // The request is still under way when its time is over.
     let request_id = world.cancel_all(None);
     world.answer();
     world.pass(seconds(30));

@@ -19,7 +19,7 @@ fn world() -> World {
     world
 }
 
-/// Time for every list that the desk asks for by itself, and notices.
+/// Passes time for all lists that the desk requests by itself, and for notices.
 fn settle(world: &mut World) {
     for _ in 0..100 {
         world.pass(Duration::from_millis(200));
@@ -90,7 +90,7 @@ fn the_row_of_another_lost_order_is_no_reason_to_doubt() {
             world.restart(false);
             world.log_in();
         }
-        // The first list is asked for when both must be in it.
+        // The first list is requested when both must be in it.
         world.pass(Duration::from_secs(6));
         settle(&mut world);
         let told: Vec<String> = world.events();
@@ -101,8 +101,8 @@ fn the_row_of_another_lost_order_is_no_reason_to_doubt() {
     }
 }
 
-/// What no change can make of an order, what was placed long before or after it, and what the desk knew
-/// before it sent it, is another order.
+/// These are other orders: what no change can make of an order, orders placed long before or after it, and
+/// orders that the desk knew before.
 #[test]
 fn an_order_that_a_lost_one_cannot_have_become_is_no_reason_to_doubt() {
     type Placed = (&'static str, fn(&mut World));
@@ -137,7 +137,7 @@ fn an_order_that_a_lost_one_cannot_have_become_is_no_reason_to_doubt() {
     lost_after_login(&mut world);
 }
 
-/// The same before the desk began: it knows nothing of what was there, but when it was placed.
+/// The same before the desk began: it knows only when the orders were placed.
 fn lost_after_login(world: &mut World) {
     world.disconnect();
     world.login_again();
@@ -152,7 +152,8 @@ fn lost_after_login(world: &mut World) {
     assert!(told.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{told:?}");
 }
 
-/// Doubt is told in true words, hides no order, and ends with its reason: each list is judged by itself.
+/// An ambiguous order is reported with its reason, hides no other order, and ends with its reason: each list is
+/// judged by itself.
 #[test]
 fn doubt_lasts_as_long_as_its_reason() {
     for restarts in [false, true] {
@@ -256,7 +257,8 @@ fn an_order_that_settles_a_position_is_found_by_its_row_whatever_its_side() {
     }
 }
 
-/// A notice of a number that no list has keeps a lost order from being judged for so long only, and is told.
+/// A notice of a number that no list has delays the judgement of a lost order for a limited time, and is
+/// reported.
 #[test]
 fn a_notice_of_nobodys_order_leaves_no_order_unknown_for_ever() {
     let mut world = world();

@@ -1,5 +1,6 @@
-//! Orders that live on to another day than that of their submit (specification 4, P23, P28): with a date of
-//! their own, or placed in the evening for the next business day.
+//! Orders that live on to another day than that of their submit (specification 4, P23, P28).
+//!
+//! They have an expiry date, or were placed in the evening for the next business day.
 
 use std::time::Duration;
 
@@ -22,14 +23,14 @@ fn dated(id: &str, quantity: u64) -> SubmitOrderRequest {
     order
 }
 
-/// How an order of Friday comes to Tuesday, 2026-11-24, 09:30 in Japan.
+/// How an order of Friday lives on to Tuesday, 2026-11-24, 09:30 in Japan.
 #[derive(Debug, Clone, Copy)]
 enum Carried {
-    /// With a date of its own.
+    /// With an expiry date.
     Dated,
     /// Placed in the evening, when the broker takes orders for the next business day.
     Evening,
-    /// Placed elsewhere, with a date of its own.
+    /// Placed elsewhere, with an expiry date.
     Foreign,
 }
 
@@ -97,7 +98,7 @@ fn filled(world: &mut World) -> Vec<String> {
     told.into_iter().filter(|one| !one.contains("List") && one.starts_with("Order")).collect()
 }
 
-/// What the broker tells again is known, and the id stays that order's, while its last day lasts.
+/// Repeated notices of the broker are known, and the id stays that order's on its last day, too.
 #[test]
 fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
     for carried in CARRIED {
@@ -132,7 +133,7 @@ fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
                 (&told["outcome"], &told["status"]),
                 (&"IdempotentReplay".into(), &"FILLED".into())
             );
-            // The day after, the id is free, and a broker that still tells the fill tells nothing new.
+            // On the next day the id is free, and a repeated notice of the fill has no effect.
             world.pass(DAY);
             world.pass(Duration::from_secs(60));
             world.events();
@@ -199,8 +200,8 @@ fn no_order_of_notices_and_list_makes_a_difference_to_an_order_of_an_earlier_day
     }
 }
 
-/// After a restart no notice tells what was filled on a day before: that is told once, and in the end the
-/// order stands as the broker has it, without a fill that nobody told.
+/// After a restart no notice repeats the fills of an earlier day: that is reported once. In the end the order
+/// has the broker's state, without an invented fill.
 #[test]
 fn fills_of_days_before_are_missing_after_a_restart_and_the_order_ends_as_listed() {
     for carried in CARRIED {
@@ -240,7 +241,7 @@ fn fills_of_days_before_are_missing_after_a_restart_and_the_order_ends_as_listed
     }
 }
 
-/// A list is often quicker than the notice of what it has: that is no discrepancy.
+/// A list often arrives before the notice of a fill that it has: that is no discrepancy.
 #[test]
 fn a_list_that_is_quicker_than_the_notice_of_a_fill_tells_nothing() {
     let mut world = World::ready(DeskRules::default(), false);
@@ -258,7 +259,7 @@ fn a_list_that_is_quicker_than_the_notice_of_a_fill_tells_nothing() {
     assert_eq!(filled(&mut world), ["OrderFilled g 1000"]);
 }
 
-/// Where no notices are taken, the list alone says that an order is filled.
+/// If no notices are taken, only the list shows that an order is filled.
 #[test]
 fn without_notices_an_order_is_filled_as_listed() {
     let rules = DeskRules { phase: OrderPhase::O1, ..DeskRules::default() };
@@ -275,7 +276,7 @@ fn without_notices_an_order_is_filled_as_listed() {
     assert_eq!(world.json("SubmitOrderResult")["status"], "FILLED");
 }
 
-/// What the broker lists no longer is held against nothing.
+/// An order that the broker no longer lists is compared with nothing.
 #[test]
 fn an_order_that_ended_on_a_day_before_is_forgotten_without_a_word() {
     let mut world = World::ready(DeskRules::default(), false);
@@ -295,7 +296,7 @@ fn an_order_that_ended_on_a_day_before_is_forgotten_without_a_word() {
     world.pass(Duration::from_secs(60));
     settle(&mut world);
     assert!(filled(&mut world).is_empty());
-    // Its number is another order's now.
+    // Its number belongs to another order now.
     world.password("0000");
     world.submit(&limit_buy("a", 200, "2500"));
     world.answer_all();

@@ -1,4 +1,4 @@
-//! A broker that says much that nobody can read: clients hear how much, not all of it.
+//! A broker that sends much unreadable data: clients get a count of it, not all of it.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ fn what_cannot_be_read_is_counted_past_so_many_in_a_minute() {
     assert_eq!(discrepancies(&mut world), ["no key"], "another minute");
 }
 
-/// What is told of an order is never left out.
+/// Reports about an order of ours are never left out.
 #[test]
 fn the_word_on_an_order_of_ours_is_always_told() {
     let mut world = world();

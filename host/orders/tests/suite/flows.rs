@@ -1,4 +1,4 @@
-//! What becomes of single commands.
+//! Single commands and their outcomes.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ fn a_resend_never_sends_twice() {
     world.events();
     world.submit(&limit_buy("a", 200, "2500"));
     assert_eq!(world.events(), ["Error conflict"]);
-    // Of what cannot be an order nothing of the order with that id is told.
+    // A request that cannot be an order gets no data of the order with that id.
     world.submit(&limit_buy("a", 150, "2500"));
     assert_eq!(world.events(), ["OrderRejected a VALIDATION_ERROR"]);
     world.answer();
@@ -155,7 +155,7 @@ fn two_orders_that_fit_one_row_stay_unknown() {
     world.submit(&limit_buy("a", 100, "2500"));
     world.lose(true);
     world.submit(&limit_buy("b", 100, "2500"));
-    // The list that the first one asked for may be before the second order.
+    // The list that the first one requested may be before the second order.
     while world.in_flight.as_ref().is_some_and(
         |sent| matches!(sent, InFlight::Request { request, .. } if request.id == "list"),
     ) {
@@ -241,7 +241,7 @@ fn each_end_of_a_call_means_what_the_table_says() {
         if code == "MARKET_CLOSED" {
             assert_eq!(told, ["OrderRejected a MARKET_CLOSED"], "refused first: {resent}");
             assert_eq!(world.log.lines("rejected").len(), 1);
-            // A list that is answered shows that the broker is there again.
+            // If the broker answers this list, it is reachable again.
             world.list(OrderListFilter::default());
             world.answer_all();
             world.events();
@@ -490,7 +490,7 @@ fn notices_that_come_early_or_for_foreign_orders_wait_for_what_they_belong_to() 
     let mut world = world();
     world.submit(&limit_buy("a", 300, "2500"));
     world.events();
-    // The broker takes it, fills it, and tells so before it answers.
+    // The broker takes it, fills it, and sends notices before its answer.
     let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take() else {
         panic!("sent");
     };
@@ -524,7 +524,7 @@ fn what_does_not_add_up_is_told_and_nothing_is_made_up() {
     world.submit(&limit_buy("a", 300, "2500"));
     world.answer_all();
     world.events();
-    // The list has a fill that no notice ever tells.
+    // The list has a fill that no notice ever reports.
     world.broker.orders.get_mut("1000").unwrap().filled = 100;
     for _ in 0..100 {
         world.pass(Duration::from_millis(200));
@@ -737,12 +737,12 @@ fn a_list_that_is_not_full_proves_no_absence() {
         let rows = answered.lists.get_mut("rows").unwrap();
         rows[0].retain(|field| field.name != "status");
     });
-    // The answer to something else.
+    // The answer to another request.
     let mut world = self::world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.lose(true);
     rest(&mut world, &|answered| answered.lists.clear());
-    // An order that was changed elsewhere before the list was read.
+    // An order was changed elsewhere before the list was read.
     let mut world = self::world();
     world.submit(&limit_buy("a", 100, "2500"));
     world.lose(true);
@@ -830,7 +830,7 @@ fn a_cancel_of_all_that_fails_leaves_no_order_pending() {
     world.answer_all();
     world.deliver_all();
     assert!(world.events().contains(&"OrderCanceled a 1000".to_owned()));
-    // An answer after the cancel of many was given up.
+    // An answer after the end of the cancel of many.
     let mut world = placed();
     world.pass(seconds(31));
     world.answer_with(|id| refused(id, "no"));
@@ -861,7 +861,7 @@ fn a_login_whose_stream_does_not_come_is_told_and_another_one_may_follow() {
     assert_eq!(world.events(), ["VenueLoginStarted", "VenueCredentialsRefreshed", "VenueReady"]);
 }
 
-/// Specification 4, P24: of several reasons the first of this order is told.
+/// Specification 4, P24: of several reasons the first in this order is reported.
 #[test]
 fn reasons_are_told_in_their_order() {
     let mut world = World::ready(DeskRules::default(), false);
@@ -880,7 +880,7 @@ fn reasons_are_told_in_their_order() {
     let locked = |world: &mut World| {
         for _ in 0..3 {
             world.password("wrong");
-            // Nothing is open of these, so nothing but a list is asked for.
+            // There is no open order for these, so only a list is requested.
             world.cancel_all(Some(OrderSide::Sell));
             world.answer();
             world.submit(&limit_buy("locks", 100, "2500"));

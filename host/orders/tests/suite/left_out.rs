@@ -1,4 +1,5 @@
-//! Rows that are left out of a list, and fills that a process before has told (specification 4, P129, P130).
+//! Rows that are left out of a list, and fills that an earlier process has reported (specification 4, P129,
+//! P130).
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ fn world() -> World {
     world
 }
 
-/// The broker answers a list, with one row that nobody can read in the place of that of a number.
+/// The broker answers a list, with one unreadable row in place of that of a number.
 fn answer_odd(world: &mut World, odd: &str) {
     let is_list =
         matches!(&world.in_flight, Some(InFlight::Request { request, .. }) if request.id == "list");
@@ -35,7 +36,7 @@ fn answer_odd(world: &mut World, odd: &str) {
     });
 }
 
-/// The rows of a list, as the dialect of these tests cannot read them: each with words of its own.
+/// A list whose rows the dialect of these tests cannot read, each with an error of its own.
 fn answer_rows(world: &mut World, rows: Vec<Vec<Field>>) {
     world.list(OrderListFilter::default());
     world.answer_with(|id| {
@@ -45,7 +46,7 @@ fn answer_rows(world: &mut World, rows: Vec<Vec<Field>>) {
     });
 }
 
-/// Each fault of a row is told once for its order, whatever the lists between had; and no more than so many.
+/// Each fault of a row is reported once for its order, whatever the lists between had; and only so many are.
 #[test]
 fn p129_a_row_is_told_once_for_each_order_and_reason() {
     let mut world = world();
@@ -65,7 +66,7 @@ fn p129_a_row_is_told_once_for_each_order_and_reason() {
         .map(|number| told(&mut world, odd(&number.to_string())))
         .sum();
     assert_eq!(many, REASONS_PER_ORDER_MAX - 2);
-    // Rows without any field are told once, however many there are.
+    // Rows without any field are reported once, however many there are.
     answer_rows(&mut world, vec![Vec::new(), Vec::new()]);
     let events = world.events();
     let odd = events.iter().filter(|one| *one == "OrderDiscrepancy unreadable");
@@ -129,7 +130,7 @@ fn p130_fills_that_were_told_before_a_kill_are_not_told_again() {
         world.broker.fill(&foreign, 100);
         settle(&mut world);
         assert_eq!(fills(&mut world), ["OrderFilled a 1000", "OrderFilled 1001"]);
-        // What happens while the program is down was not told.
+        // Events while the program is down were not reported.
         for _ in 0..restarts {
             world.restart(false);
         }
@@ -164,7 +165,7 @@ fn p130_fills_that_were_told_before_a_kill_are_not_told_again() {
     }
 }
 
-/// Numbers of orders and of fills begin again: those of another day's order are not told yet.
+/// Numbers of orders and of fills begin again: those of another day's order are not reported yet.
 #[test]
 fn p130_a_fill_of_another_order_of_that_number_is_told() {
     let mut world = world();

@@ -1,4 +1,4 @@
-//! Balances and positions: asked for by people, and before an order is sent.
+//! Balances and positions: requested by people, and before an order is sent.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn listed(id: &str, name: &str, rows: Vec<Vec<Field>>) -> Answered {
     answered
 }
 
-/// The answer that an account has.
+/// The right answer for an account.
 fn right(id: &str) -> Answered {
     let field = |name, value| vec![Field::new("sResultCode", "0"), Field::new(name, value)];
     match id {
@@ -97,7 +97,7 @@ fn half_of_an_account_is_not_told_as_all_of_it() {
     }
 }
 
-/// As long as it stays odd, a client is told of it once; another client is too.
+/// As long as it stays unreadable, each client gets one report of it.
 #[test]
 fn what_cannot_be_read_is_told_once_to_each_client() {
     let mut world = world(false);
@@ -129,7 +129,7 @@ fn what_cannot_be_read_is_told_once_to_each_client() {
     }
 }
 
-/// One odd position, or amount, hides no other one.
+/// One unreadable position, or amount, hides no other one.
 #[test]
 fn what_cannot_be_read_is_told_after_the_rest() {
     let mut world = world(true);
@@ -157,7 +157,7 @@ fn what_cannot_be_read_is_told_after_the_rest() {
     assert!(error["message"].as_str().unwrap().contains("sSummaryGenkabuKaituke"), "{error}");
 }
 
-/// The login says so, and nothing else.
+/// Only the login says so.
 #[test]
 fn an_account_without_margin_is_not_asked_for_it() {
     let mut world = world(false);
@@ -172,7 +172,7 @@ fn an_account_without_margin_is_not_asked_for_it() {
     assert!(world.in_flight.is_none() && !world.sent.iter().any(|id| MARGIN.contains(&&**id)));
 }
 
-/// Specification 4, P23a: its guard was asked, and the order itself was not sent.
+/// Specification 4, P23a: its guard is under way, and the order itself was not sent.
 #[test]
 fn an_order_whose_guard_is_not_answered_in_time_is_refused_and_never_sent() {
     for right in [true, false] {
@@ -183,7 +183,7 @@ fn an_order_whose_guard_is_not_answered_in_time_is_refused_and_never_sent() {
         let told = world.json("OrderRejected");
         assert!(told["reason_text"].as_str().unwrap().starts_with("NOT_SENT: "), "{told}");
         assert_eq!(world.events(), ["OrderRejected a INTERNAL_ERROR"], "one end, and a known one");
-        // The id is free at once; the guard's answer is that of nobody.
+        // The id is free at once; the guard's answer belongs to no order.
         world.submit(&limit_buy("a", 200, "2500"));
         match right {
             true => world.answer(),
@@ -197,7 +197,7 @@ fn an_order_whose_guard_is_not_answered_in_time_is_refused_and_never_sent() {
     }
 }
 
-/// Specification 4, P40: an order that closes positions needs so much open of those that it can close.
+/// Specification 4, P40: an order that closes positions needs enough open shares of those that it can close.
 #[test]
 fn positions_of_another_side_or_kind_close_nothing() {
     use OrderSide::{Buy, Sell};
@@ -214,7 +214,7 @@ fn positions_of_another_side_or_kind_close_nothing() {
         )
     };
     let open = |side: OrderSide, tags: &[&str]| {
-        // The most that the guard lets through.
+        // The most that the guard lets pass.
         let is_taken = |shares: &u64| {
             let mut world = world(true);
             let mut order = limit_buy("a", *shares, "2500");
@@ -236,7 +236,7 @@ fn positions_of_another_side_or_kind_close_nothing() {
     for other in ["tategyoku=2", "tategyoku=3", "tategyoku=4"] {
         assert_eq!(open(Sell, &[credit, other]), 0, "{other}");
     }
-    // Whatever its own side is.
+    // For both sides of the order.
     for side in [Buy, Sell] {
         assert_eq!(open(side, &[credit, "close_action=physical_settle_buy"]), 100);
         assert_eq!(open(side, &[general, "close_action=physical_settle_sell"]), 400);

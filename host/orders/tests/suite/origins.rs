@@ -52,7 +52,7 @@ fn a_log_says_whose_orders_are() {
     assert_eq!(whose.collect::<Vec<_>>(), [OrderOrigin::Person, strategy()]);
 }
 
-/// An id is one order's, whoever sends it again.
+/// An id belongs to one order, whoever sends it again.
 #[test]
 fn the_id_of_a_strategy_is_no_resend_of_a_person() {
     let mut world = world();

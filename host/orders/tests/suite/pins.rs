@@ -14,7 +14,7 @@ fn world() -> World {
     world
 }
 
-/// Specification 4, P39: of tags that mean nothing a warning is told, beside the broker's.
+/// Specification 4, P39: tags without a meaning give a warning, beside the broker's.
 #[test]
 fn warnings_of_the_broker_and_of_the_desk_are_both_told() {
     let broker = |fields: &[(&str, &str)]| {
@@ -61,7 +61,7 @@ fn events_of_a_change_and_of_a_cancel_name_their_command() {
     assert_eq!(world.json("OrderPendingCancel")["request_id"], cancel.as_str());
     world.answer_with(|id| crate::broker::refused(id, "no"));
     assert_eq!(world.json("OrderRejected")["request_id"], cancel.as_str());
-    // Of a cancel of many it is the one of the whole, by its own request as by single ones.
+    // A cancel of many has the id of the whole command, by its own request and by single ones.
     for side in [None, Some(OrderSide::Buy)] {
         world.answer_all();
         world.told.clear();
@@ -72,7 +72,7 @@ fn events_of_a_change_and_of_a_cancel_name_their_command() {
     }
 }
 
-/// Specification 4, P35: away from the market, where an order waits for it.
+/// Specification 4, P35: away from the market, on the side where the order waits.
 #[test]
 fn prices_are_rounded_to_the_side_on_which_nobody_pays_more_or_is_triggered_sooner() {
     let order = |side, kind, price: Option<&str>, trigger: Option<&str>| SubmitOrderRequest {

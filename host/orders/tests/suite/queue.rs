@@ -1,4 +1,4 @@
-//! Who waits for the broker, how many may, and who goes first.
+//! The queue to the broker: its order, and its limits.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ fn list(world: &mut World, client: u64, request_id: &str) {
     world.command(asked, Command::GetOrderList(list));
 }
 
-/// One client that asks without end takes no turn of another's order or cancel, and costs the broker no list
-/// for each of its questions.
+/// A client with endless reads delays no order or cancel of another client. Its reads cost the broker no list
+/// each.
 #[test]
 fn a_client_that_floods_leaves_room_for_others() {
     let mut world = world();
@@ -38,7 +38,7 @@ fn a_client_that_floods_leaves_room_for_others() {
     let told = std::mem::take(&mut world.told);
     let why = "TOO_MANY_WAITING: 250 commands of this client";
     let refused = told.iter().filter(|(_, event)| format!("{event:?}").contains(why));
-    // One is on its way.
+    // One is under way.
     assert_eq!(refused.count(), 600 - 251);
     world.cancel(Some("working"), None);
     world.submit(&limit_buy("next", 100, "2400"));
@@ -49,7 +49,7 @@ fn a_client_that_floods_leaves_room_for_others() {
     }
     let order: Vec<&str> = world.sent[sent..].iter().map(String::as_str).collect();
     assert_eq!(order[..4], ["list", "cancel", "CLMZanKaiKanougaku", "new"]);
-    // The desk's own lists and those of the cancel, but no list for each question.
+    // The desk's own lists and those of the cancel, but not one list for each read.
     assert!(order[4..].contains(&"cancel-all") && order.len() <= 8, "{order:?}");
     let lists = world.told.iter().filter(|(to, event)| {
         matches!(event, Event::OrderListUpdated(_)) && *to == Recipient::Client(7)

@@ -1,4 +1,4 @@
-//! Notices that come again, or late: they decide nothing of what was asked for after them.
+//! Notices that are resent, or late: they decide nothing about later requests.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use orders::{DeskRules, OrderPhase};
 
 use crate::world::{World, limit_buy};
 
-/// A desk with an order `a`, number 1000, whose notices were told.
+/// A desk with an order `a`, number 1000, whose notices were delivered.
 fn world() -> World {
     let rules = DeskRules { phase: OrderPhase::O2, ..DeskRules::default() };
     let mut world = World::ready(rules, false);
@@ -29,7 +29,7 @@ fn at(world: &World) -> Vec<Field> {
     vec![Field::new("at", world.wall.nanos().to_string())]
 }
 
-/// Everything that is asked for is answered, until nothing is due any more.
+/// Answers all requests, until nothing more is due.
 fn settle(world: &mut World) {
     for _ in 0..100 {
         world.answer_all();
@@ -92,7 +92,7 @@ fn a_refused_change_is_told_once() {
     assert_eq!(world.events(), [""; 0]);
 }
 
-/// What happened while the stream was down is heard for the first time when it is up again.
+/// Events from a time when the stream was down arrive when it is up again.
 #[test]
 fn a_notice_that_was_missed_decides_nothing_of_a_later_request() {
     for (has_time, pause) in [(true, 0), (false, 0), (true, 10), (false, 10)] {
@@ -132,7 +132,7 @@ fn notices_of_before_a_start_decide_nothing_of_requests_after_it() {
         world.deliver_all();
         assert_eq!(world.events(), [""; 0], "time {has_time}");
         world.answer_all();
-        // The answer to this one itself is a notice like any other.
+        // The notice about this request itself has its usual effect.
         world.pass(Duration::from_secs(1));
         let more = at(&world);
         world.broker.tell("cancel-refused", "1000", more);
@@ -141,7 +141,7 @@ fn notices_of_before_a_start_decide_nothing_of_requests_after_it() {
     }
 }
 
-/// The broker's list lags behind: the order was told as not there, and then it is.
+/// The broker's list lags: the order was reported as not at the broker, and then the list has it.
 #[test]
 fn an_order_that_a_late_list_has_is_named() {
     let mut world = world();

@@ -1,4 +1,4 @@
-//! Whether the venue takes orders: the broker's word, by frames, masters and answers.
+//! Whether the venue takes orders, by frames, masters and answers of the broker.
 
 use ipc::OrderListFilter;
 use orders::{DeskRules, OrderPhase};
@@ -34,7 +34,7 @@ fn the_venue_is_closed_by_the_broker_s_word_only() {
     assert_eq!(world.events(), ["SecondPasswordRequired"], "forgotten at the night's closing");
 }
 
-/// Specification 4, P2: masters, frames and answers, whichever came last.
+/// Specification 4, P2: the newest of masters, frames and answers counts.
 #[test]
 fn the_last_word_says_whether_the_venue_is_open() {
     let order = |world: &mut World, id: &str| {
@@ -77,7 +77,7 @@ fn the_last_word_says_whether_the_venue_is_open() {
     assert_eq!(order(&mut world, "d"), ["OrderRejected d MARKET_CLOSED"]);
 }
 
-/// Specification 4, P2, P34: notices of orders are a later phase's, the venue's own word is not.
+/// Specification 4, P2, P34: notices of orders need a later phase, the state of the venue does not.
 #[test]
 fn the_venue_s_word_counts_in_every_phase() {
     for phase in OrderPhase::ALL {
@@ -102,7 +102,7 @@ fn the_venue_s_word_counts_in_every_phase() {
         world.answer_all();
         let is_filled = world.events().contains(&"OrderFilled a 1000".to_owned());
         assert_eq!(is_filled, phase.takes_notices(), "{phase}");
-        // What cannot be read is no matter of a phase without notices.
+        // Unreadable frames do not count in a phase without notices.
         world.broker.tell("garbage", "", vec![]);
         world.deliver_all();
         assert_eq!(world.events().is_empty(), !phase.takes_notices(), "{phase}");

@@ -1,5 +1,6 @@
-//! What must be true of every request for a new order, whatever has crossed what before it: it is written
-//! down, its phase takes it, and the account's newest word is that there is enough for it.
+//! Rules for every request for a new order, in any crossing.
+//!
+//! It is written down, its phase takes it, and the account's newest balance suffices.
 
 use domain::order_mapping::{BrokerOrder, BrokerRequest, Field, Funding};
 use domain::{OrderSide, OrderType, TimeInForce};
@@ -11,8 +12,7 @@ use crate::dialect::{closes, funding, named, order};
 /// The day's upper limit of the masters, in yen.
 const UPPER_LIMIT: u64 = 3_000;
 
-/// Shares of positions in ascending number, of those that are wanted or of all; none where they do not
-/// suffice.
+/// Shares of positions in ascending number, of the wanted ones or of all; `None` if they do not suffice.
 pub(crate) fn ascending(
     free: &[(String, u64)],
     wanted: &[&str],
@@ -58,8 +58,8 @@ fn value(order: &BrokerOrder) -> u64 {
     (order.quantity.shares() * price).div_ceil(10_000)
 }
 
-/// Holds a request for a new order against its phase, and against what the broker has told of balances
-/// since the desk has said anything else.
+/// Checks a request for a new order against its phase, and against the broker's balances since the desk's last
+/// other event.
 pub(crate) fn new_order(request: &BrokerRequest, phase: OrderPhase, told: &[Told]) -> Vec<String> {
     let fields = &request.fields;
     let order = order(fields).expect("a whole order");
@@ -71,7 +71,7 @@ pub(crate) fn new_order(request: &BrokerRequest, phase: OrderPhase, told: &[Told
     }
     let (asked, cost) = (order.quantity.shares(), value(&order));
     let needs_cash = named(fields, "needs-cash") == "true";
-    // Before it may stand what a person was told who waited no more.
+    // The answer to a person who has stopped waiting may be before it.
     let count = if needs_cash { 2 } else { 1 };
     let newest = &told[told.len().saturating_sub(count)..];
     let is_enough = match (funding(fields), order.side, newest) {
@@ -100,7 +100,7 @@ pub(crate) fn new_order(request: &BrokerRequest, phase: OrderPhase, told: &[Told
     kinds_of(&order, fields, phase)
 }
 
-/// What kind of order it is, in words.
+/// The kinds of an order, in words.
 fn kinds_of(order: &BrokerOrder, fields: &[Field], phase: OrderPhase) -> Vec<String> {
     let named = named(fields, "wanted").split(',').filter(|id| !id.is_empty());
     let funding = match (funding(fields), named.count()) {
@@ -115,7 +115,7 @@ fn kinds_of(order: &BrokerOrder, fields: &[Field], phase: OrderPhase) -> Vec<Str
     words.map(str::to_owned).to_vec()
 }
 
-/// Holds every other request against its phase.
+/// Checks every other request against its phase.
 pub(crate) fn other(id: &str, phase: OrderPhase) {
     let is_change = ["modify", "cancel", "cancel-all"].contains(&id);
     assert!(!is_change || phase > OrderPhase::O0, "{id} in {phase}");

@@ -24,7 +24,7 @@ use crate::dialect::PlainDialect;
 use crate::log::Log;
 use crate::present::desk_event;
 
-/// What the desk has sent and is not answered.
+/// The desk's request that has no answer yet.
 pub(crate) enum InFlight {
     Request { ticket: u64, request: BrokerRequest, sent_p_no: u64 },
     Login { ticket: u64 },
@@ -37,7 +37,7 @@ pub(crate) struct World {
     pub(crate) rules: DeskRules,
     pub(crate) rejects: bool,
     pub(crate) in_flight: Option<InFlight>,
-    /// The answer to it, where the broker has done it already.
+    /// The answer to it, if the broker has executed it already.
     pub(crate) reached: Option<Answered>,
     pub(crate) told: Vec<(Recipient, Event<'static>)>,
     /// Requests by name, as they left.
@@ -46,23 +46,23 @@ pub(crate) struct World {
     pub(crate) mono: Duration,
     pub(crate) wall: TsNanos,
     pub(crate) p_no: u64,
-    /// Notices that the stream has not told yet.
+    /// Notices that the stream has not delivered yet.
     pub(crate) stream: VecDeque<Vec<Field>>,
     /// Notices of the broker that were put into the stream.
     pub(crate) streamed: usize,
     pub(crate) is_streaming: bool,
-    /// What logins say of the account, and what the masters say of the broker.
+    /// The account in logins, and the state of the broker in masters.
     pub(crate) has_margin: bool,
     pub(crate) is_open: Option<bool>,
-    /// Whether the dialect can ask for the fills of an order.
+    /// Whether the dialect has a request for the fills of an order.
     has_details: bool,
     commands: u64,
-    /// New orders that were sent, and of which kinds.
+    /// New orders that were sent, and their kinds.
     orders_sent: usize,
     pub(crate) kinds_sent: BTreeSet<String>,
-    /// The test has answered in the broker's place.
+    /// The test has answered instead of the broker.
     has_odd_answers: bool,
-    /// A person has asked for balances.
+    /// A person has requested balances.
     is_asked_for_balances: bool,
 }
 
@@ -144,7 +144,7 @@ impl World {
         world
     }
 
-    /// The same, of a dialect that can ask for the fills of an order.
+    /// The same, with a dialect that has a request for the fills of an order.
     pub(crate) fn with_details(rules: DeskRules) -> Self {
         let mut world = Self::new(rules, false);
         world.has_details = true;
@@ -163,14 +163,14 @@ impl World {
         RequestContext { client: 1, request_id: format!("r{}", self.commands) }
     }
 
-    /// Takes what the desk wants done. Whatever a broker tells and in whatever order, no order takes a
-    /// step that the state table does not have.
+    /// Takes the output of the desk. In every order of messages, no order tries a transition that the state
+    /// table does not have.
     pub(crate) fn collect(&mut self) {
         assert_eq!(self.desk.illegal_transitions(), 0, "an illegal transition");
         for out in self.desk.take_out() {
             match out {
                 Out::Emit(to, event) => {
-                    // What a guard was told serves the order that it was asked for, and no next one.
+                    // A guard's answer counts for its own order only.
                     let event = owned(&desk_event(&event));
                     let is_other = !matches!(event, Event::OrderSubmitted(_));
                     if is_other && self.in_flight.is_none() {
@@ -198,7 +198,7 @@ impl World {
         }
     }
 
-    /// Holds a request that leaves against what must be true of it.
+    /// Checks a request that leaves.
     fn watch(&mut self, request: &BrokerRequest) {
         if request.id == "new" {
             self.orders_sent += 1;
@@ -247,7 +247,7 @@ impl World {
         id
     }
 
-    /// A new order of somebody else than a person.
+    /// A new order of another sender than a person.
     pub(crate) fn submit_of(&mut self, origin: OrderOrigin, order: &SubmitOrderRequest) {
         let place = self.desk.instruments().place(&order.instrument_id).unwrap();
         let order = NewOrder {
@@ -335,7 +335,7 @@ impl World {
         self.collect();
     }
 
-    /// The broker takes what is on its way and answers.
+    /// The broker executes the request that is under way, and answers.
     pub(crate) fn answer(&mut self) {
         match self.in_flight.take() {
             Some(InFlight::Request { ticket, request, sent_p_no }) => {
@@ -348,14 +348,14 @@ impl World {
         }
     }
 
-    /// The broker does what is on its way, and its answer does not come yet.
+    /// The broker executes the request that is under way; its answer does not arrive yet.
     pub(crate) fn reach(&mut self) {
         if let (Some(InFlight::Request { request, .. }), None) = (&self.in_flight, &self.reached) {
             self.reached = Some(self.broker.take(request, self.wall));
         }
     }
 
-    /// Answers all that comes, until nothing is on its way.
+    /// Answers all requests, until none is under way.
     pub(crate) fn answer_all(&mut self) {
         while self.in_flight.is_some() {
             self.answer();
@@ -370,7 +370,7 @@ impl World {
         self.collect();
     }
 
-    /// The broker does what is on its way (or not), and its answer is lost.
+    /// The broker executes the request that is under way (or not), and its answer is lost.
     pub(crate) fn lose(&mut self, does_it: bool) {
         if matches!(self.in_flight, Some(InFlight::Login { .. })) {
             return;
@@ -384,13 +384,13 @@ impl World {
         }
     }
 
-    /// The broker answers with something of the test's.
+    /// The broker answers with a text of the test.
     pub(crate) fn answer_with(&mut self, answer: impl FnOnce(&str) -> Answered) {
         self.has_odd_answers = true;
         if matches!(self.in_flight, Some(InFlight::Login { .. })) {
             return;
         }
-        // What the broker has done it does not refuse.
+        // The broker does not refuse a request that it has executed.
         if self.reached.is_some() {
             return self.answer();
         }
@@ -433,14 +433,14 @@ impl World {
         self.answer_all();
     }
 
-    /// Somebody asks for a login, whatever is under way.
+    /// A client requests a login, whatever is under way.
     pub(crate) fn login_again(&mut self) {
         let now = self.now();
         self.desk.login(None, now);
         self.collect();
     }
 
-    /// A person asks for the buying power, or for the positions.
+    /// A person requests the buying power, or the positions.
     pub(crate) fn balances(&mut self, positions: bool) {
         self.is_asked_for_balances = true;
         let asked = self.asked();
@@ -453,7 +453,7 @@ impl World {
         self.collect();
     }
 
-    /// The stream connects, and tells the day's notices again.
+    /// Connects the stream, which sends the day's notices again.
     pub(crate) fn connect(&mut self) {
         self.stream = self.broker.notices.iter().cloned().collect();
         self.streamed = self.broker.notices.len();
@@ -486,7 +486,7 @@ impl World {
         }
     }
 
-    /// Delivers all notices in their order.
+    /// Delivers all notices in order.
     pub(crate) fn deliver_all(&mut self) {
         self.pump();
         while !self.stream.is_empty() {
@@ -494,8 +494,8 @@ impl World {
         }
     }
 
-    /// The program is killed and started again: only the log's bytes are left. What is on its way
-    /// reaches the broker or not, and nobody hears the answer.
+    /// Kills the program and starts it again: only the log's bytes are left. The request that is under way
+    /// reaches the broker or not, and its answer is lost.
     pub(crate) fn restart(&mut self, reaches: bool) {
         if let Some(InFlight::Request { request, .. }) = self.in_flight.take()
             && self.reached.take().is_none()

@@ -1,4 +1,4 @@
-//! A local gateway that repeats the password and the token, in every spelling, wherever it can say something.
+//! A local gateway that repeats the password and the token, in every spelling, in every text that it can send.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use super::{log_so_far, tell_everything};
 
 const PASSWORD: &str = "Canary7Word";
 const TOKEN: &str = "tOken-Marker5";
-/// Letters of a secret in a row that nobody may read.
+/// Letters of a secret in a row that must not be shown.
 const LETTERS_MAX: usize = 5;
 
-/// A dialect that cuts what it shows, at an unlucky place each time.
+/// A dialect that cuts its texts, at an unlucky place each time.
 struct Cutting {
     description: GatewayDescription,
     cut: usize,
@@ -69,7 +69,7 @@ impl GatewayMapping for Cutting {
     }
 }
 
-/// How a secret is spelled in JSON, and what a reader of that would see.
+/// The spellings of a secret in JSON, and the text that a reader of it would see.
 fn spellings(secret: &str) -> Vec<(String, String)> {
     let each = |spell: &dyn Fn(u8) -> String| secret.bytes().map(spell).collect::<String>();
     let encoded = |before: &str| STANDARD.encode(format!("{before}{secret}+more"));
@@ -94,7 +94,7 @@ fn spellings(secret: &str) -> Vec<(String, String)> {
     all
 }
 
-/// What nobody may read of a spelling, in small letters: each row of letters that tells something.
+/// The parts of a spelling that must not be shown, in small letters: each row of letters that is too long.
 fn told_parts(seen: &str) -> Vec<String> {
     let letters: Vec<char> = seen.to_lowercase().chars().collect();
     // An encoded letter takes two or three.
@@ -106,11 +106,11 @@ fn told_parts(seen: &str) -> Vec<String> {
     letters.windows(count + 1).map(|window| window.iter().collect()).collect()
 }
 
-/// A venue that is logged in with the stream open, the time, and all that was told.
+/// A venue that is logged in with the stream open, the time, and all of its output.
 struct World {
     gateway: Gateway,
     mono: Duration,
-    /// What the gateway answers to everything that is asked but for the login and registrations.
+    /// The gateway's answer to every request, except the login and registrations.
     answer: (u16, String),
     token_answer: String,
     connection: u64,
@@ -158,7 +158,7 @@ impl World {
         self.settle();
     }
 
-    /// Does what the venue wants done, for half a minute: as long as any answer is tried again.
+    /// Executes the output of the venue for half a minute: as long as any request is repeated.
     fn settle(&mut self) {
         for _ in 0..60 {
             let mut outs: VecDeque<Out> = self.gateway.take_out();
@@ -206,7 +206,7 @@ impl World {
         Answer { status, body: body.into() }
     }
 
-    /// Asks everything of a gateway that answers this.
+    /// Sends every request to a gateway that answers this.
     fn ask_all(&mut self, status: u16, body: &str) {
         self.answer = (status, body.to_owned());
         self.gateway.order_list(asked(1), &OrderQuery::default(), self.now());
@@ -216,7 +216,7 @@ impl World {
         self.settle();
     }
 
-    /// Pushes a frame, and then tells of the issue to one more.
+    /// Pushes a frame, and then subscribes one more client to the issue.
     fn push(&mut self, client: u64, frame: &str) {
         self.gateway.subscribe(asked(client), "7203", self.now());
         self.settle();
@@ -245,7 +245,7 @@ fn row(more: &str) -> String {
     )
 }
 
-/// The same with one field that says something else.
+/// The same with another value in one field.
 fn changed(field: &str, value: &str) -> String {
     let row = row("");
     let begin = row.find(&format!("\"{field}\":")).unwrap() + field.len() + 3;
@@ -253,7 +253,7 @@ fn changed(field: &str, value: &str) -> String {
     format!("{}{value}{}", &row[..begin], &row[end..])
 }
 
-/// Bodies of answers that repeat a text, each said to be a list of rows or not.
+/// Bodies of answers that repeat a text, each with a flag whether it is a list of rows.
 fn bodies(text: &str) -> Vec<(bool, String)> {
     let quoted = format!("\"{text}\"");
     let step = r#""SeqNum":1,"RecType":8"#;
@@ -308,7 +308,7 @@ fn rows_names_and_errors_of_the_local_gateway_hold_no_secret() {
                 let mut world = World::new(usize::MAX);
                 world.ask_all(200, &body);
                 check(&world.told, &body, secret);
-                // What is a row is told, with a sign in the secret's place.
+                // A row is shown, with a sign in place of the secret.
                 let of_row = world.told.contains("Orders {") && !world.told.contains("orders: []");
                 assert_eq!(of_row && world.told.contains("***"), is_row, "{body}: {}", world.told);
             }
@@ -323,7 +323,7 @@ fn exact_ids_that_hold_a_secret_are_hidden_whole_or_in_part() {
     let id = format!("20261124{PASSWORD}");
     world.ask_all(200, &changed("ID", &format!("\"{id}\"")));
     assert!(world.told.contains(r#"venue_order_id: "20261124***""#), "{}", world.told);
-    // A symbol is of digits and capitals; a password may be, too.
+    // A symbol has digits and capitals; a password may have these, too.
     let mut world = World::logged_out(usize::MAX);
     world.token_answer = json!({ "ResultCode": 0, "Token": "130A" }).to_string();
     world.log_in();
@@ -346,7 +346,7 @@ fn what_a_dialect_cuts_holds_no_part_of_a_secret() {
                         let frame = format!(r#"{{"Symbol":"7203","{name}":"{text}"}}"#);
                         world.push(client, &frame);
                         world.push(client + 5, &format!("{text}{frame}"));
-                        // One frame of a kind is told of in a minute.
+                        // Of each kind one frame is logged in a minute.
                         world.mono += Duration::from_secs(60);
                     }
                     let body = format!(r#"{{"Code":1,"Message":"{text}"}}"#);

@@ -1,5 +1,6 @@
-//! Nothing that is told holds a secret: passwords, addresses of a session, request numbers. Everything
-//! that any crate says is collected, by `tracing` and by `log`, down to the finest level.
+//! No output holds a secret: passwords, addresses of a session, request numbers.
+//!
+//! The log of every crate is collected, by `tracing` and by `log`, down to the finest level.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends at the first surprise")]
 
@@ -46,7 +47,7 @@ impl log::Log for Told {
     fn flush(&self) {}
 }
 
-/// Collects everything that is told from now on.
+/// Collects all log lines from now on.
 fn tell_everything() {
     static BEGIN: Once = Once::new();
     BEGIN.call_once(|| {
@@ -92,7 +93,7 @@ async fn nothing_that_is_told_holds_a_secret() {
                     "Location: http://127.0.0.1:1/virtual-secret-1\r\nContent-Length: 0\r\n\r\n";
                 Act::Raw(format!("HTTP/1.1 302 Found\r\n{to}").into_bytes())
             }
-            // A broker that repeats what it was asked.
+            // A broker that repeats its request.
             body if asked.contains(SECOND) => Act::Body(sjis(body)),
             body => Act::Body(sjis(&body.replace(SECOND, ""))),
         });

@@ -54,8 +54,8 @@ fn position_row(changes: Value) -> String {
     format!("[{row}]")
 }
 
-/// Regression: at the gateway 2 buys and 1 sells. The web broker's 3 for a buy would sell there, so it is
-/// no side at all.
+/// Regression: at the gateway 2 buys and 1 sells. The web broker's 3 for a buy would sell there, so it is an
+/// error.
 #[test]
 fn p57_buy_is_2_and_sell_is_1_at_the_gateway_and_the_web_brokers_3_is_neither() {
     for (code, side) in [
@@ -110,7 +110,7 @@ fn p57_balances_are_exact_and_null_stays_null() {
         ("1.00001", "has more than 4 digits after the point"),
         ("1e15", "StockAccountWallet `1e15` is too large"),
     ] {
-        // The amount cannot be read, and the answer is one.
+        // The amount cannot be read, but the answer can.
         let told = read_cash(&format!("{{\"StockAccountWallet\": {value}}}")).unwrap().unwrap_err();
         assert!(told.starts_with("GET /wallet/cash: ") && told.contains(what), "{value}: {told}");
     }
@@ -199,7 +199,7 @@ fn p57_an_order_row_is_told_whole() {
         price: Some(Price::from_units(7_045_000)),
         time_in_force: TimeInForce::Day,
         expires: None,
-        // A part of it is filled; lists tell such an order as accepted.
+        // It is partly filled; lists show such an order as accepted.
         status: OrderStatus::Accepted,
         received: TsNanos::from_nanos(1_795_478_451_763_683_000),
         extra: extra.as_object().unwrap().clone(),
@@ -233,7 +233,7 @@ fn p57_the_instruments_suffix_is_that_of_the_market() {
     }
 }
 
-/// A history of these kinds and states, the numbers not without holes and not in order.
+/// A history of these kinds and states, with numbers that have gaps and are out of order.
 fn history(steps: &[(i64, i64)]) -> Value {
     let steps = steps.iter().enumerate().map(|(index, (kind, state))| {
         json!({"SeqNum": 1 + 3 * index, "RecType": kind, "State": state, "Price": 704.5})
@@ -276,7 +276,7 @@ fn p57_the_status_comes_from_the_state_and_the_history() {
         let leaves = if state == 5 { 0 } else { 300 - filled };
         assert_eq!(row.leaves, Quantity::new(leaves), "{state} {filled} {steps:?}");
     }
-    // A cancel that takes the quantity down to what was filled is no fill.
+    // A cancel that reduces the quantity to the filled shares is no fill.
     let cancelled = json!({
         "State": 5, "OrderQty": 100, "CumQty": 100, "Details": history(&[(1, 3), (8, 3), (6, 3)]),
     });
@@ -306,7 +306,7 @@ fn p57_types_and_times_in_force() {
         assert_eq!((row.order_type, row.time_in_force), (order_type, time_in_force), "{change}");
         assert_eq!(row.price.is_some(), change.get("Price").is_none(), "{change}");
     }
-    // Monday the 23rd is a holiday, the weekend before it too: all these are of Tuesday.
+    // Monday the 23rd is a holiday, after the weekend: all these belong to Tuesday.
     for received in
         ["2026-11-20T15:30:00+09:00", "2026-11-22T12:00:00Z", "2026-11-24T00:00:00+09:00"]
     {
@@ -349,7 +349,7 @@ fn p57_what_cannot_be_read_is_told_by_its_field() {
         let told = orders(change.clone()).unwrap_err();
         assert!(told.contains(&format!("GET /orders: {what}")), "{change}: {told}");
     }
-    // One odd row hides no other one.
+    // An unreadable row hides no other one.
     let odd = order(json!({"ID": "odd", "Exchange": 4}));
     let body = format!("[{},{odd},5,{}]", order(json!({})), order(json!({"ID": "last"})));
     let read = read_orders(&body).unwrap();
@@ -413,7 +413,7 @@ fn p57_positions_have_a_side_and_a_kind() {
     }
     let told = positions(&position_row(json!({"MarginTradeType": 4}))).unwrap_err();
     assert!(told.contains("8306: GET /positions: MarginTradeType `4` is not 1"), "{told}");
-    // What the gateway divided is rounded, half to even.
+    // Numbers that the gateway divided are rounded, half to even.
     let body = position_row(json!({"LeavesQty": 300.0})).replace("704", "704.333333333333333333");
     let rows = positions(&body).unwrap();
     assert_eq!(rows[0].average_price, Some(Price::from_units(7_043_333)));
@@ -422,7 +422,7 @@ fn p57_positions_have_a_side_and_a_kind() {
     assert!(told.contains("LeavesQty `0.5` is not a whole number"), "{told}");
 }
 
-/// What is merely unusual is believed.
+/// Unusual rows are accepted.
 #[test]
 fn unusual_rows_are_shown() {
     use OrderStatus::{Canceled, Expired, Filled, Rejected};
@@ -458,7 +458,7 @@ fn unusual_rows_are_shown() {
     assert_eq!((closed[0].quantity, closed[0].average_price), (Quantity::new(0), None));
 }
 
-/// Whoever redacts an error later must find a secret in it whole, or nothing of it.
+/// A later redaction of an error must find a secret whole, or nothing of it.
 #[test]
 fn a_value_in_an_error_is_quoted_whole_or_not_at_all() {
     let secret = "canary-word-of-16";

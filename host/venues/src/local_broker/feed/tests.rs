@@ -90,7 +90,7 @@ fn p53_a_snapshot_has_every_field() {
     feed.begin_session(at(0));
     let mut board = quoted(Some(101), Some(500), Some(102), Some(100));
     board.time_ms = Some(1_795_478_400_000);
-    // An unordered book is carried as it came.
+    // An unordered book is passed on as it came.
     board.bids.push(Level { price: 1_005_000, quantity: 0 });
     let out = feed.take(&board, TsNanos::from_nanos(at(1).nanos() + 2_999_999));
     let level = |price, shares| Level { price, quantity: shares * SHARE };
@@ -141,7 +141,7 @@ fn p53_p56_snapshots_and_trades_share_the_numbers_of_a_symbol() {
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     let other = GatewayBoard { symbol: "130A".to_owned(), ..board(Some(102), Some(0)) };
     assert_eq!(feed.take(&other, at(0)).board.sequence_id, 1);
-    // A board that is read takes no number: whoever follows the stream misses none.
+    // A board that is read takes no number: a client that follows the stream misses none.
     assert_eq!(feed.read(&other, at(0)).sequence_id, 1);
     assert_eq!(feed.take(&other, at(0)).board.sequence_id, 2);
     assert_eq!(feed.take(&board(None, None), at(0)).board.sequence_id, 7);
@@ -251,7 +251,7 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
             (Some(102), Some(600)),
         ]);
         assert_eq!(found, [None, None, trade(102, 500, AUCTION), trade(102, 100, BUY)]);
-        // No quote is wanted, and a price is waited for.
+        // No quote is needed, but a price is awaited.
         let mut feed = Feed::default();
         let mut take =
             |price, volume| told(feed.take(&quoted(price, volume, None, None), at(0)).trade);
@@ -262,7 +262,7 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
     // Both, one after the other.
     let found = trades(&[(None, None), (None, Some(0)), (None, None), (Some(99), Some(100))]);
     assert_eq!(found, [None, None, None, trade(99, 100, AUCTION)]);
-    // A reset to 0 begins anew.
+    // A reset to 0 starts anew.
     let found = trades(&[(Some(99), Some(500)), (Some(99), Some(0)), (Some(99), Some(100))]);
     assert_eq!(found, [None, None, trade(99, 100, AUCTION)]);
 }
@@ -270,7 +270,7 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
 #[test]
 fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
     let take = |feed: &mut Feed, volume| told(feed.take(&board(Some(102), volume), at(0)).trade);
-    // What was pushed of the opening while the push was down nobody knows.
+    // The part of the opening that was pushed while the push was down is unknown.
     let mut feed = Feed::default();
     assert_eq!(take(&mut feed, None), None);
     feed.gap();
@@ -280,7 +280,7 @@ fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
     assert_eq!(take(&mut feed, Some(0)), None);
     feed.gap();
     assert_eq!(take(&mut feed, Some(500)), trade(102, 500, MISSED));
-    // A frame after the gap says that nothing was missed.
+    // A frame after the gap shows that nothing was missed.
     for closed in [None, Some(0)] {
         let mut feed = Feed::default();
         assert_eq!(take(&mut feed, None), None);
@@ -288,7 +288,7 @@ fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
         assert_eq!(take(&mut feed, closed), None);
         assert_eq!(take(&mut feed, Some(500)), trade(102, 500, AUCTION));
     }
-    // A number came before, in the session of an earlier subscription: what is null now was not always.
+    // A volume came before, in the session of an earlier subscription: so null is not the opening.
     let mut feed = Feed::default();
     assert_eq!(take(&mut feed, Some(500)), None);
     feed.forget("7203");
@@ -319,7 +319,7 @@ fn p55_what_a_gap_missed_is_one_trade_at_the_first_price_after_it() {
     assert_eq!(take(Some(102), Some(100)), trade(102, 50, BUY));
     feed.gap();
     let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
-    // Neither says how much was missed at which price.
+    // Neither shows how much was missed at which price.
     assert_eq!(take(Some(102), None), None);
     assert_eq!(take(None, Some(400)), None);
     assert_eq!(take(Some(102), Some(450)), trade(102, 350, MISSED));
@@ -402,7 +402,7 @@ fn a_symbol_that_is_subscribed_again_begins_anew_with_higher_numbers() {
 fn no_more_than_the_limit_of_streams_is_kept() {
     let mut feed = Feed::default();
     let symbol = |n: usize| GatewayBoard { symbol: format!("{n:04}"), ..board(Some(102), None) };
-    // A symbol that is pushed stays; boards that were read make room, the oldest first.
+    // A symbol that is pushed stays; boards that were read are removed, the oldest first.
     feed.take(&GatewayBoard { volume: Some(0), ..symbol(0) }, at(0));
     for n in 1..STREAMS_MAX {
         feed.take(&symbol(n), at(0));
@@ -455,7 +455,7 @@ fn the_first_message_after_an_interruption_says_so() {
     assert!(!gaps(&mut feed));
 }
 
-/// What happens to a stream.
+/// One event of a stream.
 #[derive(Debug, Clone)]
 enum Step {
     Frame { price: Option<i64>, volume: Option<i64>, ask: Option<i64>, bid: Option<i64> },
@@ -484,8 +484,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Volumes add up: between two first frames, what trades told and what still waits for a price is the
-    /// last volume less the first.
+    /// Volumes add up: between two first frames, the volume in trades and the volume that waits for a price
+    /// equal the last volume less the first.
     #[test]
     fn p55_trades_add_up_to_the_volume(steps in proptest::collection::vec(step(), 1..120), rising: bool) {
         let mut feed = Feed::default();
@@ -520,7 +520,8 @@ proptest! {
                     continue;
                 }
             };
-            // Frames without a number since the session began or the push was open: the first number tells all.
+            // Only frames without a volume since the session began or the push was open: the first volume is
+            // the opening auction.
             let is_auction = is_unopened && last.is_none() && frame.volume.is_some();
             if let Some(volume) = frame.volume {
                 if is_auction {
@@ -545,14 +546,14 @@ proptest! {
                 prop_assert!(is_missed || !trade.after_gap);
                 is_missed = false;
             }
-            // Each number of a session once, without holes.
+            // Each number of a session comes once, without gaps.
             let next = if numbers.0 == session { numbers.1 + 1 } else { 1 };
             let expected: Vec<u64> = (next..).take(told.len()).collect();
             prop_assert_eq!(&told, &expected);
             numbers = (session, told[told.len() - 1]);
             let untraded = feed.streams[feed.place("7203").unwrap()].market.untraded;
             prop_assert_eq!(sum + untraded, last.unwrap_or(0) - first.unwrap_or(0));
-            // Nothing waits where a price, a number and a quote before were there.
+            // Nothing waits if a price, a volume and an earlier quote were there.
             let has_quote = before.best_ask.is_some() || before.best_bid.is_some();
             if frame.last_price.is_some() && frame.volume.is_some() && has_quote {
                 prop_assert_eq!(untraded, 0);
@@ -561,7 +562,7 @@ proptest! {
         }
     }
 
-    /// Any number at all: nothing wraps and nothing panics.
+    /// Any numbers: nothing overflows and nothing panics.
     #[test]
     fn any_number_is_taken(numbers: Vec<(Option<i64>, Option<i64>, Option<i64>, Option<i64>, Option<u64>)>) {
         let mut feed = Feed::default();

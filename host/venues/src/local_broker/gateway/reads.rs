@@ -1,5 +1,6 @@
-//! What clients read: boards, balances, orders and positions (specification 1, "Endpoints"; specification 4,
-//! P51, P57, P59).
+//! Reads of clients: boards, balances, orders and positions.
+//!
+//! Specification 1, "Endpoints"; specification 4, P51, P57, P59.
 
 use super::super::account::{AccountOrder, Amount, Unreadable};
 use super::super::event::{ErrorCode, VenueEvent};
@@ -13,15 +14,16 @@ use crate::{LEFT_OUT_LINES_MAX, LeftOut, Now, OrderQuery, Recipient, RequestCont
 use domain::OrderFilter;
 use domain::gateway_mapping::GatewayBoard;
 
-/// Orders that are left out go to all clients at once, so they are noted under a number that no client has.
+/// Orders that are left out are reported to all clients at once, so they are noted under a number that no
+/// client has.
 const ALL_CLIENTS: u64 = u64::MAX;
 
-/// What a client wants to know.
+/// A client's read.
 #[derive(Debug, Clone)]
 pub(crate) enum Read {
-    /// The buying power: cash first.
+    /// The buying power, first part: cash.
     Cash,
-    /// Then margin, with the cash.
+    /// The buying power, second part: margin; it carries the cash.
     Margin(Amount),
     /// The orders.
     Orders(OrderFilter),
@@ -32,12 +34,12 @@ pub(crate) enum Read {
 }
 
 impl Gateway {
-    /// Tells the buying power: both halves, or neither (P57).
+    /// Sends the buying power: both parts, or neither (P57).
     pub fn buying_power(&mut self, asked: RequestContext, now: Now) {
         self.read(asked, Read::Cash, Question::Cash, now);
     }
 
-    /// Tells the orders.
+    /// Sends the orders.
     pub fn order_list(&mut self, asked: RequestContext, query: &OrderQuery, now: Now) {
         let instrument = query.instrument_id.as_deref();
         let instrument_id = match instrument.map(keys::listed_instrument).transpose() {
@@ -55,7 +57,7 @@ impl Gateway {
         }
     }
 
-    /// Tells the positions.
+    /// Sends the positions.
     pub fn positions(&mut self, asked: RequestContext, now: Now) {
         self.read(asked, Read::Positions, Question::Positions, now);
     }
@@ -70,8 +72,8 @@ impl Gateway {
         }
     }
 
-    /// Reads a board once. That registers its symbol at the gateway, so it takes a place (specification 1,
-    /// "Endpoints", rule 1).
+    /// Reads a board once. The gateway registers its symbol, so it takes a place (specification 1, "Endpoints",
+    /// rule 1).
     pub fn board(&mut self, asked: RequestContext, ticker: &str, now: Now) {
         let (symbol, question) = match Question::board(ticker) {
             Ok(found) => found,
@@ -97,7 +99,7 @@ impl Gateway {
         self.drive(now);
     }
 
-    /// An answer of status 200 to what a client wants to know; the error says why it is none.
+    /// Takes an answer of status 200 to a read; the error says why it cannot be read.
     pub(super) fn read_done(
         &mut self,
         asked: RequestContext,
@@ -158,7 +160,7 @@ impl Gateway {
         self.secrets.words(&why.to_string())
     }
 
-    /// Tells the asker what his answer does not have, after the answer.
+    /// Reports to the client what its answer lacks, after the answer.
     fn send_left_out(&mut self, asked: &RequestContext, left_out: &[LeftOut]) {
         for why in crate::left_out_lines(left_out) {
             let why = self.secrets.words(&why);
@@ -166,8 +168,8 @@ impl Gateway {
         }
     }
 
-    /// Tells the orders that are left out of a list, the first ones and how many more there are. What the list
-    /// before had alike was reported.
+    /// Reports the orders that are left out of a list: the first ones, and a count of the rest. Orders that the
+    /// list before lacked, too, are not repeated.
     fn send_odd_orders(&mut self, left_out: Vec<LeftOut>, now: Now) {
         let new = self.left_out.news(ALL_CLIENTS, "orders", left_out);
         for (place, why) in crate::left_out_lines(&new).enumerate() {
@@ -198,7 +200,7 @@ impl Gateway {
         }
     }
 
-    /// The board of a symbol, as the gateway has answered with it.
+    /// The board of a symbol in the gateway's answer.
     pub(super) fn read_answer(&mut self, symbol: &str, body: &str) -> Result<GatewayBoard, String> {
         if body.len() > SHORT_ANSWER_BYTES_MAX {
             return Err(format!("the board has more than {SHORT_ANSWER_BYTES_MAX} bytes"));
@@ -238,15 +240,15 @@ impl Gateway {
         Ok(())
     }
 
-    /// A read has come to nothing: the place that it took is given back, where nothing else has it. Of several
-    /// readings of one client the last one does that.
+    /// Frees the place of a read that failed, if nothing else holds it. Of several reads of one client the last
+    /// one does it.
     pub(super) fn read_failed(&mut self, client: u64, read: &Read) {
         if let Read::Board(symbol) = read {
             self.give_back(client, symbol);
         }
     }
 
-    /// Gives a client's place back, where it has it by nothing.
+    /// Frees a client's place, if nothing holds it.
     pub(super) fn give_back(&mut self, client: u64, symbol: &str) {
         if !self.registrations.set.keeps(client, symbol)
             && !self.requests.reads_board(client, symbol)

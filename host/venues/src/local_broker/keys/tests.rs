@@ -30,7 +30,7 @@ fn p51_a_ticker_may_have_the_suffix_of_tokyo() {
     assert!(told.starts_with("`1111111111111111` is not a ticker"), "{told}");
 }
 
-/// P57: whatever instrument a row of a list can have can be asked for.
+/// P57: a filter can name every instrument that a row of a list can have.
 #[test]
 fn p57_an_instrument_of_a_list_is_of_any_market() {
     for market in [1, 9, 27, 3, 5, 6, 2, 23, 24] {
@@ -52,7 +52,7 @@ fn the_key_of_a_path_is_symbol_and_market() {
     }
 }
 
-/// Specification 1, "Endpoints", rule 2: no other file of the crate puts the sign into a text.
+/// Specification 1, "Endpoints", rule 2: no other file of the crate writes the sign of a key.
 #[test]
 fn no_other_place_builds_the_key() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -30,7 +30,7 @@ fn login_of(base_url: Option<&str>, dialect: &str) -> Result<(String, LoginKind)
     Ok((login.expose_secret().to_owned(), addresses.login_kind()))
 }
 
-/// The path is the dialect's where the address has none, and never of another kind of login.
+/// The path is the dialect's if the address has none, and never that of another kind of login.
 #[test]
 fn the_dialect_says_the_path_and_the_kind_of_login() {
     let found = login_of(None, "web-broker-v4r8").unwrap();

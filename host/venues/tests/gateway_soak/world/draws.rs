@@ -1,4 +1,4 @@
-//! What is drawn: steps of the market, commands of clients, faults.
+//! Random steps of the market, commands of clients, and faults.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::model::{AnswerFault, SYMBOLS};
 const GIANT: usize = 70_000;
 
 impl World {
-    /// Something happens, and time goes on.
+    /// One random step, and some time after it.
     pub(super) fn step(&mut self) {
         match self.random.below(1_000) {
             0..700 => self.market(),
@@ -40,7 +40,7 @@ impl World {
         self.advance(Duration::from_millis(millis));
     }
 
-    /// From the end of a day to the next morning: the gateway logs everybody out.
+    /// From the end of a day to the next morning: the gateway logs out all programs.
     pub(super) fn night(&mut self) {
         let today = self.now().wall.jst_date();
         let mut date = today.succ_opt().unwrap();
@@ -79,7 +79,7 @@ impl World {
 
     /// A trade, or a change of a book, and its frame.
     pub(super) fn market(&mut self) {
-        // Most of the trades are those of what somebody wants.
+        // Most of the trades are of subscribed symbols.
         let wanted = self.oracle.wanted.len();
         let place = if wanted > 0 && self.random.permille(800) {
             let wanted = self.oracle.wanted.keys().nth(self.random.place(wanted));
@@ -96,7 +96,7 @@ impl World {
         }
     }
 
-    /// An issue's frame, where it is registered; with others around it that may tell nothing.
+    /// Pushes an issue's frame, if it is registered, with others around it that must not be broadcast.
     fn push(&mut self, place: usize) {
         let symbol = self.model.issues[place].symbol.clone();
         if !self.model.pushes(&symbol) {
@@ -119,7 +119,7 @@ impl World {
         self.frame_of(place, 1);
     }
 
-    /// A frame that may tell nothing.
+    /// Pushes a frame that must not be broadcast.
     fn frame(&mut self, message: Vec<u8>) {
         let Some(link) = &mut self.model.link else { return };
         let connection = link.connection;
@@ -127,7 +127,7 @@ impl World {
         self.deliver(after, Delivery::Frame(connection, message, None));
     }
 
-    /// An issue's frame as it is, so many times.
+    /// Pushes an issue's frame, so many times.
     pub(super) fn frame_of(&mut self, place: usize, times: usize) {
         let (message, issue) = (self.model.board(place, 1), self.model.issues[place].clone());
         let travels = Duration::from_millis(1 + self.random.below(60));
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// The push ends at the gateway; what is on its way arrives.
+    /// The push ends at the gateway; frames that are under way arrive.
     pub(super) fn cut(&mut self, why: &'static str) {
         let Some(link) = self.model.link.take() else { return };
         let after = link.last.saturating_sub(self.mono) + Duration::from_millis(1);
@@ -176,7 +176,7 @@ impl World {
                 "DropPush"
             }
             10 | 11 => {
-                // Silence is found out by frames only where some came before.
+                // Frames detect silence only if some came before.
                 if self.keep_alive == KeepAlive::Ping
                     && let Some(link) = &mut self.model.link
                 {
@@ -186,7 +186,7 @@ impl World {
             }
             12..=16 => {
                 let first = self.answer_fault();
-                // Often the same again, for as long as a request is made again.
+                // Often the same fault again, for all tries of a request.
                 let is_one_kind = self.random.permille(300);
                 let count = self.random.below(6) + if is_one_kind { 5 } else { 1 };
                 for _ in 0..count {

@@ -21,7 +21,7 @@ fn p45_a_login_opens_the_stream_and_a_second_one_joins_the_first() {
     assert_eq!(world.fake.took("/token"), 1);
 }
 
-/// P50: nobody gave a password.
+/// P50: the user gave no password.
 #[test]
 fn p50_a_login_that_is_given_up_leads_back() {
     let mut world = World::new();
@@ -40,7 +40,7 @@ fn p46_a_wrong_password_is_one_attempt() {
     assert_eq!(world.fake.took("/token"), 1);
     assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueError login_failed"]);
     assert_eq!(world.state(), "Disconnected (login_failed)");
-    // It is asked for anew.
+    // The password is requested again.
     world.user = Some(Ok(PASSWORD));
     world.login("b");
     assert_eq!(world.state(), "Ready Streaming");
@@ -54,7 +54,7 @@ fn p46_a_result_code_is_a_refusal() {
     assert_eq!(world.state(), "Disconnected (login_failed)");
 }
 
-/// P46: connection refused, 5xx and answers that are none: one attempt and three retries at 5 s.
+/// P46: connection refused, 5xx and unreadable answers: one attempt and three retries at 5 s.
 #[test]
 fn p46_a_login_is_tried_four_times() {
     for fault in [None, Some((503, "busy")), Some((200, "<html>"))] {
@@ -95,13 +95,13 @@ fn p48_a_login_that_is_too_much_pauses_and_gives_up() {
     assert!(world.words().contains("wait a minute and log in again"), "{}", world.words());
     assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueError rate_limited"]);
     assert_eq!(world.state(), "Disconnected (rate_limited)");
-    // The password is known still.
+    // The password is still known.
     world.user = None;
     world.login("b");
     assert_eq!(world.state(), "Ready Streaming");
 }
 
-/// What a login that fails tells people to do.
+/// The advice in the error of a failed login.
 #[test]
 fn what_a_failed_login_tells_to_do_fits_its_reason() {
     for (status, body, state, advice) in [
@@ -123,7 +123,7 @@ fn what_a_failed_login_tells_to_do_fits_its_reason() {
     }
 }
 
-/// P46: one endpoint that hangs is no gateway that is down, as long as its stream lives.
+/// P46: one endpoint without answers does not mean that the gateway is down, as long as its stream lives.
 #[test]
 fn p46_a_request_without_answers_fails_alone_while_the_stream_lives() {
     for stream_lives in [true, false] {
@@ -147,7 +147,7 @@ fn p46_a_request_without_answers_fails_alone_while_the_stream_lives() {
     }
 }
 
-/// P46: a gateway that was down is asked before it counts as back, also where nothing is subscribed.
+/// P46: a gateway that was down must answer before it counts as back, also without subscriptions.
 #[test]
 fn p46_a_gateway_that_is_back_without_a_login_is_not_ready() {
     for is_logged_in in [true, false] {
@@ -176,7 +176,7 @@ fn a_login_that_succeeds_at_the_last_try_is_one() {
     assert_eq!(world.heard(), ["* VenueLoginStarted a", "* VenueReady a"]);
 }
 
-/// P46: one outage clock for all that wait.
+/// P46: one outage clock for all requests.
 #[test]
 fn p46_all_commands_wait_for_one_clock_and_fail_together() {
     let mut world = World::ready();
@@ -206,7 +206,8 @@ fn p46_all_commands_wait_for_one_clock_and_fail_together() {
     assert_eq!(world.heard(), ["1 Error d local_app_down", "1 Error e local_app_down"]);
 }
 
-/// Specification 1, "States and transitions": who refuses connections is down, though its stream goes on.
+/// Specification 1, "States and transitions": a gateway that refuses connections is down, even if its stream
+/// goes on.
 #[test]
 fn p46_a_gateway_that_refuses_connections_is_down_whatever_its_stream_shows() {
     let mut world = World::ready();
@@ -228,8 +229,8 @@ fn p46_a_gateway_that_refuses_connections_is_down_whatever_its_stream_shows() {
     assert_eq!(world.state(), "Ready Streaming");
 }
 
-/// P46: one endpoint that fails while boards are pushed holds nobody else back and takes nothing down, however many
-/// ask for it and how often.
+/// P46: one endpoint that fails while boards are pushed delays no other request and does not bring the gateway
+/// down. This holds for any number of clients and requests.
 #[test]
 fn p46_an_endpoint_that_fails_while_boards_come_fails_alone_for_everybody() {
     let mut world = World::ready();
@@ -253,8 +254,8 @@ fn p46_an_endpoint_that_fails_while_boards_come_fails_alone_for_everybody() {
     assert!(refused >= 10, "{refused}");
 }
 
-/// P46: what hangs alone fails alone, also where nothing is pushed: the gateway's list tells that it lives. Who asked
-/// may be gone by then, or its token dead.
+/// P46: a request that hangs alone fails alone, also without pushed boards: the gateway's list shows that it
+/// lives. The client may be gone by then, or its token dead.
 #[test]
 fn p46_a_request_that_hangs_alone_takes_nothing_down() {
     for more in ["", "gone", "token"] {
@@ -283,8 +284,8 @@ fn p46_a_request_that_hangs_alone_takes_nothing_down() {
     }
 }
 
-/// P57: of what the official outline has and we do not know the row is left out at once; to ask again would change
-/// nothing, and the gateway is well.
+/// P57: a row of the official outline with an unknown value is left out at once. A repeated request would
+/// change nothing, and the gateway is well.
 #[test]
 fn p57_a_row_with_a_value_that_is_not_known_is_left_out_at_once() {
     let mut world = World::ready();
@@ -302,8 +303,8 @@ fn p57_a_row_with_a_value_that_is_not_known_is_left_out_at_once() {
     }
 }
 
-/// P48: the vendor's gateway refuses whatever comes within a second of a refusal. Whoever goes on asking is answered
-/// all the same, because all requests of the class wait.
+/// P48: the vendor's gateway refuses all requests within a second of a refusal. A client that goes on gets its
+/// answer all the same, because all requests of the class wait.
 #[test]
 fn p48_a_gateway_that_refuses_for_longer_with_each_request_is_left_alone() {
     let mut world = World::ready();
@@ -340,9 +341,8 @@ fn p46_an_outage_that_ends_is_told_to_nobody() {
     assert!(world.is_ready());
 }
 
-/// P46: answers of 500 and above, and those that cannot be read, are an outage like no answer at all, with the
-/// same tries and one clock. Where the stream, or in the end the gateway's list, shows that it lives, only the
-/// command fails.
+/// P46: answers of 500 and above, and unreadable ones, are an outage like no answer at all, with the same tries
+/// and one clock. If the stream, or at last the gateway's list, shows that it lives, only the command fails.
 #[test]
 fn p46_answers_that_are_none_are_an_outage_unless_the_gateway_shows_that_it_lives() {
     for (path, status, body) in [
@@ -385,7 +385,7 @@ fn p46_answers_that_are_none_are_an_outage_unless_the_gateway_shows_that_it_live
     }
 }
 
-/// P46: one clock for those that wait: none of them is sent while the one that began the outage is tried.
+/// P46: one clock for all requests: none of them is sent while the one that began the outage is tried.
 #[test]
 fn p46_an_answer_that_is_none_holds_the_others_back_until_one_is_answered() {
     let mut world = World::ready();
@@ -404,7 +404,7 @@ fn p46_an_answer_that_is_none_holds_the_others_back_until_one_is_answered() {
     assert_eq!(world.state(), "Ready Streaming");
 }
 
-/// P47: what the gateway takes no longer is renewed once, for all that wait.
+/// P47: a token that the gateway refuses is renewed once, for all waiting requests.
 #[test]
 fn p47_requests_that_are_refused_together_share_one_new_token() {
     let mut world = World::ready();
@@ -429,11 +429,11 @@ fn p47_a_token_that_is_refused_again_ends_the_session() {
     assert_eq!(world.heard(), ["1 Error a token_expired", "* VenueError token_expired"]);
     assert_eq!(world.state(), "TokenExpired (token_expired)");
     assert_eq!(world.fake.took("/token"), 1);
-    // Nothing asks by itself, and no frame is shown.
+    // No request leaves by itself, and no frame is shown.
     world.wait(secs(600));
     assert_eq!(world.fake.took("/token"), 0);
     assert!(!world.push(&frame("7203", 1_000, 100)));
-    // The user is asked anew, and what was subscribed is registered again.
+    // The password is requested again, and the subscriptions are registered again.
     world.fake.registered.clear();
     world.login("b");
     world.wait(secs(1));
@@ -470,7 +470,7 @@ fn p48_too_many_requests_are_waited_for_and_then_told() {
     assert_eq!(world.state(), "Ready Streaming");
 }
 
-/// Neither the password nor the token is in anything that is told, also where the gateway repeats it.
+/// No output holds the password or the token, even if the gateway repeats it.
 #[test]
 fn what_is_secret_is_told_to_nobody() {
     let mut world = World::ready();
@@ -486,7 +486,7 @@ fn what_is_secret_is_told_to_nobody() {
     assert!(!format!("{:?}", world.gateway).contains("marker4"));
 }
 
-/// The limit of requests that wait, by its name.
+/// The limit of queued requests, by its name.
 #[test]
 fn more_commands_than_may_wait_are_refused() {
     use crate::local_broker::limits::{CALLS_WAITING_MAX, CLIENT_CALLS_WAITING_MAX};
@@ -500,7 +500,7 @@ fn more_commands_than_may_wait_are_refused() {
     assert!(refused.iter().all(|told| told.ends_with("rate_limited")));
 }
 
-/// The limit of one client's requests that wait, by its name.
+/// The limit of one client's queued requests, by its name.
 #[test]
 fn client_calls_waiting_max_keeps_room_for_others() {
     use crate::local_broker::limits::CLIENT_CALLS_WAITING_MAX;
@@ -518,7 +518,7 @@ fn client_calls_waiting_max_keeps_room_for_others() {
     let heard = world.heard();
     let place = heard.iter().position(|told| told == "2 PositionsUpdated a");
     assert!(place.is_some_and(|place| place <= 2), "{heard:?}");
-    // Whoever leaves is asked for no more.
+    // Requests of a client that has left are dropped.
     world.left(1);
     world.fake.took("/positions");
     world.wait(secs(5));

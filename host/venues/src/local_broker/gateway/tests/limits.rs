@@ -1,4 +1,4 @@
-//! What the gateway says and who waits for it: each limit, and one above.
+//! Limits of the gateway's texts and of waiting commands: each limit, and one above.
 
 use super::*;
 use crate::local_broker::limits::{
@@ -6,7 +6,7 @@ use crate::local_broker::limits::{
     TOKENS_HIDDEN_MAX, WORDS_CHARS_MAX,
 };
 
-/// What the last error says.
+/// The text of the last error.
 fn last_error(world: &World) -> String {
     let told = world.told.iter().rev().find_map(|(_, event)| match event {
         VenueEvent::Error { message, .. } => Some(message.clone()),

@@ -1,4 +1,4 @@
-//! Balances, orders and positions, asked for by clients.
+//! Balances, orders and positions, requested by clients.
 
 use domain::Money;
 
@@ -62,7 +62,8 @@ fn a_long_list_is_told_in_parts() {
     }
 }
 
-/// One odd order is left out and told once, to everybody; the others are shown, and nothing is said of its end.
+/// One unreadable order is left out and reported once, to all clients. The others are shown, and no end of it
+/// is reported.
 #[test]
 fn p129_an_odd_order_is_told_once_and_hides_no_other_one() {
     let mut world = World::ready();
@@ -92,7 +93,7 @@ fn p129_an_odd_order_is_told_once_and_hides_no_other_one() {
     }
 }
 
-/// An amount and a position that cannot be read are errors behind what can.
+/// Unreadable amounts and positions are errors after the readable ones.
 #[test]
 fn odd_amounts_and_positions_are_told_after_the_rest() {
     let mut world = World::ready();
@@ -121,7 +122,7 @@ fn odd_amounts_and_positions_are_told_after_the_rest() {
     };
     assert_eq!((positions.len(), positions[0].instrument_id.as_str()), (1, "7203.TSE"));
     assert!(message.starts_with("E1: GET /positions: Exchange `4`"), "{message}");
-    // Each client is told of it once.
+    // Each client gets one report of it.
     for (client, errors) in [(1, 0), (2, 1), (2, 0)] {
         world.told.clear();
         world.fake.instead = vec![
@@ -183,7 +184,7 @@ fn p57_a_filter_takes_what_fits_and_no_date_takes_everything() {
     }
 }
 
-/// A board that cannot be read leaves no place taken, whoever else has tried it too.
+/// An unreadable board takes no place, also if other clients have tried it.
 #[test]
 fn a_board_that_is_refused_takes_no_place() {
     let mut world = World::ready();
@@ -195,12 +196,12 @@ fn a_board_that_is_refused_takes_no_place() {
     assert_eq!(world.gateway.symbols(), [""; 0]);
 }
 
-/// Of two readings of one client the place is the one's that succeeds, whichever that is.
+/// Of two reads of one client, the one that succeeds holds the place.
 #[test]
 fn a_board_that_is_read_twice_keeps_its_place_where_one_of_both_is_refused() {
     for is_first_refused in [true, false] {
         let mut world = World::ready();
-        // Both wait for their turn behind this.
+        // Both are queued behind this.
         world.positions(2, "p");
         world.board(1, "a", "7203");
         world.board(1, "b", "7203");
@@ -217,14 +218,14 @@ fn a_board_that_is_read_twice_keeps_its_place_where_one_of_both_is_refused() {
     }
 }
 
-/// A subscription that is refused takes the place of a board that was read from nobody.
+/// A refused subscription takes no place of a board that was read.
 #[test]
 fn a_refused_subscription_leaves_the_place_of_a_board() {
     let mut world = World::ready();
     world.board(1, "a", "7203");
     world.wait(secs(1));
     world.heard();
-    // The gateway's list has it no more, so that a subscription has to register it.
+    // The gateway's list lacks it, so that a subscription must register it.
     world.gateway.registrations.set.refused("7203");
     world.fake.instead = vec![("/register", 400, "no such issue"); 2];
     world.subscribe(1, "s", "7203");
@@ -235,8 +236,8 @@ fn a_refused_subscription_leaves_the_place_of_a_board() {
     assert_eq!(world.gateway.symbols(), [""; 0]);
 }
 
-/// A reading that waits for its next try while its client gives the symbol up, and another one: where all fail, no
-/// place is left.
+/// A read waits for its next try while its client releases the symbol, and another read: if all fail, no place
+/// is taken.
 #[test]
 fn boards_that_all_fail_leave_no_place() {
     let mut world = World::ready();
@@ -244,7 +245,7 @@ fn boards_that_all_fail_leave_no_place() {
     world.subscribe(2, "t", "9984");
     world.wait(secs(1));
     world.fake.instead = vec![("/board", 500, "oops"); 10];
-    // The stream lives, so that only this reading is tried again.
+    // The stream lives, so that only this read is tried again.
     assert!(world.push(&frame("9984", 1_000, 0)));
     world.board(1, "a", "7203");
     world.wait(secs(1));
@@ -263,7 +264,7 @@ fn boards_that_all_fail_leave_no_place() {
     assert_eq!(world.fake.symbols(), ["9984"]);
 }
 
-/// A request that nothing comes of is answered in the end, also where others are answered meanwhile.
+/// A request that always fails gets its error in the end, also if others are answered meanwhile.
 #[test]
 fn a_request_that_hangs_is_answered_in_the_end() {
     let mut world = World::ready();

@@ -9,7 +9,7 @@ fn symbol(number: usize) -> String {
     (1_000 + number).to_string()
 }
 
-/// P51, P52: what is wanted before a login is remembered, and registered in one request.
+/// P51, P52: symbols that are wanted before a login are remembered, and registered in one request.
 #[test]
 fn p52_what_is_wanted_together_is_registered_together() {
     let mut world = World::new();
@@ -40,8 +40,8 @@ fn p52_subscriptions_of_one_moment_are_one_request() {
     assert_eq!(world.fake.took("/board"), 20);
 }
 
-/// P51: whoever subscribes is told the name: the board's where no frame was faster; and is told all the
-/// same where the board cannot be read, and where others that waited for the name are gone.
+/// P51: a subscription is answered with the name: from the board, or from a faster frame. It is
+/// answered, too, if the board is unreadable, or if other clients that waited for the name have left.
 #[test]
 fn p51_who_subscribes_is_told_the_name() {
     let name = |world: &World, request: &str| {
@@ -63,21 +63,21 @@ fn p51_who_subscribes_is_told_the_name() {
     assert_eq!((name(&world, "a"), name(&world, "b")), (None, toyota.clone()));
     world.subscribe(3, "c", "7203");
     assert_eq!((name(&world, "c"), world.fake.took("/board")), (toyota.clone(), 1), "it is known");
-    // A frame is faster, and nobody misses it.
+    // A frame is faster, and no client misses it.
     world.subscribe(2, "d", "9984");
     assert!(name(&world, "d").is_none() && world.push(&frame("9984", 1_000, 0)));
     assert_eq!(name(&world, "d"), toyota.clone());
     world.wait(secs(1));
     assert_eq!(world.fake.took("/board"), 0, "nobody needs it any more");
-    // All that wait for it are gone.
+    // All clients that wait for it have left.
     world.subscribe(4, "e", "8306");
     world.left(4);
     world.wait(secs(1));
     assert_eq!((world.fake.took("/board"), world.fake.symbols()), (0, vec!["7203", "9984"]));
 }
 
-/// A name that cannot be read keeps nobody waiting and takes nothing down, and a gateway that does not answer, or
-/// wants fewer requests, is not asked for the next ones.
+/// An unreadable name makes no client wait and fails nothing else. If the gateway does not answer, or wants
+/// fewer requests, the next names are not requested.
 #[test]
 fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
     for (status, body, asked) in [
@@ -108,7 +108,7 @@ fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
             (asked, "Ready Streaming"),
             "{status}"
         );
-        // Later it is asked again.
+        // Later the name is requested again.
         world.fake.mute.clear();
         world.fake.instead.clear();
         world.wait(secs(81));
@@ -119,7 +119,7 @@ fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
             (1, vec!["1 Subscribed d 6758".to_owned()])
         );
     }
-    // A token that dies is renewed once for all of them; one that is refused for boards only ends nothing.
+    // A token that dies is renewed once for all of them; one that is refused only for boards ends nothing.
     for times in [1, 9] {
         let mut world = World::ready();
         world.subscribe(1, "a", "7203");
@@ -131,7 +131,7 @@ fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
     }
 }
 
-/// Whoever always has something else to ask keeps no name, and so no subscription, from anybody.
+/// A client with endless other requests delays no name, and so no subscription, of another client.
 #[test]
 fn name_time_is_how_long_a_subscription_waits_for_a_name() {
     let mut world = World::ready();
@@ -151,7 +151,7 @@ fn name_time_is_how_long_a_subscription_waits_for_a_name() {
     }
     assert!(heard.contains(&"1 Subscribed a 7203".to_owned()) && world.mono - begin > secs(9));
     assert_eq!(world.fake.took("/board"), 0);
-    // Nobody else does without a name for that.
+    // Other clients still get names.
     world.subscribe(3, "c", "9984");
     for _ in 0..10 {
         world.positions(1, "p");
@@ -165,8 +165,8 @@ fn name_time_is_how_long_a_subscription_waits_for_a_name() {
     assert_eq!(named, Some("トヨタ自動車"));
 }
 
-/// P46: a symbol that the gateway cannot register, and says so by an answer that is none, takes no other one away, also
-/// where it was wanted before the login.
+/// P46: a symbol that the gateway cannot register, shown by an unreadable answer, removes no other one. This
+/// holds, too, if it was wanted before the login.
 #[test]
 fn p46_a_symbol_that_cannot_be_registered_takes_no_other_one_away() {
     let mut world = World::ready();
@@ -188,7 +188,7 @@ fn p46_a_symbol_that_cannot_be_registered_takes_no_other_one_away() {
     let heard = world.heard();
     assert!(heard.iter().all(|told| !told.contains("VenueError")), "{heard:?}");
     assert!(heard.contains(&"2 Error gateway_error".to_owned()), "{heard:?}");
-    // It is tried again every 80 s, and nobody waits for that.
+    // It is tried again every 80 s, and no client waits for that.
     for _ in 0..40 {
         world.buying_power("c");
         world.wait(secs(5));
@@ -199,12 +199,12 @@ fn p46_a_symbol_that_cannot_be_registered_takes_no_other_one_away() {
     assert_eq!(world.fake.symbols(), ["7203", "1301"]);
 }
 
-/// The answer to an old question for a name says nothing of whoever waits for the registration by then.
+/// The answer to an old request for a name means nothing for a client that waits for the registration by then.
 #[test]
 fn p51_an_old_name_confirms_no_new_subscription() {
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
-    // The board is on its way.
+    // The board is under way.
     world.mono += Duration::from_millis(200);
     let now = world.now();
     world.gateway.tick(now);
@@ -222,7 +222,7 @@ fn p51_an_old_name_confirms_no_new_subscription() {
     assert_eq!(world.heard(), ["2 Error c register_full"]);
 }
 
-/// P46: whoever waits for names holds no outage up.
+/// P46: requests for names do not prolong an outage.
 #[test]
 fn p46_names_hold_no_outage_up() {
     let mut world = World::ready();
@@ -240,7 +240,8 @@ fn p46_names_hold_no_outage_up() {
     assert!(names > 30, "they are registered: {heard:?}");
 }
 
-/// P51: who changes their mind while the registration waits gets both answers, and nothing is registered.
+/// P51: a client that unsubscribes while the registration is queued gets both replies, and nothing is
+/// registered.
 #[test]
 fn p51_a_subscription_that_is_taken_back_while_it_waits_is_answered() {
     let mut world = World::ready();
@@ -256,7 +257,7 @@ fn p51_a_subscription_that_is_taken_back_while_it_waits_is_answered() {
     assert_eq!(world.heard(), Vec::<String>::new());
 }
 
-/// P52: what somebody else has registered before our login stays theirs, whoever wanted it here before.
+/// P52: entries of other programs from before our login stay theirs, whichever client wanted them here before.
 #[test]
 fn p52_what_others_have_registered_before_the_login_stays() {
     let mut world = World::new();
@@ -272,7 +273,7 @@ fn p52_what_others_have_registered_before_the_login_stays() {
     assert_eq!(world.fake.symbols(), ["7203", "9984"]);
 }
 
-/// P51: counted by clients, and released with them.
+/// P51: subscriptions are counted by clients, and released with them.
 #[test]
 fn p51_subscriptions_are_counted_and_released() {
     let mut world = World::ready();
@@ -323,7 +324,7 @@ fn the_51st_symbol_is_refused_and_evict_lru_makes_room() {
     assert!(world.push(&frame("9999", 1_000, 1)));
 }
 
-/// P52: what others have registered stays, and counts.
+/// P52: entries of other programs stay, and take places.
 #[test]
 fn p52_foreign_entries_stay_and_count() {
     let mut world = World::new();
@@ -343,7 +344,7 @@ fn p52_foreign_entries_stay_and_count() {
     assert_eq!(world.fake.took("/unregister/all"), 0);
 }
 
-/// The gateway knows better what it can take.
+/// The gateway decides which symbols it takes.
 #[test]
 fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
     let mut world = World::ready();
@@ -399,7 +400,7 @@ fn p51_a_board_is_read_once() {
     assert_eq!(world.heard(), ["1 DepthSnapshot a 7203"]);
     assert!(world.push(&frame("7203", 1_000, 500)));
     assert_eq!(world.traded, 0, "the first frame is the first");
-    // One that cannot be read gives its place back.
+    // A board that cannot be read frees its place.
     world.fake.instead = vec![("/board", 404, "no such symbol")];
     world.board(1, "b", "9999");
     world.wait(secs(1));
@@ -407,7 +408,7 @@ fn p51_a_board_is_read_once() {
     assert_eq!(world.gateway.symbols(), ["7203"]);
 }
 
-/// P50: at the end our own symbols are taken out, and no others.
+/// P50: at the end our own symbols are unregistered, and no others.
 #[test]
 fn p50_the_end_takes_our_symbols_out() {
     let mut world = World::ready();
@@ -419,8 +420,8 @@ fn p50_the_end_takes_our_symbols_out() {
     assert!(World::new().gateway.last_unregister().is_none());
 }
 
-/// Whatever clients want and give up in between, the gateway has in the end what is wanted, and the requests that
-/// wait are few.
+/// Clients subscribe and unsubscribe at random: in the end the gateway has the wanted symbols, and few requests
+/// are queued.
 #[test]
 fn what_is_given_up_at_once_takes_no_place() {
     let mut world = World::ready();
@@ -446,7 +447,7 @@ fn what_is_given_up_at_once_takes_no_place() {
     assert_eq!(world.heard(), ["3 Subscribed c 7203"]);
 }
 
-/// What was released while the gateway was away leaves when it is back.
+/// Symbols that were released while the gateway was away are unregistered when it is back.
 #[test]
 fn what_is_released_in_an_outage_leaves_after_it() {
     let mut world = World::ready();
@@ -462,7 +463,7 @@ fn what_is_released_in_an_outage_leaves_after_it() {
     assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["9984"]));
 }
 
-/// A registration does not wait behind what clients read.
+/// Registrations do not wait behind reads.
 #[test]
 fn registrations_go_before_reads() {
     let mut world = World::ready();
@@ -476,7 +477,7 @@ fn registrations_go_before_reads() {
     assert!(world.heard().contains(&"2 Subscribed a 7203".to_owned()));
 }
 
-/// A gateway that took a new token may have lost its list, and a symbol that it refused is tried again.
+/// A gateway that gave a new token may have lost its list, and a symbol that it refused is tried again.
 #[test]
 fn what_the_gateway_has_lost_is_registered_again() {
     let mut world = World::ready();
@@ -487,7 +488,7 @@ fn what_the_gateway_has_lost_is_registered_again() {
     world.buying_power("b");
     world.wait(secs(2));
     assert_eq!(world.fake.symbols(), ["7203"]);
-    // Refused with the stream's next opening, and taken later.
+    // Refused with the stream's next opening, and accepted later.
     world.fake.registered.clear();
     world.fake.instead = vec![("/register", 400, "full"); 3];
     world.drop_push();
