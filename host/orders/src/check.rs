@@ -93,9 +93,10 @@ fn check_venue(request: &OrderRequest) -> Result<(), Rejection> {
     if matches!(time, TimeInForce::Gtc | TimeInForce::Ioc | TimeInForce::Fok) {
         return Err(unsupported(format!("{time}: the broker does not take this time in force")));
     }
-    for (is_asked, name) in [(request.post_only, "POST_ONLY"), (request.reduce_only, "REDUCE_ONLY")]
+    for (is_requested, name) in
+        [(request.post_only, "POST_ONLY"), (request.reduce_only, "REDUCE_ONLY")]
     {
-        if is_asked {
+        if is_requested {
             return Err(unsupported(format!("{name}: the broker does not take it; write false")));
         }
     }

@@ -177,19 +177,19 @@ impl Desk {
     }
 
     /// Takes a command.
-    pub fn command(&mut self, asked: RequestContext, command: DeskCommand, now: Now) {
+    pub fn command(&mut self, context: RequestContext, command: DeskCommand, now: Now) {
         match command {
-            DeskCommand::Submit(order) => self.submit(asked, order, now),
-            DeskCommand::Modify(change) => self.modify(asked, change, now),
-            DeskCommand::Cancel(order) => self.cancel(asked, &order, now),
-            DeskCommand::CancelAll(many) => self.cancel_all(asked, many, now),
-            DeskCommand::OrderList(filter) => self.order_list(asked, filter, now),
-            DeskCommand::BuyingPower => self.buying_power(asked, now),
-            DeskCommand::Positions => self.positions(asked, now),
-            DeskCommand::SetSecondPassword(value) => self.set_second_password(asked, value, now),
+            DeskCommand::Submit(order) => self.submit(context, order, now),
+            DeskCommand::Modify(change) => self.modify(context, change, now),
+            DeskCommand::Cancel(order) => self.cancel(context, &order, now),
+            DeskCommand::CancelAll(many) => self.cancel_all(context, many, now),
+            DeskCommand::OrderList(filter) => self.order_list(context, filter, now),
+            DeskCommand::BuyingPower => self.buying_power(context, now),
+            DeskCommand::Positions => self.positions(context, now),
+            DeskCommand::SetSecondPassword(value) => self.set_second_password(context, value, now),
             DeskCommand::ForgetSecondPassword => self.forget_second_password(now),
             DeskCommand::Login(request_id) => self.login(request_id, now),
-            DeskCommand::VenueState => self.venue_state(asked),
+            DeskCommand::VenueState => self.venue_state(context),
         }
     }
 
@@ -293,18 +293,22 @@ impl Desk {
 
     /// Ends a job whose request was not sent.
     fn refuse_job(&mut self, job: Job, rejection: &Rejection, now: Now) {
-        let Job { asked, kind, .. } = job;
+        let Job { context, kind, .. } = job;
         match kind {
             JobKind::Submit(submit) => {
-                self.refuse_submit(asked.as_ref(), submit.key, rejection, now);
+                self.refuse_submit(context.as_ref(), submit.key, rejection, now);
             }
-            JobKind::Change(change) => self.refuse_change(asked.as_ref(), &change, rejection, now),
+            JobKind::Change(change) => {
+                self.refuse_change(context.as_ref(), &change, rejection, now)
+            }
             JobKind::CancelAll { number, .. } => self.refuse_cancel_all(number, rejection, now),
-            JobKind::CancelRow(row) => self.refuse_cancel_row(asked.as_ref(), &row, rejection, now),
-            JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
+            JobKind::CancelRow(row) => {
+                self.refuse_cancel_row(context.as_ref(), &row, rejection, now)
+            }
+            JobKind::List(list) => self.refuse_list(context.as_ref(), &list, rejection, now),
             JobKind::BuyingPower(_) | JobKind::Positions(_) => {
-                if let Some(asked) = asked {
-                    self.report_error(&asked, rejection.code, rejection.text.clone(), None);
+                if let Some(context) = context {
+                    self.report_error(&context, rejection.code, rejection.text.clone(), None);
                 }
             }
             // The next list plans them again.

@@ -23,7 +23,7 @@ pub const POINTS: [&str; 14] = [
     "answer_received",
     "before_accepted_line",
     "accepted_line_written",
-    "accepted_told",
+    "accepted_broadcast",
 ];
 
 /// Whether the program is to crash here.

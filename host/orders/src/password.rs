@@ -79,14 +79,14 @@ impl SecondPassword {
     }
 
     /// Notes a command that is answered with the request for it, once.
-    pub fn wait(&mut self, asked: RequestContext, id: Option<ShortText>) {
-        if self.waiting.iter().any(|(other, _)| *other == asked) {
+    pub fn wait(&mut self, context: RequestContext, id: Option<ShortText>) {
+        if self.waiting.iter().any(|(other, _)| *other == context) {
             return;
         }
         if self.waiting.len() >= JOBS_WAITING_MAX {
             self.waiting.remove(0);
         }
-        self.waiting.push((asked, id));
+        self.waiting.push((context, id));
     }
 
     /// Takes the commands that were answered with the request for it.
@@ -96,7 +96,7 @@ impl SecondPassword {
 
     /// A client has left.
     pub fn client_left(&mut self, client: u64) {
-        self.waiting.retain(|(asked, _)| asked.client != client);
+        self.waiting.retain(|(context, _)| context.client != client);
     }
 
     /// Discards it; returns whether one was held.
@@ -210,9 +210,12 @@ mod tests {
             assert!(!password.is_held() && password.is_refused(&used));
             password.set("1111".to_owned().into(), at(time));
         }
-        let told = password.check_lock(at(4)).unwrap_err();
-        assert_eq!(told.code, ReasonCode::SecondPasswordLocked);
-        assert!(told.text.starts_with("LOCKED: 3 wrong") && told.text.contains("1800 s"), "{told}");
+        let reported = password.check_lock(at(4)).unwrap_err();
+        assert_eq!(reported.code, ReasonCode::SecondPasswordLocked);
+        assert!(
+            reported.text.starts_with("LOCKED: 3 wrong") && reported.text.contains("1800 s"),
+            "{reported}"
+        );
         assert!(password.is_held(), "setting one while locked is allowed");
         assert!(password.check_lock(at(1_802)).is_err());
         assert!(password.check_lock(at(1_803)).is_ok());

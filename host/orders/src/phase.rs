@@ -88,7 +88,7 @@ impl OrderPhase {
                 (order.reduce_only, "reduce_only"),
                 (order.trigger_type.is_some(), "a trigger_type"),
             ];
-            return match refused.iter().find(|(is_asked, _)| *is_asked) {
+            return match refused.iter().find(|(is_requested, _)| *is_requested) {
                 Some((_, what)) => Err(self.outside(what)),
                 None => Ok(()),
             };
@@ -197,12 +197,12 @@ mod tests {
             order(|order| order.time_in_force = TimeInForce::AtTheClose),
         ] {
             assert_eq!(first(&later), Some(O3), "{later:?}");
-            let told = O0.check(&later).unwrap_err();
-            assert_eq!(told.code, ReasonCode::UnsupportedInPhaseO0);
+            let reported = O0.check(&later).unwrap_err();
+            assert_eq!(reported.code, ReasonCode::UnsupportedInPhaseO0);
             for phase in [O1, O2] {
-                let told = phase.check(&later).unwrap_err();
-                assert_eq!(told.code, ReasonCode::VenueUnsupported);
-                assert!(told.text.starts_with("PHASE: "), "{told}");
+                let reported = phase.check(&later).unwrap_err();
+                assert_eq!(reported.code, ReasonCode::VenueUnsupported);
+                assert!(reported.text.starts_with("PHASE: "), "{reported}");
             }
         }
         assert!(O0.check_change("ModifyOrder").is_err() && O1.check_change("ModifyOrder").is_ok());

@@ -84,8 +84,8 @@ fn is_same(order: &domain::order_mapping::BrokerOrder, row: &BrokerRow) -> bool 
 
 /// What a row means for its order. If the order has changed since the list was requested, the list knows less
 /// than the desk does.
-pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> Vec<Step> {
-    if order.changed_at > asked.at {
+pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, request: ListRequest) -> Vec<Step> {
+    if order.changed_at > request.at {
         return Vec::new();
     }
     let mut steps = Vec::new();
@@ -100,17 +100,17 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> V
         OrderStatus::Rejected if !status.is_final() => steps.push(Step::Rejected),
         working if is_working(working) => match &order.pending {
             _ if status.is_final() => {
-                let is_told =
-                    asked.has_settled_since(order.changed_at) && order.client_order_id.is_some();
-                steps.extend(is_told.then_some(Step::EndedButWorking));
+                let is_reported =
+                    request.has_settled_since(order.changed_at) && order.client_order_id.is_some();
+                steps.extend(is_reported.then_some(Step::EndedButWorking));
             }
-            Some(pending) => steps.extend(pending_step(pending, row, asked)),
+            Some(pending) => steps.extend(pending_step(pending, row, request)),
             None if !is_same(&order.order, row) || !order.is_whole => steps.push(Step::Differs),
             None => {}
         },
         // Its fills come by notices, in phases that take them. Its pending operation ends here.
         OrderStatus::Filled if !status.is_final() => match &order.pending {
-            Some(pending) => steps.extend(pending_step(pending, row, asked)),
+            Some(pending) => steps.extend(pending_step(pending, row, request)),
             None if !is_same(&order.order, row) => steps.push(Step::Differs),
             None => {}
         },
@@ -121,15 +121,15 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> V
 
 /// Whether a row has news of its order that must wait, because the order has changed since the list was
 /// requested. The next list has it again.
-pub(crate) fn is_put_off(order: &DeskOrder, row: &BrokerRow, asked: ListRequest) -> bool {
-    let tells = row.status.is_final() || !is_same(&order.order, row);
-    order.changed_at > asked.at && !order.status.is_final() && tells
+pub(crate) fn is_put_off(order: &DeskOrder, row: &BrokerRow, request: ListRequest) -> bool {
+    let has_news = row.status.is_final() || !is_same(&order.order, row);
+    order.changed_at > request.at && !order.status.is_final() && has_news
 }
 
 /// What a row means for a pending operation.
-fn pending_step(pending: &PendingOperation, row: &BrokerRow, asked: ListRequest) -> Option<Step> {
+fn pending_step(pending: &PendingOperation, row: &BrokerRow, request: ListRequest) -> Option<Step> {
     let ended = pending.ended?;
-    if asked.at < ended {
+    if request.at < ended {
         return None;
     }
     if pending.wanted.as_ref().is_some_and(|wanted| is_same(wanted, row)) {
@@ -137,7 +137,7 @@ fn pending_step(pending: &PendingOperation, row: &BrokerRow, asked: ListRequest)
     }
     let is_under_way =
         matches!(row.status, OrderStatus::PendingUpdate | OrderStatus::PendingCancel);
-    if is_under_way || !asked.has_settled_since(ended) {
+    if is_under_way || !request.has_settled_since(ended) {
         return None;
     }
     let is_filled = row.status == OrderStatus::Filled;
@@ -248,15 +248,15 @@ struct Unknown<'a> {
 pub(crate) fn claims<'a>(
     book: &'a Book,
     rows: &[FreeRow<'a>],
-    asked: ListRequest,
+    request: ListRequest,
     today: JstDate,
 ) -> Claims {
     let unknown = book.iter().filter_map(|(key, order)| {
         let since = order.unknown_since.filter(|_| order.is_unknown())?;
         let fitting = rows.iter().filter(|free| free.is_new_to(key) && fits(order, free.row));
         let fitting = fitting.copied().collect();
-        let has_settled = asked.has_settled_since(since);
-        (asked.at >= since).then_some(Unknown { key, order, has_settled, fitting })
+        let has_settled = request.has_settled_since(since);
+        (request.at >= since).then_some(Unknown { key, order, has_settled, fitting })
     });
     let unknown: Vec<Unknown<'_>> = unknown.collect();
     let mut orders_of: BTreeMap<usize, usize> = BTreeMap::new();
@@ -297,7 +297,7 @@ pub(crate) fn claims<'a>(
                 );
                 claims.ambiguous.push((one.key, text));
             }
-            None if is_absent(one, asked, today) => claims.missing.push(one.key),
+            None if is_absent(one, request, today) => claims.missing.push(one.key),
             None => {}
         }
     }
@@ -309,13 +309,13 @@ pub(crate) fn claims<'a>(
 /// Whether a list without a row for an order proves that the broker does not have it (P20). Every row must be
 /// readable. The broker must have taken the list's request after the order's. Its lists must have the orders of
 /// that day.
-fn is_absent(one: &Unknown<'_>, asked: ListRequest, today: JstDate) -> bool {
-    let is_later = match (one.order.p_no, asked.p_no) {
+fn is_absent(one: &Unknown<'_>, request: ListRequest, today: JstDate) -> bool {
+    let is_later = match (one.order.p_no, request.p_no) {
         (Some(order), Some(list)) => list > order,
         (None, Some(_)) => true,
         (_, None) => false,
     };
-    is_later && asked.is_full && one.has_settled && one.order.day() == today
+    is_later && request.is_full && one.has_settled && one.order.day() == today
 }
 
 /// The rejection of an order that no list has (P20).

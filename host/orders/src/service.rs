@@ -87,7 +87,7 @@ pub enum ServiceError {
 }
 
 enum Input {
-    Command { asked: RequestContext, command: Box<DeskCommand> },
+    Command { context: RequestContext, command: Box<DeskCommand> },
     Left { client: u64 },
 }
 
@@ -185,9 +185,9 @@ impl Service {
     ///
     /// # Errors
     /// [`Busy`]: the queue is full.
-    pub fn command(&self, asked: RequestContext, command: DeskCommand) -> Result<(), Busy> {
+    pub fn command(&self, context: RequestContext, command: DeskCommand) -> Result<(), Busy> {
         let command = Box::new(command);
-        self.thread.command(Input::Command { asked, command })
+        self.thread.command(Input::Command { context, command })
     }
 
     /// Notes that a client has left.
@@ -278,7 +278,7 @@ impl Worker {
         let now = self.now();
         match input {
             Input::Left { client } => self.desk.client_left(client),
-            Input::Command { asked, command } => self.desk.command(asked, *command, now),
+            Input::Command { context, command } => self.desk.command(context, *command, now),
         }
     }
 
@@ -348,7 +348,7 @@ impl Worker {
                     if let DeskEvent::Order(event) = *event
                         && event.kind == OrderEventKind::Accepted
                     {
-                        crate::kill::here("accepted_told");
+                        crate::kill::here("accepted_broadcast");
                     }
                 }
                 Out::Send { ticket, request, password, within } => {

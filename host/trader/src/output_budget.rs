@@ -1,8 +1,8 @@
 //! Counts what a strategy's records leave in a run's folder, in bytes, against the budget of the run.
 //!
-//! Each record has a fixed cost for the lines and rows that it becomes, and each of its texts one for
-//! every file that has it. The cost is a little more than what stands on the disk, and the same whether a
-//! folder is written or not, so that runs and sweeps end at the same event.
+//! Each record has a fixed cost for its lines and rows. Each of its texts has a cost for every file with a
+//! copy. The cost is a little more than the bytes on the disk. It is the same whether a folder is written or
+//! not, so that runs and sweeps end at the same event.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use domain::{GuestLimit, OrderEvent, OrderEventKind, Origin};
 const ORDER_COST: usize = 1_450;
 /// Copies of its id.
 const ORDER_IDS: usize = 9;
-/// A fill: two events and one for the position, its row in three tables and in the page, half a row of
-/// a round trip in the same.
+/// A fill: two events, one for the position, and its row in three tables and in the page. Half a row of a round
+/// trip is in the same places.
 const FILL_COST: usize = 1_350;
 const FILL_IDS: usize = 10;
 /// A reported parameter: in the manifest, where lists have a space for each value, and in the page.

@@ -95,7 +95,8 @@ impl ReportedOnce {
             true => self.0.remove(&(client, kind)),
             false => self.0.insert((client, kind), all),
         };
-        let is_new = |odd: &LeftOut| before.as_ref().is_none_or(|told| !told.contains(&odd.why));
+        let is_new =
+            |odd: &LeftOut| before.as_ref().is_none_or(|reported| !reported.contains(&odd.why));
         left_out.into_iter().filter(is_new).collect()
     }
 
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_is_told_once_as_long_as_a_row_stays_odd() {
+    fn each_client_gets_one_report_as_long_as_a_row_stays_unreadable() {
         let mut known = ReportedOnce::default();
         let mut news = |client, kind, rows: &[&str]| {
             let odd = known.news(client, kind, listed(rows).left_out);
@@ -152,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_past_the_first_ones_are_told_as_a_count() {
+    fn rows_past_the_first_ones_are_reported_as_a_count() {
         let odd = vec!["d"; LEFT_OUT_LINES_MAX + 3];
-        let told: Vec<String> = left_out_lines(&listed(&odd).left_out).collect();
-        assert_eq!(told.len(), LEFT_OUT_LINES_MAX + 1);
-        assert!(told[LEFT_OUT_LINES_MAX].contains(" 3 more rows "), "{told:?}");
+        let reported: Vec<String> = left_out_lines(&listed(&odd).left_out).collect();
+        assert_eq!(reported.len(), LEFT_OUT_LINES_MAX + 1);
+        assert!(reported[LEFT_OUT_LINES_MAX].contains(" 3 more rows "), "{reported:?}");
     }
 }

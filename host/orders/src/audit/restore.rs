@@ -229,12 +229,15 @@ mod tests {
             submit_line("d", 5),
         ]);
         let restored = Restored::read(&log);
-        let told: Vec<(&str, u64, Option<&str>)> = restored
+        let reported: Vec<(&str, u64, Option<&str>)> = restored
             .entries
             .iter()
             .map(|one| (&*one.client_order_id, one.request_key, one.venue_order_id.as_deref()))
             .collect();
-        assert_eq!(told, [("a", 1, None), ("b", 2, Some("11")), ("c", 3, None), ("d", 5, None)]);
+        assert_eq!(
+            reported,
+            [("a", 1, None), ("b", 2, Some("11")), ("c", 3, None), ("d", 5, None)]
+        );
         assert_eq!((restored.unreadable, restored.whole_bytes), (0, log.len() as u64));
     }
 
@@ -269,8 +272,8 @@ mod tests {
         log.extend(other(rejected_line("a")));
         log.extend(other(rejected_line("b")));
         let restored = Restored::read(&log);
-        let told = restored.entries.iter().map(|one| one.venue_order_id.as_deref());
-        assert_eq!(told.collect::<Vec<_>>(), [Some("11"), None]);
+        let reported = restored.entries.iter().map(|one| one.venue_order_id.as_deref());
+        assert_eq!(reported.collect::<Vec<_>>(), [Some("11"), None]);
         assert_eq!(restored.unreadable, 0);
     }
 

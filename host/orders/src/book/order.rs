@@ -325,20 +325,20 @@ impl DeskOrder {
 
     /// The last date on which it was placed or reported: an order that lives on is of that day, too.
     pub(crate) fn last_day(&self) -> JstDate {
-        self.seen_on.map_or(self.day(), |told| told.max(self.day()))
+        self.seen_on.map_or(self.day(), |reported| reported.max(self.day()))
     }
 
     /// Whether a row or a notice with its number is about it. If both business days are known they decide. Else
     /// a row must have the date of the placement. A notice has no date: the order must have been placed or
     /// reported today. Only an order with an expiry date lives on to other business days, up to that date.
     pub(crate) fn is_seen_as(&self, seen: Seen<'_>) -> bool {
-        let is_told_today = self.seen_on == Some(seen.today);
+        let is_seen_today = self.seen_on == Some(seen.today);
         let is_same_day = match (self.business_day.as_deref(), seen.day, seen.placed) {
             (Some(known), Some(day), _) => known == day,
             (_, _, Some(placed)) => self.day() == placed,
-            (_, _, None) => self.day() == seen.today || is_told_today,
+            (_, _, None) => self.day() == seen.today || is_seen_today,
         };
-        let last = self.order.expire_date.filter(|_| is_told_today || !self.status.is_final());
+        let last = self.order.expire_date.filter(|_| is_seen_today || !self.status.is_final());
         // A row names the date of the order's placement. An order that was accepted just now was placed now.
         let may_live_on = !seen.is_new && seen.placed.is_none_or(|placed| placed == self.day());
         let lives_on = may_live_on && last.is_some_and(|last| last >= seen.today);
@@ -406,12 +406,12 @@ impl DeskOrder {
     /// Whether a notice reports a fill that the details reported before; the fill gets the notice's number.
     /// Details have no fill numbers: equal shares at an equal price count as one fill. If the notice is another
     /// fill, the list has more shares, and the next details show it.
-    pub(crate) fn is_detailed(&mut self, id: &ShortText, told: (Quantity, Price)) -> bool {
-        let place = self.detailed.iter().position(|own| self.fills.get(own) == Some(&told));
+    pub(crate) fn is_detailed(&mut self, id: &ShortText, reported: (Quantity, Price)) -> bool {
+        let place = self.detailed.iter().position(|own| self.fills.get(own) == Some(&reported));
         let Some(place) = place else { return false };
         let own = self.detailed.remove(place);
         self.fills.remove(&own);
-        self.fills.insert(id.clone(), told);
+        self.fills.insert(id.clone(), reported);
         self.absorbed = self.absorbed.min(self.detailed_shares());
         true
     }
@@ -427,18 +427,18 @@ impl DeskOrder {
     pub(crate) fn absorbs(
         &mut self,
         id: &ShortText,
-        told: (Quantity, Price),
+        reported: (Quantity, Price),
         now: Duration,
     ) -> bool {
         let room = self.detailed_shares().saturating_sub(self.absorbed);
-        let taken = told.0.shares().min(room);
+        let taken = reported.0.shares().min(room);
         if taken == 0 {
             return false;
         }
         self.absorbed += taken;
         if self.absorbed_notices.len() < FILLS_PER_ORDER_MAX {
-            self.absorbed_notices.insert(id.clone(), told);
-            self.unmatched.push(told);
+            self.absorbed_notices.insert(id.clone(), reported);
+            self.unmatched.push(reported);
         }
         // Only a list that is requested later says whose shares they are.
         self.changed_at = now;
@@ -451,8 +451,8 @@ impl DeskOrder {
     }
 
     /// A fill from the details. Later notices may report it, unless an earlier notice did.
-    pub(crate) fn note_detailed(&mut self, id: ShortText, told: (Quantity, Price)) {
-        match self.unmatched.iter().position(|one| *one == told) {
+    pub(crate) fn note_detailed(&mut self, id: ShortText, reported: (Quantity, Price)) {
+        match self.unmatched.iter().position(|one| *one == reported) {
             Some(place) => drop(self.unmatched.swap_remove(place)),
             None => self.detailed.push(id),
         }
@@ -464,8 +464,9 @@ impl DeskOrder {
         let filled = self.listed.map(|listed| listed.filled.shares());
         let is_open =
             filled == Some(self.cumulative) && !self.reported.contains(&Discrepancy::FillConflict);
-        let is_told = |price: Price| self.fills.values().any(|(_, told)| *told == price);
-        self.unmatched.iter().find(|(_, price)| is_open && !is_told(*price)).copied()
+        let is_reported =
+            |price: Price| self.fills.values().any(|(_, reported)| *reported == price);
+        self.unmatched.iter().find(|(_, price)| is_open && !is_reported(*price)).copied()
     }
 
     /// Remembers its limit price before a change: fills from before may be reported later.
@@ -505,18 +506,18 @@ impl DeskOrder {
 
     /// The fills of the details that were not reported yet; `None` if the details lack a reported one.
     pub(crate) fn unreported_of(&self, details: &[ListedFill]) -> Option<Vec<ListedFill>> {
-        let mut told: BTreeMap<(Quantity, Price), u64> = BTreeMap::new();
+        let mut reported: BTreeMap<(Quantity, Price), u64> = BTreeMap::new();
         for fill in self.fills.values() {
-            *told.entry(*fill).or_default() += 1;
+            *reported.entry(*fill).or_default() += 1;
         }
-        let mut untold = Vec::new();
+        let mut unreported = Vec::new();
         for fill in details {
-            match told.get_mut(&(fill.quantity, fill.price)).filter(|count| **count > 0) {
+            match reported.get_mut(&(fill.quantity, fill.price)).filter(|count| **count > 0) {
                 Some(count) => *count -= 1,
-                None => untold.push(*fill),
+                None => unreported.push(*fill),
             }
         }
-        told.values().all(|count| *count == 0).then_some(untold)
+        reported.values().all(|count| *count == 0).then_some(unreported)
     }
 
     /// Whether its row is left out of a list for this reason for the first time; notes the reason.
@@ -524,11 +525,11 @@ impl DeskOrder {
         self.unreadable.len() < REASONS_PER_ORDER_MAX && self.unreadable.insert(why.to_owned())
     }
 
-    /// Notes its row of a list that was requested at `asked_at`.
-    pub(crate) fn set_listed(&mut self, row: &BrokerRow, asked_at: Duration) {
+    /// Notes its row of a list, with the time of the request for that list.
+    pub(crate) fn set_listed(&mut self, row: &BrokerRow, requested_at: Duration) {
         let (status, filled) = (row.status, row.filled);
         let same = self.listed.filter(|one| one.status == status && one.filled == filled);
-        let since = same.map_or(asked_at, |one| one.since);
+        let since = same.map_or(requested_at, |one| one.since);
         self.listed = Some(Listed { status, filled, since });
     }
 

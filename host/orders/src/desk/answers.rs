@@ -112,17 +112,17 @@ impl Desk {
             Ended::Nothing(_) => self.unknown(&job, key, "the answer has no data", now),
             Ended::Unknown(why) => self.unknown(&job, key, &why, now),
             Ended::Refused(rejection) => {
-                self.reject(key, job.asked.as_ref(), &rejection, now);
+                self.reject(key, job.context.as_ref(), &rejection, now);
             }
             Ended::WrongPassword(counts, text) => {
                 let used = submit.password.clone();
                 let rejection = self.wrong_password(&used, counts, &text, now);
-                self.reject(key, job.asked.as_ref(), &rejection, now);
+                self.reject(key, job.context.as_ref(), &rejection, now);
             }
             Ended::Expired => {
                 self.freeze(now);
                 let rejection = expired();
-                self.reject(key, job.asked.as_ref(), &rejection, now);
+                self.reject(key, job.context.as_ref(), &rejection, now);
             }
         }
     }
@@ -218,20 +218,20 @@ impl Desk {
 
     /// Answers the sender of an order that was accepted.
     fn report_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
-        let (Some(asked), Some(order)) = (&job.asked, self.book.get(key)) else { return };
+        let (Some(context), Some(order)) = (&job.context, self.book.get(key)) else { return };
         if job.is_abandoned {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
         let reply = SubmitReply {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             client_order_id: order.client_order_id.clone().unwrap_or_default(),
             is_new: true,
             status: order.status,
             venue_order_id: order.venue_order_id.clone(),
             warning: both(warning_of(accepted), warning.clone()),
         };
-        self.reply(asked.client, Reply::Submitted(reply));
+        self.reply(context.client, Reply::Submitted(reply));
     }
 
     /// The request has left and its outcome is unknown. The order stays as it is, and lists are requested until
@@ -241,17 +241,17 @@ impl Desk {
             order.unknown_since = Some(now.mono);
         }
         self.report_unknown(job, why);
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
     }
 
     /// Reports to the sender that the outcome of a request is unknown.
     pub(crate) fn report_unknown(&mut self, job: &Job, why: &str) {
-        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_abandoned) {
+        if let Some(context) = job.context.as_ref().filter(|_| !job.is_abandoned) {
             let why = plain(why);
             let text = format!(
                 "OUTCOME_UNKNOWN: {why}; the engine does not send it again; read the order list"
             );
-            self.report_error(asked, ReasonCode::InternalError, text, None);
+            self.report_error(context, ReasonCode::InternalError, text, None);
         }
     }
 
@@ -259,7 +259,7 @@ impl Desk {
     pub(crate) fn reject(
         &mut self,
         key: OrderKey,
-        asked: Option<&RequestContext>,
+        context: Option<&RequestContext>,
         rejection: &Rejection,
         now: Now,
     ) {
@@ -269,7 +269,7 @@ impl Desk {
         {
             return;
         }
-        let request_id = asked.map(|asked| asked.request_id.clone());
+        let request_id = context.map(|context| context.request_id.clone());
         let request_id = request_id.or_else(|| order.request_id.clone());
         order.unknown_since = None;
         order.pending = None;

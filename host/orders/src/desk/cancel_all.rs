@@ -69,7 +69,7 @@ pub(crate) struct RowCancel {
 #[derive(Debug)]
 pub(crate) struct CancelAll {
     number: u64,
-    asked: RequestContext,
+    context: RequestContext,
     password: HeldPassword,
     /// Which orders.
     wanted: CancelMany,
@@ -77,7 +77,7 @@ pub(crate) struct CancelAll {
     /// The orders to end, once a list was read.
     targets: Option<Vec<Target>>,
     /// The broker's own request for all is queued or unanswered.
-    is_asking: bool,
+    is_requesting: bool,
     /// When the next list is due.
     next_list: Duration,
     /// A list is pending.
@@ -113,7 +113,7 @@ impl CancelsOfMany {
     /// Begins one, which waits for a list; gives its number.
     fn begin(
         &mut self,
-        asked: RequestContext,
+        context: RequestContext,
         wanted: CancelMany,
         password: HeldPassword,
         now: Now,
@@ -121,12 +121,12 @@ impl CancelsOfMany {
         self.begun += 1;
         self.under_way.push(CancelAll {
             number: self.begun,
-            asked,
+            context,
             password,
             wanted,
             begun: now.mono,
             targets: None,
-            is_asking: false,
+            is_requesting: false,
             next_list: now.mono,
             is_listing: true,
         });
@@ -159,21 +159,21 @@ impl CancelsOfMany {
 
 impl Desk {
     /// Cancels every open order, or those of one sender, instrument or side.
-    pub fn cancel_all(&mut self, asked: RequestContext, wanted: CancelMany, now: Now) {
+    pub fn cancel_all(&mut self, context: RequestContext, wanted: CancelMany, now: Now) {
         let may_go = self.rules.phase.check_change("CancelAllOrders").and_then(|()| {
             wanted.instrument_id.as_deref().map(symbol_of).transpose()?;
             self.session.check_active()?;
             self.password.check_lock(now.mono)?;
-            self.has_room(asked.client)?;
+            self.has_room(context.client)?;
             self.cancels.check_room()
         });
         if let Err(rejection) = may_go {
-            return self.report_refused(asked.request_id, &rejection, now);
+            return self.report_refused(context.request_id, &rejection, now);
         }
         let Some(password) = self.password.use_it(now.mono) else {
-            return self.ask_password(asked, None);
+            return self.request_password(context, None);
         };
-        let number = self.cancels.begin(asked, wanted, password, now);
+        let number = self.cancels.begin(context, wanted, password, now);
         self.enqueue_list(None, Purpose::CancelAll(number), now);
     }
 
@@ -192,7 +192,7 @@ impl Desk {
         let wanted = all.wanted.clone();
         let targets = self.targets_of(&wanted, now);
         let Some(all) = self.cancels.get_mut(number) else { return };
-        let (asked, begun, password) = (all.asked.clone(), all.begun, all.password.clone());
+        let (context, begun, password) = (all.context.clone(), all.begun, all.password.clone());
         if all.wanted.is_all() {
             // Also if the list is empty: the broker may have an order that its list does not show yet.
             let keys = targets.iter().filter_map(|target| match target {
@@ -200,8 +200,8 @@ impl Desk {
                 Target::Row(_) => None,
             });
             let kind = JobKind::CancelAll { number, targets: keys.collect() };
-            (all.targets, all.is_asking) = (Some(targets), true);
-            return self.enqueue_part(asked, begun, kind, now);
+            (all.targets, all.is_requesting) = (Some(targets), true);
+            return self.enqueue_part(context, begun, kind, now);
         }
         let kinds: Vec<JobKind> = targets
             .iter()
@@ -220,15 +220,21 @@ impl Desk {
             .collect();
         all.targets = Some(targets);
         for kind in kinds {
-            self.enqueue_part(asked.clone(), begun, kind, now);
+            self.enqueue_part(context.clone(), begun, kind, now);
         }
         self.tick_cancels(now);
     }
 
     /// Queues a request of a cancel of many. Its time counts from the receipt of the whole, and its own end is
     /// not reported.
-    fn enqueue_part(&mut self, asked: RequestContext, received: Duration, kind: JobKind, now: Now) {
-        self.queue.put(Job { asked: Some(asked), received, kind, is_abandoned: true });
+    fn enqueue_part(
+        &mut self,
+        context: RequestContext,
+        received: Duration,
+        kind: JobKind,
+        now: Now,
+    ) {
+        self.queue.put(Job { context: Some(context), received, kind, is_abandoned: true });
         self.work(now);
     }
 
@@ -320,9 +326,9 @@ impl Desk {
         let rejection = match ended {
             Ended::Done(..) => {
                 self.password.accept();
-                return self.ask_list_soon(now);
+                return self.request_list_soon(now);
             }
-            Ended::Nothing(_) | Ended::Unknown(_) => return self.ask_list_soon(now),
+            Ended::Nothing(_) | Ended::Unknown(_) => return self.request_list_soon(now),
             Ended::Refused(rejection) => rejection,
             Ended::WrongPassword(counts, text) => {
                 let used = cancel.password.clone();
@@ -339,12 +345,12 @@ impl Desk {
     /// A row is not cancelled.
     pub(crate) fn refuse_cancel_row(
         &mut self,
-        asked: Option<&RequestContext>,
+        context: Option<&RequestContext>,
         cancel: &RowCancel,
         rejection: &Rejection,
         now: Now,
     ) {
-        let request_id = asked.map(|asked| asked.request_id.clone());
+        let request_id = context.map(|context| context.request_id.clone());
         self.report_row_refused(&cancel.row, request_id, rejection, now);
     }
 
@@ -353,7 +359,7 @@ impl Desk {
         let JobKind::CancelAll { number, targets } = &job.kind else { return };
         let Some(all) = self.cancels.get(*number) else { return };
         let password = all.password.clone();
-        let request_id = all.asked.request_id.clone();
+        let request_id = all.context.request_id.clone();
         let targets = targets.clone();
         let made = self.may_use(&password, now);
         let made = made.and_then(|()| self.mapping.cancel_all().map_err(|fault| fault_of(&fault)));
@@ -423,16 +429,16 @@ impl Desk {
             return self.refuse_cancel_all(number, &rejection, now);
         }
         if let Some(all) = self.cancels.get_mut(number) {
-            all.is_asking = false;
+            all.is_requesting = false;
         }
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
         self.tick_cancels(now);
     }
 
     /// Ends a cancel of many that sent nothing, unless it has ended already.
     pub(crate) fn refuse_cancel_all(&mut self, number: u64, rejection: &Rejection, now: Now) {
         let Some(all) = self.cancels.end(number) else { return };
-        self.report_refused(all.asked.request_id, rejection, now);
+        self.report_refused(all.context.request_id, rejection, now);
     }
 
     /// Ends the cancels of many whose orders have all ended, or whose time is over. Requests a list if one is
@@ -450,7 +456,7 @@ impl Desk {
                 None => {}
                 Some(targets) => {
                     let mut open = targets.iter().filter(|target| !target.is_final(&self.book));
-                    if is_late || (!all.is_asking && open.next().is_none()) {
+                    if is_late || (!all.is_requesting && open.next().is_none()) {
                         done.push(all.number);
                     } else if !is_listing && listing.is_none() && now.mono >= all.next_list {
                         all.is_listing = true;
@@ -472,13 +478,13 @@ impl Desk {
 
     /// Sends the newest list to the clients whose cancels of many wait for its orders to end.
     fn report_cancels(&mut self, now: Now) {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for all in self.cancels.under_way.iter_mut().filter(|all| all.targets.is_some()) {
             all.next_list = now.mono + CANCEL_ALL_LIST_PAUSE;
-            told.push(all.asked.clone());
+            reported.push(all.context.clone());
         }
-        for asked in told {
-            self.report_list(asked.client, &asked.request_id, None);
+        for context in reported {
+            self.report_list(context.client, &context.request_id, None);
         }
     }
 
@@ -496,11 +502,11 @@ impl Desk {
         let Some(all) = self.cancels.end(number) else { return };
         let targets = all.targets.unwrap_or_default();
         let canceled = targets.iter().filter(|target| target.is_canceled(&self.book)).count();
-        let request_id = all.asked.request_id;
-        self.report_list(all.asked.client, &request_id, None);
+        let request_id = all.context.request_id;
+        self.report_list(all.context.client, &request_id, None);
         let failed = (targets.len() - canceled) as u64;
         let reply = Reply::CanceledMany { request_id, canceled: canceled as u64, failed };
-        self.reply(all.asked.client, reply);
+        self.reply(all.context.client, reply);
     }
 
     /// Ends all cancels of many: the session is gone.

@@ -62,7 +62,7 @@ impl Desk {
     /// Changes an order.
     pub fn modify(
         &mut self,
-        asked: RequestContext,
+        context: RequestContext,
         OrderChange { order, change }: OrderChange,
         now: Now,
     ) {
@@ -83,20 +83,20 @@ impl Desk {
             self.wanted(order, change, now)?;
             Ok((key, Change::Modify(change)))
         });
-        self.change(asked, ids, checked, now);
+        self.change(context, ids, checked, now);
     }
 
     /// Cancels an order.
-    pub fn cancel(&mut self, asked: RequestContext, order: &NamedOrder, now: Now) {
+    pub fn cancel(&mut self, context: RequestContext, order: &NamedOrder, now: Now) {
         let ids = order.ids();
         let checked = self.rules.phase.check_change("CancelOrder");
         let checked = checked.and_then(|()| Ok((self.find(ids)?, Change::Cancel)));
-        self.change(asked, ids, checked, now);
+        self.change(context, ids, checked, now);
     }
 
     fn change(
         &mut self,
-        asked: RequestContext,
+        context: RequestContext,
         ids: (Option<&str>, Option<&str>),
         checked: Result<(OrderKey, Change), Rejection>,
         now: Now,
@@ -104,19 +104,19 @@ impl Desk {
         let may_go = checked.and_then(|checked| {
             self.session.check_active()?;
             self.password.check_lock(now.mono)?;
-            self.has_room(asked.client)?;
+            self.has_room(context.client)?;
             Ok(checked)
         });
         let (key, change) = match may_go {
             Ok(checked) => checked,
-            Err(rejection) => return self.report_change_refused(&asked, ids, &rejection, now),
+            Err(rejection) => return self.report_change_refused(&context, ids, &rejection, now),
         };
         let id = self.book.get(key).and_then(|order| order.client_order_id.clone());
         let Some(password) = self.password.use_it(now.mono) else {
-            return self.ask_password(asked, id);
+            return self.request_password(context, id);
         };
         let job = ChangeJob { key, change, password };
-        self.enqueue(Some(asked), JobKind::Change(job), now);
+        self.enqueue(Some(context), JobKind::Change(job), now);
     }
 
     /// The named order. One whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
@@ -137,7 +137,7 @@ impl Desk {
 
     fn report_change_refused(
         &mut self,
-        asked: &RequestContext,
+        context: &RequestContext,
         (client, venue): (Option<&str>, Option<&str>),
         rejection: &Rejection,
         now: Now,
@@ -146,13 +146,13 @@ impl Desk {
             Some(id) => {
                 // An id that is too long to be one is cut.
                 let id: String = id.chars().take(ID_CHARS_SHOWN).collect();
-                self.report_order_refused(asked, &id, rejection, now);
+                self.report_order_refused(context, &id, rejection, now);
             }
             None => match venue.and_then(|number| self.book.by_number_alone(number)) {
                 Some(key) => {
-                    self.report_rejected(key, Some(asked.request_id.clone()), rejection, now)
+                    self.report_rejected(key, Some(context.request_id.clone()), rejection, now)
                 }
-                None => self.report_refused(asked.request_id.clone(), rejection, now),
+                None => self.report_refused(context.request_id.clone(), rejection, now),
             },
         }
     }
@@ -237,7 +237,7 @@ impl Desk {
         if let Some(order) = self.book.get_mut(key) {
             // `change_request` has checked that the state takes it.
             let _ = order.take(trigger, now.mono, &mut self.illegal);
-            let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
+            let request_id = job.context.as_ref().map(|context| context.request_id.clone());
             order.pending = Some(PendingOperation { request_id, wanted, sent: now, ended: None });
         }
         self.report_pending(key, kind, now);
@@ -354,7 +354,7 @@ impl Desk {
         if let Some(pending) = order.and_then(|order| order.pending.as_mut()) {
             pending.ended = Some(now.mono);
         }
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
     }
 
     /// A change is done.
@@ -391,7 +391,7 @@ impl Desk {
         by_broker: bool,
         now: Now,
     ) {
-        let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
+        let request_id = job.context.as_ref().map(|context| context.request_id.clone());
         self.work_on(key, request_id, rejection, by_broker, now);
     }
 
@@ -417,7 +417,7 @@ impl Desk {
         let is_taken = !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal);
         if is_taken && trigger == OrderTrigger::Reject {
             order.awaits_list = true;
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
         self.report_rejected(key, request_id, rejection, now);
     }
@@ -425,12 +425,12 @@ impl Desk {
     /// Refuses a change that was not sent.
     pub(crate) fn refuse_change(
         &mut self,
-        asked: Option<&RequestContext>,
+        context: Option<&RequestContext>,
         change: &ChangeJob,
         rejection: &Rejection,
         now: Now,
     ) {
-        let request_id = asked.map(|asked| asked.request_id.clone());
+        let request_id = context.map(|context| context.request_id.clone());
         self.report_rejected(change.key, request_id, rejection, now);
     }
 }

@@ -67,9 +67,9 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
     }
     let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
     let wanted = wanted.map_or(0, |wanted| wanted.quantity.shares());
-    let asked = order.order.quantity.shares().max(wanted);
-    if sum > asked {
-        return by_order(format!("its fills have {sum} shares, but the order has {asked}"));
+    let ordered = order.order.quantity.shares().max(wanted);
+    if sum > ordered {
+        return by_order(format!("its fills have {sum} shares, but the order has {ordered}"));
     }
     // It may have been filled further since the list.
     let listed = order.listed.map_or(0, |listed| listed.filled.shares());
@@ -82,23 +82,26 @@ fn check(order: &DeskOrder, detail: &OrderDetail, fills: &[ListedFill]) -> Resul
 impl Desk {
     /// Requests the details of an order that has more shares filled than notices reported. Returns false if
     /// that is useless: the dialect has no such request, or it has failed too often.
-    pub(crate) fn ask_details(&mut self, key: OrderKey, now: Now) -> bool {
+    pub(crate) fn request_details(&mut self, key: OrderKey, now: Now) -> bool {
         let tried = self.book.get(key).map_or(DETAILS_TRIES_MAX, |order| order.details_tried);
         if self.mapping.description().fill_rows.is_none() || tried >= DETAILS_TRIES_MAX {
             return false;
         }
         let has_room = self.reconciliation.lists.details.len() < DETAILS_WAITING_MAX;
-        if has_room && self.may_ask_details(now) && self.reconciliation.lists.details.insert(key) {
+        if has_room
+            && self.may_request_details(now)
+            && self.reconciliation.lists.details.insert(key)
+        {
             // A list has just been answered; the queue continues after it is applied.
             let kind = JobKind::Details(key);
-            self.queue.put(Job { asked: None, received: now.mono, kind, is_abandoned: false });
+            self.queue.put(Job { context: None, received: now.mono, kind, is_abandoned: false });
         }
         true
     }
 
     /// Whether details may be requested now. They may not while a cancel of many waits for its lists, nor for a
     /// while after a failure.
-    fn may_ask_details(&self, now: Now) -> bool {
+    fn may_request_details(&self, now: Now) -> bool {
         self.cancels.is_empty()
             && self.reconciliation.lists.no_details_until.is_none_or(|until| now.mono >= until)
     }
@@ -109,7 +112,7 @@ impl Desk {
     }
 
     pub(super) fn begin_details(&mut self, job: Job, key: OrderKey, now: Now) {
-        if !self.may_ask_details(now) {
+        if !self.may_request_details(now) {
             // The next list plans them again.
             return self.details_done(key);
         }
@@ -169,16 +172,16 @@ impl Desk {
         let detail = read_order_detail(answered).map_err(Failed::Wrong)?;
         let Some(order) = self.book.get(key) else { return Ok(()) };
         check(order, &detail, &fills)?;
-        let untold = order.unreported_of(&fills).ok_or_else(|| {
+        let unreported = order.unreported_of(&fills).ok_or_else(|| {
             Failed::Yet("its details lack a fill that came in a notice".to_owned())
         })?;
         let shares =
-            untold.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
+            unreported.iter().fold(0_u64, |sum, fill| sum.saturating_add(fill.quantity.shares()));
         // A list must first say how many shares the order has.
         if self.may_end_early(key, Quantity::new(shares)) {
             return Ok(());
         }
-        for fill in &untold {
+        for fill in &unreported {
             self.report_detailed(key, fill, now);
         }
         let Some(order) = self.book.get_mut(key) else { return Ok(()) };
@@ -203,11 +206,11 @@ impl Desk {
         };
         let trade_id = ShortText::from(number.as_str());
         order.note_detailed(detail_id(&trade_id), (fill.quantity, fill.price));
-        let told = BrokerFill { trade_id, quantity: fill.quantity, price: fill.price };
+        let reported = BrokerFill { trade_id, quantity: fill.quantity, price: fill.price };
         // A time in the future counts as unknown; the clocks may differ by the slack.
         let latest = now.wall.millis().saturating_add(CLAIM_SLACK_MS);
         let time = fill.time.filter(|time| time.millis() <= latest);
-        self.take_fill(key, FillSource::Details, &told, time.unwrap_or(now.wall), now);
+        self.take_fill(key, FillSource::Details, &reported, time.unwrap_or(now.wall), now);
     }
 
     fn read_fills(&mut self, answered: &Answered) -> Result<Vec<ListedFill>, String> {
@@ -233,10 +236,10 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         order.details_tried = if is_wrong { DETAILS_TRIES_MAX } else { order.details_tried + 1 };
         let listed = order.listed.map_or(0, |listed| listed.filled.shares());
-        let told = order.cumulative;
-        if order.details_tried >= DETAILS_TRIES_MAX && told < listed {
+        let reported = order.cumulative;
+        if order.details_tried >= DETAILS_TRIES_MAX && reported < listed {
             let text = format!(
-                "the list has {listed} shares filled, the engine has reported {told}; details: \
+                "the list has {listed} shares filled, the engine has reported {reported}; details: \
                  {why}"
             );
             self.report_discrepancy(Some(key), None, Discrepancy::FillsMissing, text, now);

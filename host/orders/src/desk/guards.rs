@@ -83,7 +83,7 @@ impl Desk {
     ) -> Result<(), Rejection> {
         let failed = |why: String| guard_failed(&why);
         let Some(order) = self.book.get(submit.key) else { return Ok(()) };
-        let asked = order.order.quantity;
+        let ordered = order.order.quantity;
         match guard {
             Guard::Cash => {
                 let value = self.value_of(order)?;
@@ -114,10 +114,10 @@ impl Desk {
                         Some(TaxAccount::NisaGrowth) => held.growth,
                         Some(TaxAccount::Specific) | None => held.specific,
                     };
-                if asked > held {
-                    let (asked, held) = (asked.shares(), held.shares());
+                if ordered > held {
+                    let (ordered, held) = (ordered.shares(), held.shares());
                     let text = format!(
-                        "SELLABLE: the order sells {asked} shares, but only {held} can be sold"
+                        "SELLABLE: the order sells {ordered} shares, but only {held} can be sold"
                     );
                     return Err(funds(text));
                 }
@@ -130,7 +130,7 @@ impl Desk {
                 let closable = open.iter().filter(|one| is_closed_by(&order.order, one));
                 let mut open: Vec<(&str, Quantity)> =
                     closable.map(|one| (one.id.as_str(), one.open_quantity)).collect();
-                submit.allocations = allocate(&submit.plan.positions, asked, &mut open)?;
+                submit.allocations = allocate(&submit.plan.positions, ordered, &mut open)?;
             }
         }
         Ok(())
@@ -198,11 +198,11 @@ fn is_closed_by(order: &BrokerOrder, position: &MarginPosition) -> bool {
 /// in ascending number. If none is named the broker chooses, and all positions that it may close must suffice.
 fn allocate(
     wanted: &[String],
-    asked: Quantity,
+    ordered: Quantity,
     open: &mut [(&str, Quantity)],
 ) -> Result<Vec<Allocation>, Rejection> {
     open.sort_unstable();
-    let mut left = asked.shares();
+    let mut left = ordered.shares();
     let mut found = Vec::new();
     let mut available = 0_u64;
     for (id, shares) in open.iter() {
@@ -220,7 +220,7 @@ fn allocate(
     if left > 0 {
         let text = format!(
             "TATEGYOKU: the order closes {} shares, but its positions have only {available} open",
-            asked.shares()
+            ordered.shares()
         );
         return Err(funds(text));
     }
@@ -228,9 +228,9 @@ fn allocate(
 }
 
 /// The allocation of an order that names one position, if no guard has checked its open shares.
-pub(crate) fn whole(plan: &OrderPlan, asked: Quantity) -> Vec<Allocation> {
+pub(crate) fn whole(plan: &OrderPlan, ordered: Quantity) -> Vec<Allocation> {
     match plan.positions.as_slice() {
-        [position] => vec![Allocation { position: position.clone(), quantity: asked }],
+        [position] => vec![Allocation { position: position.clone(), quantity: ordered }],
         _ => Vec::new(),
     }
 }
@@ -249,12 +249,12 @@ mod tests {
         let open = || vec![("B", shares(200)), ("A", shares(100)), ("C", shares(500))];
         let wanted = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
         let found = allocate(&wanted(&["B", "A"]), shares(250), &mut open()).unwrap();
-        let told: Vec<_> =
+        let reported: Vec<_> =
             found.iter().map(|one| (one.position.as_str(), one.quantity.shares())).collect();
-        assert_eq!(told, [("A", 100), ("B", 150)]);
-        let told = allocate(&wanted(&["A"]), shares(200), &mut open()).unwrap_err();
-        assert_eq!(told.code, ReasonCode::InsufficientFunds);
-        assert!(told.text.starts_with("TATEGYOKU: the order closes 200 shares"), "{told}");
+        assert_eq!(reported, [("A", 100), ("B", 150)]);
+        let reported = allocate(&wanted(&["A"]), shares(200), &mut open()).unwrap_err();
+        assert_eq!(reported.code, ReasonCode::InsufficientFunds);
+        assert!(reported.text.starts_with("TATEGYOKU: the order closes 200 shares"), "{reported}");
         assert_eq!(allocate(&[], shares(800), &mut open()).unwrap(), []);
         assert!(allocate(&[], shares(801), &mut open()).is_err());
         assert!(allocate(&wanted(&["Z"]), shares(1), &mut open()).is_err());

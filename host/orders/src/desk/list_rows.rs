@@ -34,17 +34,17 @@ impl Desk {
         };
         let mut rows: Vec<ListedOrder> = rows.filter(is_wanted).collect();
         let is_split = rows.len() > LIST_ROWS_SENT_MAX;
-        let mut told = 0_u64;
+        let mut reported = 0_u64;
         loop {
             let rest = rows.split_off(rows.len().min(LIST_ROWS_SENT_MAX));
             let orders = std::mem::replace(&mut rows, rest);
-            told += orders.len() as u64;
+            reported += orders.len() as u64;
             let more = !rows.is_empty();
             let part = OrderListPart {
                 request_id: request_id.to_owned(),
                 orders,
                 more: is_split.then_some(more),
-                next: more.then_some(told),
+                next: more.then_some(reported),
             };
             self.reply(client, Reply::OrderList(part));
             if !more {

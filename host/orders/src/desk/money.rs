@@ -29,20 +29,20 @@ pub(crate) struct PositionsJob {
 
 impl Desk {
     /// Sends a client the buying power.
-    pub fn buying_power(&mut self, asked: RequestContext, now: Now) {
-        self.ask_money(asked, JobKind::BuyingPower(BuyingPowerJob::default()), now);
+    pub fn buying_power(&mut self, context: RequestContext, now: Now) {
+        self.request_money(context, JobKind::BuyingPower(BuyingPowerJob::default()), now);
     }
 
     /// Sends a client the positions.
-    pub fn positions(&mut self, asked: RequestContext, now: Now) {
-        self.ask_money(asked, JobKind::Positions(PositionsJob::default()), now);
+    pub fn positions(&mut self, context: RequestContext, now: Now) {
+        self.request_money(context, JobKind::Positions(PositionsJob::default()), now);
     }
 
-    fn ask_money(&mut self, asked: RequestContext, kind: JobKind, now: Now) {
-        match self.session.check_active().and_then(|()| self.has_room_to_ask(asked.client)) {
-            Ok(()) => self.enqueue(Some(asked), kind, now),
+    fn request_money(&mut self, context: RequestContext, kind: JobKind, now: Now) {
+        match self.session.check_active().and_then(|()| self.has_room_for_read(context.client)) {
+            Ok(()) => self.enqueue(Some(context), kind, now),
             Err(rejection) => {
-                self.report_error(&asked, rejection.code, rejection.text, None);
+                self.report_error(&context, rejection.code, rejection.text, None);
             }
         }
     }
@@ -82,17 +82,17 @@ impl Desk {
         margin: Option<Result<Money, String>>,
         now: Now,
     ) {
-        let Some(asked) = job.asked.as_ref() else { return };
+        let Some(context) = job.context.as_ref() else { return };
         let odd = [cash.as_ref().err(), margin.as_ref().and_then(|margin| margin.as_ref().err())];
         let odd = odd.into_iter().flatten().map(|why| LeftOut { id: None, why: why.clone() });
-        let odd = self.money_left_out.news(asked.client, "amounts", odd);
+        let odd = self.money_left_out.news(context.client, "amounts", odd);
         let reply = Reply::BuyingPower {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             cash: cash.ok(),
             margin: margin.and_then(Result::ok),
             ts: now.wall,
         };
-        self.reply(asked.client, reply);
+        self.reply(context.client, reply);
         venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
@@ -136,16 +136,16 @@ impl Desk {
         margin: Listed<MarginPosition>,
         now: Now,
     ) {
-        let Some(asked) = job.asked.as_ref() else { return };
+        let Some(context) = job.context.as_ref() else { return };
         let reply = Reply::Positions {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             held: held.rows,
             margin: margin.rows,
             ts: now.wall,
         };
-        self.reply(asked.client, reply);
+        self.reply(context.client, reply);
         let odd = held.left_out.into_iter().chain(margin.left_out);
-        let odd = self.money_left_out.news(asked.client, "positions", odd);
+        let odd = self.money_left_out.news(context.client, "positions", odd);
         venues::left_out_lines(&odd).for_each(|why| self.no_money(job, &why));
     }
 
@@ -163,9 +163,9 @@ impl Desk {
     }
 
     fn no_money(&mut self, job: &Job, why: &str) {
-        if let Some(asked) = job.asked.as_ref() {
+        if let Some(context) = job.context.as_ref() {
             let text = format!("BALANCES: {why}");
-            self.report_error(asked, ReasonCode::InternalError, text, None);
+            self.report_error(context, ReasonCode::InternalError, text, None);
         }
     }
 }

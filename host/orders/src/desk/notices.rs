@@ -56,7 +56,7 @@ impl Desk {
 
     fn unreadable_notice(&mut self, why: String, now: Now) {
         self.report_discrepancy(None, None, Discrepancy::Unreadable, why, now);
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
     }
 
     fn venue_phase(&mut self, phase: VenuePhase) {
@@ -75,7 +75,7 @@ impl Desk {
             match self.reconciliation.seen.take(&notice, fields, now.wall.jst_date()) {
                 Arrival::First => {}
                 Arrival::Again => return,
-                Arrival::Unknown => return self.ask_list_soon(now),
+                Arrival::Unknown => return self.request_list_soon(now),
             }
             if self.may_be_old(&notice, frame::is_resent(fields), now) {
                 notice.kind = NoticeKind::Changed;
@@ -142,10 +142,10 @@ impl Desk {
     /// Whether a fill of so many shares would end an order whose number of shares is uncertain.
     pub(super) fn may_end_early(&self, key: OrderKey, shares: Quantity) -> bool {
         let Some(order) = self.book.get(key) else { return false };
-        let asked = order.order.quantity.shares();
-        let ends = order.cumulative.saturating_add(shares.shares()) >= asked;
+        let ordered = order.order.quantity.shares();
+        let ends = order.cumulative.saturating_add(shares.shares()) >= ordered;
         let wanted = order.pending.as_ref().and_then(|pending| pending.wanted.as_ref());
-        let gets_more = wanted.is_some_and(|wanted| wanted.quantity.shares() > asked);
+        let gets_more = wanted.is_some_and(|wanted| wanted.quantity.shares() > ordered);
         ends && (gets_more || order.changed_elsewhere.is_some())
     }
 
@@ -158,7 +158,7 @@ impl Desk {
             return self.report_discrepancy(None, number, kind, text, now);
         }
         if !self.queue.is_submitting() {
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 
@@ -211,7 +211,7 @@ impl Desk {
             && !is_submitting
             && self.reconciliation.lists.listed_at.is_none()
         {
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 
@@ -238,7 +238,7 @@ impl Desk {
             NoticeKind::FillCanceled => {
                 let text = "the broker took a fill back; look at its own records".to_owned();
                 self.report_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
-                self.ask_list_soon(now);
+                self.request_list_soon(now);
             }
             NoticeKind::Changed => self.changed_elsewhere(key, now),
         }
@@ -264,7 +264,7 @@ impl Desk {
         if let Some(order) = order.filter(|order| !order.status.is_final()) {
             order.changed_elsewhere = Some(now.mono);
         }
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
     }
 
     /// The exchange refuses a change or a cancel that the broker had accepted.
@@ -286,7 +286,7 @@ impl Desk {
         if pending.is_none() {
             // The change counted as done; the list has the real terms.
             self.report_rejected(key, None, &rejection, now);
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 
@@ -305,7 +305,7 @@ impl Desk {
         key: OrderKey,
         trigger: OrderTrigger,
         now: Now,
-        tell: impl FnOnce(&mut Self),
+        report: impl FnOnce(&mut Self),
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
         // A refused change had set the order to REJECTED, but it was working.
@@ -316,7 +316,7 @@ impl Desk {
         // Notice and list both report it, and notices are sent again.
         if !order.status.is_final() && order.take(trigger, now.mono, &mut self.illegal) {
             order.is_over = true;
-            tell(self);
+            report(self);
             if let Some(order) = self.book.get_mut(key) {
                 order.pending = None;
             }
@@ -327,20 +327,20 @@ impl Desk {
     fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts: TsNanos, now: Now) {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
         let id = fill_id(notice.business_day.as_deref(), &fill.trade_id);
-        let told = (fill.quantity, fill.price);
+        let reported = (fill.quantity, fill.price);
         if let Some(known) = order.known_fill(&id) {
-            if known != told {
+            if known != reported {
                 let text =
                     format!("fill {} came again with other shares or another price", fill.trade_id);
                 self.report_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
             }
             return;
         }
-        if order.is_detailed(&id, told) {
+        if order.is_detailed(&id, reported) {
             return;
         }
-        if order.absorbs(&id, told, now.mono) {
-            return self.ask_list_soon(now);
+        if order.absorbs(&id, reported, now.mono) {
+            return self.request_list_soon(now);
         }
         let from = FillSource::Notice(notice.business_day.as_deref());
         self.take_fill(key, from, fill, ts, now);
@@ -366,9 +366,9 @@ impl Desk {
         };
         order.fills.insert(id, (fill.quantity, fill.price));
         order.cumulative = order.cumulative.saturating_add(fill.quantity.shares());
-        let asked = order.order.quantity.shares();
-        let is_over = order.cumulative > asked;
-        let done = order.cumulative >= asked;
+        let ordered = order.order.quantity.shares();
+        let is_over = order.cumulative > ordered;
+        let done = order.cumulative >= ordered;
         let before = order.status;
         // A filled order stays filled.
         if before != OrderStatus::Filled {
@@ -384,28 +384,28 @@ impl Desk {
         if let Some(order) = self.book.get(key) {
             audit::filled(&mut *self.log, order, from, fill, ts);
         }
-        let told = ReportedFill {
+        let reported = ReportedFill {
             trade_id: &fill.trade_id,
             quantity: fill.quantity,
             price: fill.price,
             ts,
         };
-        self.report_filled(key, told);
+        self.report_filled(key, reported);
         self.after_fill(key, now);
         if is_over {
             let text =
-                format!("the broker reports more filled shares than the {asked} of the order");
+                format!("the broker reports more filled shares than the {ordered} of the order");
             self.report_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {
-            self.ask_list_soon(now);
+            self.request_list_soon(now);
         }
     }
 
     /// The stream of notices is up: missed notices are sent again, and a list shows the state of orders.
     pub fn stream_up(&mut self, now: Now) {
         self.set_stream(Some(now.mono));
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
         self.check_ready(now);
         self.tick_resync(now);
     }

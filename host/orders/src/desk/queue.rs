@@ -13,7 +13,7 @@ use crate::limits::{JOBS_OF_CLIENT_MAX, JOBS_WAITING_MAX, ORDER_ANSWER_TIME};
 /// A job for the broker.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) asked: Option<RequestContext>,
+    pub(crate) context: Option<RequestContext>,
     pub(crate) received: Duration,
     pub(crate) kind: JobKind,
     /// Its own end is not reported: its time limit is over, or it is a part of a cancel of many.
@@ -60,7 +60,7 @@ impl Job {
     }
 
     fn is_of(&self, client: u64) -> bool {
-        self.asked.as_ref().is_some_and(|asked| asked.client == client)
+        self.context.as_ref().is_some_and(|context| context.client == client)
     }
 }
 
@@ -173,7 +173,7 @@ impl JobQueue {
     /// Clients with queued orders.
     fn clients_with_orders(&self) -> BTreeSet<u64> {
         let waiting = self.waiting.iter().filter(|job| !job.is_inquiry());
-        waiting.filter_map(|job| job.asked.as_ref().map(|asked| asked.client)).collect()
+        waiting.filter_map(|job| job.context.as_ref().map(|context| context.client)).collect()
     }
 
     /// Takes jobs out of the queue; the others stay in order.
@@ -201,14 +201,14 @@ impl Desk {
     }
 
     /// Checks that a client may queue a read.
-    pub(crate) fn has_room_to_ask(&self, client: u64) -> Result<(), Rejection> {
+    pub(crate) fn has_room_for_read(&self, client: u64) -> Result<(), Rejection> {
         self.queue.check_room(client, true)
     }
 
     /// Queues a job: jobs that change something before reads, details last, else in order of arrival.
-    pub(crate) fn enqueue(&mut self, asked: Option<RequestContext>, kind: JobKind, now: Now) {
+    pub(crate) fn enqueue(&mut self, context: Option<RequestContext>, kind: JobKind, now: Now) {
         self.withdraw_after_sleep(now);
-        self.queue.put(Job { asked, received: now.mono, kind, is_abandoned: false });
+        self.queue.put(Job { context, received: now.mono, kind, is_abandoned: false });
         self.work(now);
     }
 
@@ -229,15 +229,16 @@ impl Desk {
         // A client with queued orders still wants to see them in its list.
         let has_orders = self.queue.clients_with_orders();
         let is_served = |job: &Job| {
-            let is_behind = job.asked.as_ref().is_some_and(|one| has_orders.contains(&one.client));
+            let is_behind =
+                job.context.as_ref().is_some_and(|one| has_orders.contains(&one.client));
             let JobKind::List(list) = &job.kind else { return false };
             matches!(list.purpose, Purpose::Client(_)) && job.received < sent_at && !is_behind
         };
         for job in self.queue.take_waiting(is_served) {
-            if let (Some(asked), JobKind::List(list)) = (job.asked, job.kind)
+            if let (Some(context), JobKind::List(list)) = (job.context, job.kind)
                 && let Purpose::Client(filter) = list.purpose
             {
-                self.report_list(asked.client, &asked.request_id, Some(&filter));
+                self.report_list(context.client, &context.request_id, Some(&filter));
             }
         }
     }
@@ -254,20 +255,20 @@ impl Desk {
     /// Stops the active job's reports to its sender.
     fn abandon_active(&mut self, now: Now) {
         let Some(job) = self.queue.abandon_active() else { return };
-        let asked = job.asked.clone();
+        let context = job.context.clone();
         // A guard is under way and the order itself will not be sent: the guard's answer is dropped.
         if let JobKind::Submit(submit) = &job.kind
             && !submit.is_sent
         {
             let key = submit.key;
-            return self.refuse_submit(asked.as_ref(), key, &not_sent(), now);
+            return self.refuse_submit(context.as_ref(), key, &not_sent(), now);
         }
-        if let Some(asked) = asked {
+        if let Some(context) = context {
             let seconds = ORDER_ANSWER_TIME.as_secs();
             let text = format!(
                 "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
             );
-            self.report_error(&asked, ReasonCode::InternalError, text, None);
+            self.report_error(&context, ReasonCode::InternalError, text, None);
         }
     }
 

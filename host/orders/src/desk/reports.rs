@@ -103,13 +103,13 @@ impl Desk {
     /// Refuses a command about the order of an id; the order itself, if there is one, stays.
     pub(crate) fn report_order_refused(
         &mut self,
-        asked: &RequestContext,
+        context: &RequestContext,
         client_order_id: &str,
         rejection: &Rejection,
         now: Now,
     ) {
         let order = self.book.by_id(client_order_id);
-        let (request_id, id) = (asked.request_id.clone(), client_order_id.to_owned());
+        let (request_id, id) = (context.request_id.clone(), client_order_id.to_owned());
         self.refuse_command(Some(request_id), Some(id), order, rejection, now);
     }
 
@@ -135,14 +135,14 @@ impl Desk {
 
     pub(crate) fn report_error(
         &mut self,
-        asked: &RequestContext,
+        context: &RequestContext,
         code: impl Into<FailureCode>,
         message: String,
         venue_order_id: Option<ShortText>,
     ) {
-        let request_id = asked.request_id.clone();
+        let request_id = context.request_id.clone();
         let failed = CommandFailed { request_id, code: code.into(), message, venue_order_id };
-        self.reply(asked.client, Reply::Failed(failed));
+        self.reply(context.client, Reply::Failed(failed));
     }
 
     pub(crate) fn report_submitted(&mut self, key: OrderKey, now: Now) {

@@ -72,7 +72,7 @@ impl Desk {
         }
         // The stream of an earlier session belongs to that session.
         self.set_stream(None);
-        self.ask_list_soon(now);
+        self.request_list_soon(now);
         self.tick_resync(now);
     }
 
@@ -127,14 +127,14 @@ impl Desk {
     }
 
     /// Holds the second password. A client that got the request for it sends its command again (P41).
-    pub fn set_second_password(&mut self, asked: RequestContext, value: Secret, now: Now) {
+    pub fn set_second_password(&mut self, context: RequestContext, value: Secret, now: Now) {
         if value.expose().is_empty() {
             let text = "VALUE: the second password is empty".to_owned();
-            return self.report_error(&asked, FailureCode::Invalid, text, None);
+            return self.report_error(&context, FailureCode::Invalid, text, None);
         }
         self.password.set(value, now.mono);
-        let request_id = asked.request_id;
-        self.reply(asked.client, Reply::SecondPasswordSet { request_id });
+        let request_id = context.request_id;
+        self.reply(context.client, Reply::SecondPasswordSet { request_id });
     }
 
     /// Discards the second password. Commands that were answered with the request for it end.
@@ -147,10 +147,10 @@ impl Desk {
         let text = "NO_PASSWORD: the command needs the second password; send SetSecondPassword and \
                     the command again";
         let rejection = Rejection::new(ReasonCode::SecondPasswordRequired, text);
-        for (asked, id) in self.password.take_waiting() {
+        for (context, id) in self.password.take_waiting() {
             match id {
-                Some(id) => self.report_order_refused(&asked, &id, &rejection, now),
-                None => self.report_refused(asked.request_id, &rejection, now),
+                Some(id) => self.report_order_refused(&context, &id, &rejection, now),
+                None => self.report_refused(context.request_id, &rejection, now),
             }
         }
     }
@@ -162,19 +162,19 @@ impl Desk {
     }
 
     /// Sends the state of the venue.
-    pub fn venue_state(&mut self, asked: RequestContext) {
+    pub fn venue_state(&mut self, context: RequestContext) {
         let stream_is_up = match (self.session.state(), self.stream_is_up()) {
             (SessionState::Active, true) => Some(true),
             (SessionState::Active, false) if self.rules.phase.takes_notices() => Some(false),
             _ => None,
         };
         let standing = VenueStanding {
-            request_id: asked.request_id,
+            request_id: context.request_id,
             stage: self.session.stage(),
             stream_is_up,
             fault: self.session.last_fault(),
             since_ms: self.session.since_ms(),
         };
-        self.reply(asked.client, Reply::VenueState(standing));
+        self.reply(context.client, Reply::VenueState(standing));
     }
 }

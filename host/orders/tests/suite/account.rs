@@ -20,7 +20,7 @@ pub(crate) const BALANCES: [&str; 5] = [
 
 /// The broker's answer to a guard's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Balance {
     Cash(u64),
     Margin(u64),
     Sellable(u64),
@@ -110,19 +110,19 @@ impl Account {
 }
 
 /// The answer with a balance of the account.
-pub(crate) fn tell(id: &str, told: &Told, are_short: bool) -> Answered {
+pub(crate) fn balance_answer(id: &str, reported: &Balance, are_short: bool) -> Answered {
     let mut fields = vec![Field::new("sResultCode", "0")];
     let mut rows = Vec::new();
-    match told {
-        Told::Cash(yen) => fields.push(Field::new("sSummaryGenkabuKaituke", yen.to_string())),
-        Told::Margin(yen) => fields.push(Field::new("sSummarySinyouSinkidate", yen.to_string())),
-        Told::Sellable(shares) => {
+    match reported {
+        Balance::Cash(yen) => fields.push(Field::new("sSummaryGenkabuKaituke", yen.to_string())),
+        Balance::Margin(yen) => fields.push(Field::new("sSummarySinyouSinkidate", yen.to_string())),
+        Balance::Sellable(shares) => {
             for account in ["Ippan", "Tokutei", "Nisa", "Nseityou"] {
                 let name = format!("sZanKabuSuryouUriKanou{account}");
                 fields.push(Field::new(name, shares.to_string()));
             }
         }
-        Told::Positions(positions) => {
+        Balance::Positions(positions) => {
             rows.extend(positions.iter().map(|(id, shares)| {
                 vec![
                     Field::new("sOrderTategyokuNumber", id.as_str()),
@@ -138,7 +138,7 @@ pub(crate) fn tell(id: &str, told: &Told, are_short: bool) -> Answered {
         }
     }
     let mut answered = answer(id, "", fields);
-    if matches!(told, Told::Positions(_)) {
+    if matches!(reported, Balance::Positions(_)) {
         answered.lists.insert("aShinyouTategyokuList".to_owned(), rows);
     }
     answered

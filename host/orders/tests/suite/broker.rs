@@ -6,7 +6,7 @@ use domain::order_mapping::{BrokerAnswer, BrokerOrder, BrokerRequest, Field, Fun
 use domain::{OrderSide, OrderStatus, Quantity, TimeInForce, TsNanos};
 use venues::web_broker::Answered;
 
-use crate::account::{Account, BALANCES, Told, tell};
+use crate::account::{Account, BALANCES, Balance, tell};
 use crate::dialect::{closes, funding, named, order, words};
 
 pub(crate) struct AtBroker {
@@ -51,9 +51,9 @@ pub(crate) struct Broker {
     pub(crate) cash: u64,
     pub(crate) account: Account,
     /// A balance in an answer that is under way.
-    pub(crate) says: Option<Told>,
+    pub(crate) says: Option<Balance>,
     /// The balances in its answers since the desk's last other event.
-    pub(crate) told: Vec<Told>,
+    pub(crate) reported: Vec<Balance>,
     /// Orders that came through the desk.
     pub(crate) placed: u64,
 }
@@ -247,21 +247,21 @@ impl Broker {
                 answered
             }
             _ if BALANCES.contains(&id) => {
-                let told = self.balance(id);
-                let answered = tell(id, &told, self.account.are_short);
-                self.says = Some(told);
+                let reported = self.balance(id);
+                let answered = tell(id, &reported, self.account.are_short);
+                self.says = Some(reported);
                 answered
             }
             _ => refused(id, "unknown request"),
         }
     }
 
-    fn balance(&self, id: &str) -> Told {
+    fn balance(&self, id: &str) -> Balance {
         match id {
-            "CLMZanKaiKanougaku" => Told::Cash(self.cash),
-            "CLMZanShinkiKanoIjiritu" => Told::Margin(self.account.margin),
-            "CLMZanUriKanousuu" => Told::Sellable(self.account.sellable(self.orders.values())),
-            _ => Told::Positions(self.account.free(self.orders.values())),
+            "CLMZanKaiKanougaku" => Balance::Cash(self.cash),
+            "CLMZanShinkiKanoIjiritu" => Balance::Margin(self.account.margin),
+            "CLMZanUriKanousuu" => Balance::Sellable(self.account.sellable(self.orders.values())),
+            _ => Balance::Positions(self.account.free(self.orders.values())),
         }
     }
 
@@ -273,9 +273,9 @@ impl Broker {
         funding: Funding,
         named: Vec<(String, u64)>,
     ) -> Option<Vec<(String, u64)>> {
-        let asked = order.quantity.shares();
+        let wanted_shares = order.quantity.shares();
         if funding == Funding::Cash && order.side == OrderSide::Sell {
-            let is_there = asked <= self.account.sellable(self.orders.values());
+            let is_there = wanted_shares <= self.account.sellable(self.orders.values());
             return is_there.then(Vec::new);
         }
         if funding != Funding::MarginRepay {
@@ -287,9 +287,9 @@ impl Broker {
                 free.iter().any(|(known, there)| known == id && shares <= there)
             };
             let all: u64 = named.iter().map(|(_, shares)| shares).sum();
-            return (all == asked && named.iter().all(is_free)).then_some(named);
+            return (all == wanted_shares && named.iter().all(is_free)).then_some(named);
         }
-        crate::watch::ascending(&free, &[], asked)
+        crate::watch::ascending(&free, &[], wanted_shares)
     }
 }
 

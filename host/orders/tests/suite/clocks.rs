@@ -44,7 +44,7 @@ fn what_waited_through_a_sleep_is_not_sent() {
     world.wall = world.wall.plus_nanos(8 * 3_600 * 1_000_000_000);
     world.answer_all();
     world.pass(Duration::from_millis(200));
-    let told = world.events();
-    assert!(told.contains(&"OrderRejected second INTERNAL_ERROR".to_owned()), "{told:?}");
+    let reported = world.events();
+    assert!(reported.contains(&"OrderRejected second INTERNAL_ERROR".to_owned()), "{reported:?}");
     assert_eq!(world.sent.iter().filter(|sent| sent.as_str() == "new").count(), 1);
 }

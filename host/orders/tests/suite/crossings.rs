@@ -12,7 +12,7 @@ use crate::world::{World, limit_buy};
 
 fn world(phase: OrderPhase) -> World {
     let mut world = World::ready(DeskRules { phase, ..DeskRules::default() }, false);
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
@@ -37,10 +37,10 @@ fn wait(world: &mut World) {
 fn status(world: &mut World, shares: u64) -> String {
     let sent = world.sent.len();
     world.submit(&limit_buy("a", shares, "2500"));
-    let told = world.json("SubmitOrderResult");
-    assert_eq!((told["outcome"].as_str(), world.sent.len()), (Some("IdempotentReplay"), sent));
-    world.told.clear();
-    told["status"].as_str().unwrap().to_owned()
+    let reported = world.json("SubmitOrderResult");
+    assert_eq!((reported["outcome"].as_str(), world.sent.len()), (Some("IdempotentReplay"), sent));
+    world.reported.clear();
+    reported["status"].as_str().unwrap().to_owned()
 }
 
 /// Specification 4, P27, P28: the fill comes before the answer by which the order has more shares.
@@ -90,8 +90,8 @@ fn a_fill_that_crosses_a_change_that_is_refused_ends_the_order() {
         } else {
             world.answer_all();
         }
-        let told = world.events();
-        assert!(told.contains(&"OrderFilled a 1000".to_owned()), "{told:?}");
+        let reported = world.events();
+        assert!(reported.contains(&"OrderFilled a 1000".to_owned()), "{reported:?}");
         assert_eq!(status(&mut world, 100), "FILLED");
     }
 }
@@ -108,7 +108,7 @@ fn an_order_that_was_changed_before_a_restart_has_the_shares_of_the_list() {
         world.answer_all();
         world.restart(true);
         world.broker.fill("1000", filled);
-        world.told.clear();
+        world.reported.clear();
         world.login_again();
         // The login is answered, its list is not.
         world.answer();
@@ -124,7 +124,7 @@ fn an_order_that_was_changed_before_a_restart_has_the_shares_of_the_list() {
 
 /// Without notices of fills, the list shows that nothing is left to cancel or to change.
 #[test]
-fn what_was_asked_of_an_order_ends_when_the_list_has_it_filled() {
+fn a_pending_operation_ends_when_the_list_has_the_order_filled() {
     for is_cancel in [false, true] {
         let mut world = world(OrderPhase::O1);
         placed(&mut world, 100);
@@ -137,8 +137,8 @@ fn what_was_asked_of_an_order_ends_when_the_list_has_it_filled() {
         world.broker.fill("1000", 100);
         assert!(status(&mut world, 100).starts_with("PENDING"));
         wait(&mut world);
-        let told = world.json("OrderRejected");
-        let text = told["reason_text"].as_str().unwrap();
+        let reported = world.json("OrderRejected");
+        let text = reported["reason_text"].as_str().unwrap();
         assert!(text.ends_with("_NOT_DONE: the broker's list has the order filled"), "{text}");
         assert_eq!(status(&mut world, 100), "FILLED", "by the list's word; no fill was told");
         assert!(!world.events().iter().any(|event| event.starts_with("OrderFilled")));

@@ -80,7 +80,7 @@ impl Carried {
             world.restart(false);
         }
         world.pass(Duration::from_nanos(tuesday.nanos() - world.wall.nanos()));
-        world.told.clear();
+        world.reported.clear();
         world
     }
 }
@@ -94,13 +94,13 @@ fn settle(world: &mut World) {
 }
 
 fn filled(world: &mut World) -> Vec<String> {
-    let told = world.events();
-    told.into_iter().filter(|one| !one.contains("List") && one.starts_with("Order")).collect()
+    let reported = world.events();
+    reported.into_iter().filter(|one| !one.contains("List") && one.starts_with("Order")).collect()
 }
 
 /// Repeated notices of the broker are known, and the id stays that order's on its last day, too.
 #[test]
-fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
+fn a_fill_of_an_order_of_an_earlier_day_is_reported_once() {
     for carried in CARRIED {
         for restarts in [false, true] {
             let mut world = carried.world(restarts);
@@ -110,14 +110,14 @@ fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
             world.broker.fill("1000", 300);
             settle(&mut world);
             let id = if matches!(carried, Carried::Foreign) { "" } else { "g " };
-            let told = filled(&mut world);
-            assert_eq!(told, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
+            let reported = filled(&mut world);
+            assert_eq!(reported, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
             for _ in 0..2 {
                 world.disconnect();
                 world.connect();
                 settle(&mut world);
-                let told = filled(&mut world);
-                assert!(told.is_empty(), "{carried:?} {restarts}: {told:?}");
+                let reported = filled(&mut world);
+                assert!(reported.is_empty(), "{carried:?} {restarts}: {reported:?}");
             }
             world.list(OrderListFilter::default());
             world.answer_all();
@@ -128,9 +128,9 @@ fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
             }
             world.events();
             world.submit(&carried.order());
-            let told = world.json("SubmitOrderResult");
+            let reported = world.json("SubmitOrderResult");
             assert_eq!(
-                (&told["outcome"], &told["status"]),
+                (&reported["outcome"], &reported["status"]),
                 (&"IdempotentReplay".into(), &"FILLED".into())
             );
             // On the next day the id is free, and a repeated notice of the fill has no effect.
@@ -143,9 +143,9 @@ fn a_fill_of_an_order_of_an_earlier_day_is_told_once() {
             world.disconnect();
             world.connect();
             settle(&mut world);
-            let told = filled(&mut world);
+            let reported = filled(&mut world);
             assert_eq!(
-                told,
+                reported,
                 ["OrderSubmitted g", "OrderAccepted g 1001"],
                 "{carried:?} {restarts}"
             );
@@ -187,14 +187,14 @@ fn no_order_of_notices_and_list_makes_a_difference_to_an_order_of_an_earlier_day
                         None => world.answer_all(),
                     }
                 }
-                let told = outcome(&mut world);
-                let fills = told.0.keys().filter(|one| one.starts_with("OrderFilled")).count();
+                let reported = outcome(&mut world);
+                let fills = reported.0.keys().filter(|one| one.starts_with("OrderFilled")).count();
                 let ends = usize::from(!is_filled && !matches!(carried, Carried::Foreign));
                 let name = format!("{carried:?} {restarts} {is_filled} {order:?}");
-                assert_eq!(fills, if is_filled { 3 } else { 2 }, "{name}: {told:?}");
-                assert!(told.0.values().all(|times| *times == 1), "{name}: {told:?}");
-                assert_eq!(told.0.len(), fills + ends, "{name}: {told:?}");
-                assert_eq!(&told, expected.get_or_insert_with(|| told.clone()), "{name}");
+                assert_eq!(fills, if is_filled { 3 } else { 2 }, "{name}: {reported:?}");
+                assert!(reported.0.values().all(|times| *times == 1), "{name}: {reported:?}");
+                assert_eq!(reported.0.len(), fills + ends, "{name}: {reported:?}");
+                assert_eq!(&reported, expected.get_or_insert_with(|| reported.clone()), "{name}");
             }
         }
     }
@@ -216,34 +216,34 @@ fn fills_of_days_before_are_missing_after_a_restart_and_the_order_ends_as_listed
             settle(&mut world);
             settle(&mut world);
             let missing = format!("OrderDiscrepancy {id}1000 fills_missing");
-            let told = filled(&mut world);
-            assert_eq!(told, vec![missing; usize::from(restarts)], "{carried:?}");
+            let reported = filled(&mut world);
+            assert_eq!(reported, vec![missing; usize::from(restarts)], "{carried:?}");
             for left in [1, 0] {
                 world.broker.fill("1000", if left == 1 || restarts { 100 } else { 200 });
                 settle(&mut world);
-                let told = filled(&mut world);
-                assert_eq!(told, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
+                let reported = filled(&mut world);
+                assert_eq!(reported, [format!("OrderFilled {id}1000")], "{carried:?} {restarts}");
             }
             assert_eq!(world.broker.orders["1000"].status, OrderStatus::Filled);
             world.password("0000");
             world.cancel(None, Some("1000"));
-            let told = world.json("OrderRejected");
+            let reported = world.json("OrderRejected");
             assert_eq!(
-                told["reason_text"],
+                reported["reason_text"],
                 "ORDER_STATE: the order is FILLED and takes no change or cancel now",
                 "{carried:?} {restarts}"
             );
             world.events();
             settle(&mut world);
-            let told = world.events();
-            assert!(told.is_empty(), "{carried:?} {restarts}: {told:?}");
+            let reported = world.events();
+            assert!(reported.is_empty(), "{carried:?} {restarts}: {reported:?}");
         }
     }
 }
 
 /// A list often arrives before the notice of a fill that it has: that is no discrepancy.
 #[test]
-fn a_list_that_is_quicker_than_the_notice_of_a_fill_tells_nothing() {
+fn a_list_before_the_notice_of_a_fill_is_no_discrepancy() {
     let mut world = World::ready(DeskRules::default(), false);
     world.submit(&limit_buy("g", 300, "2500"));
     world.answer_all();
@@ -290,7 +290,7 @@ fn an_order_that_ended_on_a_day_before_is_forgotten_without_a_word() {
     world.broker.orders.clear();
     world.broker.notices.clear();
     world.pass(4 * DAY);
-    world.told.clear();
+    world.reported.clear();
     world.log_in();
     settle(&mut world);
     world.pass(Duration::from_secs(60));
@@ -300,6 +300,6 @@ fn an_order_that_ended_on_a_day_before_is_forgotten_without_a_word() {
     world.password("0000");
     world.submit(&limit_buy("a", 200, "2500"));
     world.answer_all();
-    let told = filled(&mut world);
-    assert_eq!(told, ["OrderSubmitted a", "OrderAccepted a 1000"]);
+    let reported = filled(&mut world);
+    assert_eq!(reported, ["OrderSubmitted a", "OrderAccepted a 1000"]);
 }

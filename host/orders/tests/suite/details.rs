@@ -27,7 +27,7 @@ fn placed(shares: u64) -> World {
     world.answer_all();
     world.deliver_all();
     settle(&mut world);
-    world.told.clear();
+    world.reported.clear();
     world.sent.clear();
     world
 }
@@ -55,7 +55,7 @@ fn lose_notices(world: &mut World) {
 
 /// The fills that were reported: shares, price, sum of all so far, shares left.
 fn fills(world: &World) -> Vec<[String; 4]> {
-    let all = world.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
+    let all = world.reported.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
     all.filter(|event| event["event"] == "OrderFilled")
         .map(|event| {
             ["last_qty", "last_price", "cumulative_qty", "leaves_qty"]
@@ -64,7 +64,7 @@ fn fills(world: &World) -> Vec<[String; 4]> {
         .collect()
 }
 
-fn fills_told(world: &World) -> usize {
+fn fills_reported(world: &World) -> usize {
     fills(world).len()
 }
 
@@ -77,12 +77,12 @@ fn count(world: &World, name: &str) -> usize {
 }
 
 fn missing(world: &mut World) -> usize {
-    let told = world.events();
-    told.iter().filter(|event| event.contains("fills_missing")).count()
+    let reported = world.events();
+    reported.iter().filter(|event| event.contains("fills_missing")).count()
 }
 
 #[test]
-fn fills_that_the_stream_lost_are_told_with_their_prices() {
+fn fills_that_the_stream_lost_are_reported_with_their_prices() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     world.broker.fill_at("1000", 200, "2502.5");
@@ -93,8 +93,8 @@ fn fills_that_the_stream_lost_are_told_with_their_prices() {
         [fill(["100", "2501", "100", "200"]), fill(["200", "2502.5", "300", "0"])]
     );
     assert_eq!(count(&world, "detail"), 1);
-    let told = world.json("OrderFilled");
-    assert_eq!((&told["client_order_id"], &told["trade_id"]), (&"a".into(), &"D2".into()));
+    let reported = world.json("OrderFilled");
+    assert_eq!((&reported["client_order_id"], &reported["trade_id"]), (&"a".into(), &"D2".into()));
     assert_eq!(missing(&mut world), 0);
     // It is filled: nothing more is requested.
     world.submit(&limit_buy("a", 300, "2600"));
@@ -106,7 +106,7 @@ fn fills_that_the_stream_lost_are_told_with_their_prices() {
 
 /// A list that arrives before the notice requests no details.
 #[test]
-fn details_are_asked_for_only_once_the_notice_has_had_its_time() {
+fn details_are_requested_only_after_the_notice_has_had_its_time() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     world.list(OrderListFilter::default());
@@ -120,7 +120,7 @@ fn details_are_asked_for_only_once_the_notice_has_had_its_time() {
 
 /// A notice that arrives after the details is of a fill that was reported.
 #[test]
-fn a_notice_that_comes_late_is_the_fill_that_the_details_told() {
+fn a_late_notice_is_the_fill_that_the_details_reported() {
     let mut world = placed(400);
     for price in ["2501", "2501", "2502"] {
         world.broker.fill_at("1000", 100, price);
@@ -184,10 +184,10 @@ fn each_fill_counts_once_in_every_order_of_notices_and_lists() {
                 }
             }
             look(&mut world);
-            let mut told: Vec<String> =
+            let mut reported: Vec<String> =
                 fills(&world).into_iter().map(|one| one[1].clone()).collect();
-            told.sort();
-            assert_eq!(told, prices, "{lost:?} {order:?}");
+            reported.sort();
+            assert_eq!(reported, prices, "{lost:?} {order:?}");
             assert_eq!(missing(&mut world), 0, "{lost:?} {order:?}");
         }
     }
@@ -226,8 +226,8 @@ fn what_the_details_do_not_have_is_missing() {
         // Details that contradict the request are not requested again.
         let tries = if fails == "other order" { 1 } else { DETAILS_TRIES_MAX as usize };
         assert_eq!(count(&world, "detail"), tries, "{fails}");
-        let told = world.json("OrderDiscrepancy");
-        let text = told["message"].as_str().unwrap();
+        let reported = world.json("OrderDiscrepancy");
+        let text = reported["message"].as_str().unwrap();
         assert!(
             text.starts_with("the list has 100 shares filled, the engine has reported 0; "),
             "{fails}: {text}"
@@ -267,7 +267,7 @@ fn look_with(world: &mut World, looks: usize, answered: &Answered) {
 
 /// Details that do not fit report no fill; the missing shares are reported once, with the reason.
 #[test]
-fn details_that_do_not_fit_their_order_tell_nothing() {
+fn details_that_do_not_fit_their_order_report_nothing() {
     let own = Some("1000");
     let at = MORNING.nanos();
     let fills = |price| vec![("100", price, at)];
@@ -294,10 +294,10 @@ fn details_that_do_not_fit_their_order_tell_nothing() {
         world.broker.fill_at("1000", 100, "2501");
         lose_notices(&mut world);
         look_with(&mut world, 12, &details(number, &more, &lie));
-        let told = world.json("OrderDiscrepancy");
-        let text = told["message"].as_str().unwrap_or_default().to_owned();
+        let reported = world.json("OrderDiscrepancy");
+        let text = reported["message"].as_str().unwrap_or_default().to_owned();
         assert!(text.contains(why), "{why}: {text}");
-        assert_eq!((fills_told(&world), missing(&mut world)), (0, 1), "{why}");
+        assert_eq!((fills_reported(&world), missing(&mut world)), (0, 1), "{why}");
     }
     // The same without a contradiction; blanks mean nothing.
     for more in [of.to_vec(), vec![("sIssueCode", " "), ("sYakuzyouSuryou", "")], Vec::new()] {
@@ -307,9 +307,12 @@ fn details_that_do_not_fit_their_order_tell_nothing() {
         // A time in the future is replaced by the time of the receipt.
         let day = 86_400_000_000_000;
         look_with(&mut world, 2, &details(own, &more, &[("100", "2600", at + day)]));
-        let told = world.json("OrderFilled");
-        assert_eq!((&told["last_price"], &told["cumulative_qty"]), (&"2600".into(), &"100".into()));
-        let (ts, now) = (told["ts_event_ms"].as_u64().unwrap(), world.wall.millis());
+        let reported = world.json("OrderFilled");
+        assert_eq!(
+            (&reported["last_price"], &reported["cumulative_qty"]),
+            (&"2600".into(), &"100".into())
+        );
+        let (ts, now) = (reported["ts_event_ms"].as_u64().unwrap(), world.wall.millis());
         assert!((MORNING.millis()..=now).contains(&ts), "{ts}");
         assert_eq!(missing(&mut world), 0);
     }
@@ -330,7 +333,7 @@ fn a_fill_at_the_limit_of_before_a_change_is_none_that_is_worse() {
 /// A sell order is filled at its limit or above, and one without a limit anywhere.
 #[test]
 fn what_is_worse_depends_on_side_and_type() {
-    for (side, order_type, price, is_told) in [
+    for (side, order_type, price, is_reported) in [
         (OrderSide::Sell, OrderType::Limit, "2499.5", false),
         (OrderSide::Sell, OrderType::Limit, "2500", true),
         (OrderSide::Buy, OrderType::Market, "9000", true),
@@ -346,13 +349,17 @@ fn what_is_worse_depends_on_side_and_type() {
         world.broker.fill_at("1000", 100, price);
         lose_notices(&mut world);
         look(&mut world);
-        assert_eq!(fills(&world).len(), usize::from(is_told), "{side:?} {order_type:?} {price}");
+        assert_eq!(
+            fills(&world).len(),
+            usize::from(is_reported),
+            "{side:?} {order_type:?} {price}"
+        );
     }
 }
 
 /// Shares that details reported count once, whatever price and parts a later notice has.
 #[test]
-fn shares_that_details_told_are_those_of_later_notices() {
+fn shares_that_details_reported_are_those_of_later_notices() {
     for (parts, notices, conflicts) in [
         (vec![("50", "2501"), ("50", "2501")], vec![(100, "2505")], 1),
         (vec![("100", "2501")], vec![(50, "2501"), (50, "2501")], 0),
@@ -374,8 +381,8 @@ fn shares_that_details_told_are_those_of_later_notices() {
         }
         assert_eq!(fills(&world).len(), parts.len(), "{notices:?}");
         assert_eq!(fills(&world).last().unwrap()[2], "100", "{notices:?}");
-        let told = world.events().into_iter().filter(|one| one.contains("fill_conflict"));
-        assert_eq!(told.count(), conflicts, "{notices:?}");
+        let reported = world.events().into_iter().filter(|one| one.contains("fill_conflict"));
+        assert_eq!(reported.count(), conflicts, "{notices:?}");
         // All are matched: the next one is reported by its own notice.
         world.broker.fill_at("1000", 200, "2502");
         world.deliver_all();
@@ -400,8 +407,8 @@ fn a_fill_that_was_taken_for_a_lost_one_comes_by_the_details() {
     world.deliver_all();
     assert_eq!(fills(&world).last().unwrap(), &fill(["200", "2503", "600", "400"]));
     look(&mut world);
-    let told = world.events();
-    assert!(!told.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{told:?}");
+    let reported = world.events();
+    assert!(!reported.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{reported:?}");
 }
 
 /// No client waits for details: all else goes first, and after a failure none are requested for a while.
@@ -480,7 +487,7 @@ fn details_wait_for_cancels_of_many() {
 
 /// Details that contradict a notice report nothing.
 #[test]
-fn details_without_a_fill_that_a_notice_told_are_not_taken() {
+fn details_without_a_fill_that_a_notice_reported_are_not_taken() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     world.deliver_all();
@@ -495,7 +502,7 @@ fn details_without_a_fill_that_a_notice_told_are_not_taken() {
 
 /// A fill that is found after its order has ended is reported, and the order stays as it is.
 #[test]
-fn a_lost_fill_of_a_cancelled_order_is_told() {
+fn a_lost_fill_of_a_cancelled_order_is_reported() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     world.broker.end("1000", OrderStatus::Canceled);
@@ -508,7 +515,7 @@ fn a_lost_fill_of_a_cancelled_order_is_told() {
 
 /// Queued requests go before details, and a session that ends drops the details.
 #[test]
-fn details_end_with_the_session_and_are_asked_for_in_the_next() {
+fn details_end_with_the_session_and_are_requested_in_the_next() {
     let mut world = placed(300);
     world.broker.fill_at("1000", 100, "2501");
     lose_notices(&mut world);
@@ -534,7 +541,7 @@ fn details_end_with_the_session_and_are_asked_for_in_the_next() {
 /// P130: fills that details reported before a kill are not reported again, neither by a late notice nor by
 /// details.
 #[test]
-fn p130_fills_that_details_told_before_a_kill_are_not_told_again() {
+fn p130_fills_that_details_reported_before_a_kill_are_not_reported_again() {
     for is_lost in [true, false] {
         let mut world = placed(300);
         world.broker.fill_at("1000", 100, "2501");
@@ -543,7 +550,7 @@ fn p130_fills_that_details_told_before_a_kill_are_not_told_again() {
         }
         look(&mut world);
         assert_eq!(fills(&world).len(), 1, "{is_lost}");
-        world.told.clear();
+        world.reported.clear();
         world.restart(false);
         world.log_in();
         settle(&mut world);

@@ -70,9 +70,9 @@ impl Run {
                 OrderPhase::O0 => "UNSUPPORTED_IN_PHASE_O0",
                 _ => "VENUE_UNSUPPORTED",
             };
-            let told = self.world.json("OrderRejected");
-            assert_eq!(told["reason_code"], code, "{order:?}");
-            assert!(told["reason_text"].as_str().unwrap().starts_with("PHASE: "), "{told}");
+            let reported = self.world.json("OrderRejected");
+            assert_eq!(reported["reason_code"], code, "{order:?}");
+            assert!(reported["reason_text"].as_str().unwrap().starts_with("PHASE: "), "{reported}");
         }
         self.requests.entry(id.to_owned()).or_default().push(order);
     }
@@ -252,9 +252,9 @@ impl Run {
         check_ids(&self.world);
         let has_notices = self.phase.takes_notices();
         for (number, order) in &self.world.broker.orders {
-            let told = self.seen.filled.get(number).copied().unwrap_or_default();
+            let reported = self.seen.filled.get(number).copied().unwrap_or_default();
             let expected = if has_notices { order.filled } else { 0 };
-            assert_eq!(told, expected, "fills of {number}; {:?}", self.seen.discrepancies);
+            assert_eq!(reported, expected, "fills of {number}; {:?}", self.seen.discrepancies);
         }
         check_states(&mut self.world, &mut self.seen, &self.requests);
         self.cancel_the_rest();

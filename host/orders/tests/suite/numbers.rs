@@ -51,15 +51,18 @@ fn an_order_of_another_day_has_no_claim_on_todays_number() {
         world.submit(&limit_buy("new", 100, "2500"));
         // The list that is under way comes first.
         world.answer_all();
-        let told = world.events();
-        assert!(told.contains(&"OrderAccepted new 1000".to_owned()), "{restarts}: {told:?}");
+        let reported = world.events();
+        assert!(
+            reported.contains(&"OrderAccepted new 1000".to_owned()),
+            "{restarts}: {reported:?}"
+        );
         world.cancel(Some("old"), None);
-        let told = world.events();
-        assert_eq!(told, ["OrderRejected old ORDER_STATUS_UNKNOWN"], "{restarts}");
+        let reported = world.events();
+        assert_eq!(reported, ["OrderRejected old ORDER_STATUS_UNKNOWN"], "{restarts}");
         assert!(!world.sent.contains(&"cancel".to_owned()));
         settle(&mut world);
-        let told = world.events();
-        assert!(!told.iter().any(|one| one.contains("new")), "{restarts}: {told:?}");
+        let reported = world.events();
+        assert!(!reported.iter().any(|one| one.contains("new")), "{restarts}: {reported:?}");
         // After a list without the old order, the number belongs to the new one alone.
         world.cancel(Some("new"), None);
         world.answer_all();
@@ -80,8 +83,8 @@ fn an_order_with_a_date_of_its_own_outlives_a_list_without_it() {
     settle(&mut world);
     world.pass(Duration::from_secs(120));
     settle(&mut world);
-    let told = world.events();
-    assert!(told.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{told:?}");
+    let reported = world.events();
+    assert!(reported.iter().any(|one| one.starts_with("OrderDiscrepancy")), "{reported:?}");
     world.broker.orders = hidden;
     world.password("0000");
     world.submit(&dated("g"));
@@ -145,10 +148,11 @@ fn fills_of_two_days_with_one_number_are_two() {
         let mut fields: Vec<Field> =
             more.iter().map(|(name, value)| Field::new(*name, *value)).collect();
         fields.extend([Field::new("day", day), Field::new("again", event)]);
-        world.broker.tell("filled", "1000", fields);
+        world.broker.notify("filled", "1000", fields);
         world.deliver_all();
         world.pass(4 * DAY);
     }
-    let filled = world.told.iter().filter(|(_, event)| matches!(event, ipc::Event::OrderFilled(_)));
+    let filled =
+        world.reported.iter().filter(|(_, event)| matches!(event, ipc::Event::OrderFilled(_)));
     assert_eq!(filled.count(), 2);
 }

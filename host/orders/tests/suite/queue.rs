@@ -14,13 +14,13 @@ fn world() -> World {
 }
 
 fn list(world: &mut World, client: u64, request_id: &str) {
-    let asked = RequestContext { client, request_id: request_id.to_owned() };
+    let context = RequestContext { client, request_id: request_id.to_owned() };
     let list = GetOrderList {
         request_id: request_id.to_owned().try_into().unwrap(),
         venue: "web_broker".to_owned(),
         filter: OrderListFilter::default(),
     };
-    world.command(asked, Command::GetOrderList(list));
+    world.command(context, Command::GetOrderList(list));
 }
 
 /// A client with endless reads delays no order or cancel of another client. Its reads cost the broker no list
@@ -35,9 +35,9 @@ fn a_client_that_floods_leaves_room_for_others() {
     for number in 0..600 {
         list(&mut world, 7, &format!("list-{number}"));
     }
-    let told = std::mem::take(&mut world.told);
+    let reported = std::mem::take(&mut world.reported);
     let why = "TOO_MANY_WAITING: 250 commands of this client";
-    let refused = told.iter().filter(|(_, event)| format!("{event:?}").contains(why));
+    let refused = reported.iter().filter(|(_, event)| format!("{event:?}").contains(why));
     // One is under way.
     assert_eq!(refused.count(), 600 - 251);
     world.cancel(Some("working"), None);
@@ -51,7 +51,7 @@ fn a_client_that_floods_leaves_room_for_others() {
     assert_eq!(order[..4], ["list", "cancel", "CLMZanKaiKanougaku", "new"]);
     // The desk's own lists and those of the cancel, but not one list for each read.
     assert!(order[4..].contains(&"cancel-all") && order.len() <= 8, "{order:?}");
-    let lists = world.told.iter().filter(|(to, event)| {
+    let lists = world.reported.iter().filter(|(to, event)| {
         matches!(event, Event::OrderListUpdated(_)) && *to == Recipient::Client(7)
     });
     assert_eq!(lists.count(), 251);

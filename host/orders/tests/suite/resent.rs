@@ -15,7 +15,7 @@ fn world() -> World {
     world.answer_all();
     world.deliver_all();
     world.pass(Duration::from_millis(1));
-    world.told.clear();
+    world.reported.clear();
     world
 }
 
@@ -48,9 +48,9 @@ fn a_change_that_was_done_before_does_not_end_the_next_one() {
     world.lose(false);
     reconnect(&mut world);
     settle(&mut world);
-    let told = world.events();
-    assert!(!told.iter().any(|event| event.starts_with("OrderUpdated")), "{told:?}");
-    assert!(told.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{told:?}");
+    let reported = world.events();
+    assert!(!reported.iter().any(|event| event.starts_with("OrderUpdated")), "{reported:?}");
+    assert!(reported.contains(&"OrderRejected a INTERNAL_ERROR".to_owned()), "{reported:?}");
     assert_eq!(world.broker.orders["1000"].order.price.unwrap().to_string(), "2501");
 }
 
@@ -61,7 +61,7 @@ fn a_refusal_of_before_does_not_refuse_the_cancel_that_is_under_way() {
     let taken = |id: &str| crate::broker::answer(id, "", vec![Field::new("number", "1000")]);
     world.cancel(Some("a"), None);
     world.answer_with(taken);
-    world.broker.tell("cancel-refused", "1000", vec![]);
+    world.broker.notify("cancel-refused", "1000", vec![]);
     world.events();
     world.deliver_all();
     assert_eq!(world.events(), ["OrderRejected a VENUE_REJECTED"]);
@@ -76,15 +76,15 @@ fn a_refusal_of_before_does_not_refuse_the_cancel_that_is_under_way() {
 }
 
 #[test]
-fn a_refused_change_is_told_once() {
+fn a_refused_change_is_reported_once() {
     let mut world = world();
     world.modify("a", None, Some("2501"));
     world.answer_all();
-    world.broker.tell("update-refused", "1000", vec![]);
+    world.broker.notify("update-refused", "1000", vec![]);
     world.deliver_all();
     world.answer_all();
-    let told = world.events();
-    assert!(told.contains(&"OrderRejected a VENUE_REJECTED".to_owned()), "{told:?}");
+    let reported = world.events();
+    assert!(reported.contains(&"OrderRejected a VENUE_REJECTED".to_owned()), "{reported:?}");
     for _ in 0..3 {
         reconnect(&mut world);
         settle(&mut world);
@@ -102,7 +102,7 @@ fn a_notice_that_was_missed_decides_nothing_of_a_later_request() {
         world.answer_with(taken);
         world.disconnect();
         let more = if has_time { at(&world) } else { Vec::new() };
-        world.broker.tell("cancel-refused", "1000", more);
+        world.broker.notify("cancel-refused", "1000", more);
         settle(&mut world);
         assert!(world.events().contains(&"OrderRejected a INTERNAL_ERROR".to_owned()));
         world.cancel(Some("a"), None);
@@ -120,7 +120,7 @@ fn notices_of_before_a_start_decide_nothing_of_requests_after_it() {
         let taken = |id: &str| crate::broker::answer(id, "", vec![Field::new("number", "1000")]);
         for kind in ["updated", "cancel-refused", "update-refused"] {
             let more = if has_time { at(&world) } else { vec![Field::new("p_ALT", "0")] };
-            world.broker.tell(kind, "1000", more);
+            world.broker.notify(kind, "1000", more);
         }
         world.restart(true);
         world.pass(Duration::from_secs(2));
@@ -135,7 +135,7 @@ fn notices_of_before_a_start_decide_nothing_of_requests_after_it() {
         // The notice about this request itself has its usual effect.
         world.pass(Duration::from_secs(1));
         let more = at(&world);
-        world.broker.tell("cancel-refused", "1000", more);
+        world.broker.notify("cancel-refused", "1000", more);
         world.deliver_all();
         assert_eq!(world.events(), ["OrderRejected a VENUE_REJECTED"], "time {has_time}");
     }
@@ -160,9 +160,12 @@ fn an_order_that_a_late_list_has_is_named() {
         world.list(ipc::OrderListFilter::default());
         world.answer_all();
     }
-    let told = world.json("OrderDiscrepancy");
-    assert_eq!((&told["client_order_id"], &told["venue_order_id"]), (&"b".into(), &"1001".into()));
-    let told = world.events();
-    let named = told.iter().filter(|event| event.starts_with("OrderDiscrepancy b 1001 ended"));
-    assert_eq!(named.count(), 1, "{told:?}");
+    let reported = world.json("OrderDiscrepancy");
+    assert_eq!(
+        (&reported["client_order_id"], &reported["venue_order_id"]),
+        (&"b".into(), &"1001".into())
+    );
+    let reported = world.events();
+    let named = reported.iter().filter(|event| event.starts_with("OrderDiscrepancy b 1001 ended"));
+    assert_eq!(named.count(), 1, "{reported:?}");
 }

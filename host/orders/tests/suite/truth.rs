@@ -30,7 +30,7 @@ pub(crate) struct Seen {
 impl Seen {
     /// Takes events and checks them by the rules for any order of events.
     pub(crate) fn take(&mut self, world: &mut World) {
-        for (_, event) in std::mem::take(&mut world.told) {
+        for (_, event) in std::mem::take(&mut world.reported) {
             match &event {
                 Event::OrderSubmitted(_) => self.submitted += 1,
                 Event::OrderRejected(event) => {
@@ -55,8 +55,8 @@ impl Seen {
                     if shares("leaves_qty") == 0 && !self.canceled.contains(&number) {
                         self.ended.insert(number.clone());
                     }
-                    let asked = shares("cumulative_qty") + shares("leaves_qty");
-                    assert!(asked >= *filled && shares("last_qty") > 0, "{json}");
+                    let ordered = shares("cumulative_qty") + shares("leaves_qty");
+                    assert!(ordered >= *filled && shares("last_qty") > 0, "{json}");
                     let at_broker = &world.broker.orders[&number];
                     assert!(*filled <= at_broker.filled, "no fill is made up");
                 }
@@ -169,10 +169,10 @@ pub(crate) fn check_states(
         let mut status = None;
         for request in &requests[&id] {
             world.submit(request);
-            let told = world.json("SubmitOrderResult");
+            let reported = world.json("SubmitOrderResult");
             seen.take(world);
-            if told["outcome"] == "IdempotentReplay" {
-                status = Some(told["status"].as_str().unwrap().to_owned());
+            if reported["outcome"] == "IdempotentReplay" {
+                status = Some(reported["status"].as_str().unwrap().to_owned());
             }
         }
         assert_eq!(world.sent.len(), before, "{id} was sent again");

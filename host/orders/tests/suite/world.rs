@@ -39,7 +39,7 @@ pub(crate) struct World {
     pub(crate) in_flight: Option<InFlight>,
     /// The answer to it, if the broker has executed it already.
     pub(crate) reached: Option<Answered>,
-    pub(crate) told: Vec<(Recipient, Event<'static>)>,
+    pub(crate) reported: Vec<(Recipient, Event<'static>)>,
     /// Requests by name, as they left.
     pub(crate) sent: Vec<String>,
     pub(crate) passwords: Vec<String>,
@@ -63,7 +63,7 @@ pub(crate) struct World {
     /// The test has answered instead of the broker.
     has_odd_answers: bool,
     /// A person has requested balances.
-    is_asked_for_balances: bool,
+    has_requested_balances: bool,
 }
 
 /// 2026-11-20, 09:30 in Japan.
@@ -116,7 +116,7 @@ impl World {
             rejects,
             in_flight: None,
             reached: None,
-            told: Vec::new(),
+            reported: Vec::new(),
             sent: Vec::new(),
             passwords: Vec::new(),
             mono: Duration::ZERO,
@@ -132,7 +132,7 @@ impl World {
             orders_sent: 0,
             kinds_sent: BTreeSet::new(),
             has_odd_answers: false,
-            is_asked_for_balances: false,
+            has_requested_balances: false,
         }
     }
 
@@ -158,7 +158,7 @@ impl World {
         Now { mono: self.mono, wall: self.wall }
     }
 
-    pub(crate) fn asked(&mut self) -> RequestContext {
+    pub(crate) fn context(&mut self) -> RequestContext {
         self.commands += 1;
         RequestContext { client: 1, request_id: format!("r{}", self.commands) }
     }
@@ -174,9 +174,9 @@ impl World {
                     let event = owned(&desk_event(&event));
                     let is_other = !matches!(event, Event::OrderSubmitted(_));
                     if is_other && self.in_flight.is_none() {
-                        self.broker.told.clear();
+                        self.broker.reported.clear();
                     }
-                    self.told.push((to, event));
+                    self.reported.push((to, event));
                 }
                 Out::Send { ticket, request, password, within } => {
                     assert!(self.in_flight.is_none(), "one question at a time");
@@ -205,7 +205,8 @@ impl World {
             let lines = self.log.lines("submit").len();
             assert_eq!(lines, self.orders_sent, "an order leaves with a line of its own");
             if !self.has_odd_answers {
-                let kinds = crate::watch::new_order(request, self.rules.phase, &self.broker.told);
+                let kinds =
+                    crate::watch::new_order(request, self.rules.phase, &self.broker.reported);
                 self.kinds_sent.extend(kinds);
             }
         } else {
@@ -213,9 +214,9 @@ impl World {
         }
         if BALANCES.contains(&request.id.as_str()) {
             let has_guards = self.rules.phase == OrderPhase::O3;
-            assert!(has_guards || self.is_asked_for_balances, "no guard before O3");
+            assert!(has_guards || self.has_requested_balances, "no guard before O3");
         } else {
-            self.broker.told.clear();
+            self.broker.reported.clear();
         }
     }
 
@@ -228,22 +229,22 @@ impl World {
     }
 
     /// Gives the desk a command as the engine decodes it.
-    pub(crate) fn command(&mut self, asked: RequestContext, command: Command) {
+    pub(crate) fn command(&mut self, context: RequestContext, command: Command) {
         let now = self.now();
         let command = desk_command(command, self.desk.instruments()).unwrap();
-        self.desk.command(asked, command, now);
+        self.desk.command(context, command, now);
         self.collect();
     }
 
     pub(crate) fn submit(&mut self, order: &SubmitOrderRequest) -> String {
-        let asked = self.asked();
-        let id = asked.request_id.clone();
+        let context = self.context();
+        let id = context.request_id.clone();
         let command = SubmitOrder {
             request_id: id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
             order: order.clone(),
         };
-        self.command(asked, Command::SubmitOrder(command));
+        self.command(context, Command::SubmitOrder(command));
         id
     }
 
@@ -256,9 +257,9 @@ impl World {
             request_key: order.request_key(),
             request: order.to_request(place),
         };
-        let asked = self.asked();
+        let context = self.context();
         let now = self.now();
-        self.desk.command(asked, DeskCommand::Submit(order), now);
+        self.desk.command(context, DeskCommand::Submit(order), now);
         self.collect();
     }
 
@@ -277,8 +278,8 @@ impl World {
     }
 
     pub(crate) fn change(&mut self, id: &str, change: OrderModifyChange) -> String {
-        let asked = self.asked();
-        let request_id = asked.request_id.clone();
+        let context = self.context();
+        let request_id = context.request_id.clone();
         let command = ModifyOrder {
             request_id: request_id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
@@ -286,52 +287,52 @@ impl World {
             venue_order_id: None,
             change,
         };
-        self.command(asked, Command::ModifyOrder(command));
+        self.command(context, Command::ModifyOrder(command));
         request_id
     }
 
     pub(crate) fn cancel(&mut self, client: Option<&str>, venue: Option<&str>) -> String {
-        let asked = self.asked();
-        let request_id = asked.request_id.clone();
+        let context = self.context();
+        let request_id = context.request_id.clone();
         let command = CancelOrder {
             request_id: request_id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
             client_order_id: client.map(str::to_owned),
             venue_order_id: venue.map(str::to_owned),
         };
-        self.command(asked, Command::CancelOrder(command));
+        self.command(context, Command::CancelOrder(command));
         request_id
     }
 
     pub(crate) fn cancel_all(&mut self, side: Option<OrderSide>) -> String {
-        let asked = self.asked();
-        let request_id = asked.request_id.clone();
+        let context = self.context();
+        let request_id = context.request_id.clone();
         let command = CancelAllOrders {
             request_id: request_id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
             instrument_id: None,
             order_side: side,
         };
-        self.command(asked, Command::CancelAllOrders(command));
+        self.command(context, Command::CancelAllOrders(command));
         request_id
     }
 
     pub(crate) fn list(&mut self, filter: OrderListFilter) -> String {
-        let asked = self.asked();
-        let request_id = asked.request_id.clone();
+        let context = self.context();
+        let request_id = context.request_id.clone();
         let command = GetOrderList {
             request_id: request_id.clone().try_into().unwrap(),
             venue: "web_broker".to_owned(),
             filter,
         };
-        self.command(asked, Command::GetOrderList(command));
+        self.command(context, Command::GetOrderList(command));
         request_id
     }
 
     pub(crate) fn password(&mut self, value: &str) {
-        let asked = self.asked();
+        let context = self.context();
         let now = self.now();
-        self.desk.set_second_password(asked, Secret::from(value.to_owned()), now);
+        self.desk.set_second_password(context, Secret::from(value.to_owned()), now);
         self.collect();
     }
 
@@ -364,7 +365,7 @@ impl World {
 
     pub(crate) fn give(&mut self, ticket: u64, p_no: u64, result: Result<Answered, CallFailure>) {
         let said = self.broker.says.take();
-        self.broker.told.extend(said.filter(|_| result.is_ok()));
+        self.broker.reported.extend(said.filter(|_| result.is_ok()));
         let now = self.now();
         self.desk.answered(ticket, Called { p_no: Some(p_no), result }, now);
         self.collect();
@@ -442,13 +443,13 @@ impl World {
 
     /// A person requests the buying power, or the positions.
     pub(crate) fn balances(&mut self, positions: bool) {
-        self.is_asked_for_balances = true;
-        let asked = self.asked();
+        self.has_requested_balances = true;
+        let context = self.context();
         let now = self.now();
         if positions {
-            self.desk.positions(asked, now);
+            self.desk.positions(context, now);
         } else {
-            self.desk.buying_power(asked, now);
+            self.desk.buying_power(context, now);
         }
         self.collect();
     }
@@ -517,13 +518,13 @@ impl World {
 
     /// Names of the events since the last look, with the order's id.
     pub(crate) fn events(&mut self) -> Vec<String> {
-        let told = std::mem::take(&mut self.told);
-        told.iter().map(|(_, event)| short(event)).collect()
+        let reported = std::mem::take(&mut self.reported);
+        reported.iter().map(|(_, event)| short(event)).collect()
     }
 
     /// The first event of a name since the last look, as JSON.
     pub(crate) fn json(&self, name: &str) -> serde_json::Value {
-        let found = self.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
+        let found = self.reported.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
         found.rev().find(|event| event["event"] == name).unwrap_or_default()
     }
 }

@@ -1,5 +1,6 @@
-//! `[local_broker]` of `kumiki.toml` as types, and the allowed addresses of the gateway (specification 4, P43,
-//! P44).
+//! `[local_broker]` of `kumiki.toml` as types, and the allowed addresses of the gateway.
+//!
+//! Specification 4, P43, P44.
 
 use std::fmt;
 use std::time::Duration;
@@ -280,8 +281,8 @@ mod tests {
             ("http://127.0.0.1:0", "has port 0"),
             ("127.0.0.1:1", "is not an address"),
         ] {
-            let told = endpoint(Some(text), false, false).unwrap_err().to_string();
-            assert!(told.contains(why) && !told.contains("word@"), "{text}: {told}");
+            let reported = endpoint(Some(text), false, false).unwrap_err().to_string();
+            assert!(reported.contains(why) && !reported.contains("word@"), "{text}: {reported}");
         }
     }
 

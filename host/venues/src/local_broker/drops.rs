@@ -122,24 +122,24 @@ impl fmt::Display for Dropped {
 /// at most once in [`REPORT_EVERY`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Report {
-    told: Option<TsNanos>,
-    untold: u64,
+    reported_at: Option<TsNanos>,
+    unreported: u64,
 }
 
 impl Report {
     /// Counts one; returns how many are not logged yet, if a line is due.
     pub(crate) fn count(&mut self, now: TsNanos) -> Option<u64> {
-        self.untold = self.untold.saturating_add(1);
-        let is_due = self.told.is_none_or(|told| {
-            let passed = now.nanos().saturating_sub(told.nanos());
+        self.unreported = self.unreported.saturating_add(1);
+        let is_due = self.reported_at.is_none_or(|reported_at| {
+            let passed = now.nanos().saturating_sub(reported_at.nanos());
             // A line is due, too, after the clock was set back.
-            now < told || u128::from(passed) >= REPORT_EVERY.as_nanos()
+            now < reported_at || u128::from(passed) >= REPORT_EVERY.as_nanos()
         });
         if !is_due {
             return None;
         }
-        self.told = Some(now);
-        Some(std::mem::take(&mut self.untold))
+        self.reported_at = Some(now);
+        Some(std::mem::take(&mut self.unreported))
     }
 }
 
@@ -207,12 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn p53_drops_are_counted_and_told_once_a_minute() {
+    fn p53_drops_are_counted_and_logged_once_a_minute() {
         let at = |seconds: u64| TsNanos::from_nanos((1_000_000 + seconds) * NANOS_PER_SECOND);
         let mut report = Report::default();
-        let told = [0, 1, 59, 60, 61, 119, 120, 500, 499].map(|second| report.count(at(second)));
+        let reported_at =
+            [0, 1, 59, 60, 61, 119, 120, 500, 499].map(|second| report.count(at(second)));
         let expected = [Some(1), None, None, Some(3), None, None, Some(3), Some(1), Some(1)];
-        assert_eq!(told, expected);
+        assert_eq!(reported_at, expected);
 
         let mut dropped = Dropped::default();
         assert_eq!(dropped.at_the_end(), None);

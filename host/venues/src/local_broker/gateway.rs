@@ -226,8 +226,8 @@ impl Gateway {
     }
 
     /// Queues a client's read.
-    fn enqueue(&mut self, asked: RequestContext, read: Read, question: Question) {
-        self.requests.push_fair(Call::new(Job::Read(asked, read), question));
+    fn enqueue(&mut self, context: RequestContext, read: Read, question: Question) {
+        self.requests.push_fair(Call::new(Job::Read(context, read), question));
     }
 
     /// Takes the gateway's answer to a request, or the failure.
@@ -373,9 +373,9 @@ impl Gateway {
     /// Ends a request that failed.
     fn failed(&mut self, call: Call<Job>, code: ErrorCode, why: &str, now: Now) {
         match call.job {
-            Job::Read(asked, read) => {
-                self.read_failed(asked.client, &read);
-                self.send_error(&asked, code, why);
+            Job::Read(context, read) => {
+                self.read_failed(context.client, &read);
+                self.send_error(&context, code, why);
             }
             Job::Name(_, symbol) => self.named(&symbol),
             job => self.registration_failed(job, call.question, code, why, now),
@@ -385,7 +385,7 @@ impl Gateway {
     /// An answer of status 200.
     fn answered_well(&mut self, sent: Duration, call: Call<Job>, body: &str, now: Now) {
         let done = match &call.job {
-            Job::Read(asked, read) => self.read_done(asked.clone(), read.clone(), body, now),
+            Job::Read(context, read) => self.read_done(context.clone(), read.clone(), body, now),
             Job::Name(_, symbol) => {
                 self.name_read(symbol, body);
                 Ok(())

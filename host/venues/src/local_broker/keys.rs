@@ -68,9 +68,9 @@ pub fn instrument_of(symbol: &str, exchange: i64) -> Option<String> {
 ///
 /// # Errors
 /// [`BadTicker`]
-pub fn listed_instrument(asked: &str) -> Result<String, BadTicker> {
-    let suffix = LISTED_SUFFIXES.into_iter().find(|suffix| asked.ends_with(suffix));
-    let symbol = asked.strip_suffix(suffix.unwrap_or_default()).unwrap_or(asked);
+pub fn listed_instrument(given: &str) -> Result<String, BadTicker> {
+    let suffix = LISTED_SUFFIXES.into_iter().find(|suffix| given.ends_with(suffix));
+    let symbol = given.strip_suffix(suffix.unwrap_or_default()).unwrap_or(given);
     Ok(format!("{}{}", checked(symbol)?, suffix.unwrap_or(SUFFIX)))
 }
 

@@ -21,7 +21,7 @@ use super::request::{Class, Question};
 struct Bucket {
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
     clock: FakeRelativeClock,
-    told: Duration,
+    clock_at: Duration,
     /// Time between two tokens, and time of the next one.
     pause: Duration,
     next: Duration,
@@ -34,13 +34,13 @@ impl Bucket {
         let quota = Quota::per_second(per_second).allow_burst(NonZeroU32::MIN);
         let limiter = RateLimiter::direct_with_clock(quota, clock.clone());
         let pause = quota.replenish_interval();
-        Self { limiter, clock, told: Duration::ZERO, pause, next: Duration::ZERO }
+        Self { limiter, clock, clock_at: Duration::ZERO, pause, next: Duration::ZERO }
     }
 
     /// Takes a token, if there is one.
     fn take(&mut self, now: Duration) -> bool {
-        self.clock.advance(now.saturating_sub(self.told));
-        self.told = self.told.max(now);
+        self.clock.advance(now.saturating_sub(self.clock_at));
+        self.clock_at = self.clock_at.max(now);
         let is_there = self.limiter.check().is_ok();
         if is_there {
             self.next = now + self.pause;
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     /// The request that a lane sends.
-    fn asked<J>(lane: &mut Lane<J>, ticket: u64, now: Duration) -> Option<Question> {
+    fn send_next<J>(lane: &mut Lane<J>, ticket: u64, now: Duration) -> Option<Question> {
         lane.send(ticket, now, |_| true).map(|call| call.question.clone())
     }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_all_that_another_client_has_asked() {
+    fn no_client_waits_for_all_requests_of_another() {
         let mut lane = Lane::new(10);
         let client_of = |job: &(u64, u64)| (job.0 > 0).then_some(job.0);
         // A registration, of no client.
@@ -337,20 +337,20 @@ mod tests {
         lane.hold(Duration::from_secs(5));
         lane.hold(Duration::from_secs(2));
         assert!(!lane.is_free(Duration::from_secs(4)));
-        assert_eq!(asked(&mut lane, 1, Duration::from_secs(4)), None);
+        assert_eq!(send_next(&mut lane, 1, Duration::from_secs(4)), None);
         assert!(lane.is_free(Duration::from_secs(5)));
-        assert_eq!(asked(&mut lane, 1, Duration::from_secs(5)), Some(Question::Orders));
+        assert_eq!(send_next(&mut lane, 1, Duration::from_secs(5)), Some(Question::Orders));
     }
 
     #[test]
-    fn one_that_pauses_keeps_no_other_one_up() {
+    fn a_request_that_pauses_delays_no_other_one() {
         let mut lane = Lane::new(10);
         let pause = Call { not_before: Duration::from_secs(5), ..Call::new(1, Question::Orders) };
         lane.waiting.extend([pause, Call::new(2, Question::Positions)]);
-        assert_eq!(asked(&mut lane, 1, Duration::from_secs(1)), Some(Question::Positions));
+        assert_eq!(send_next(&mut lane, 1, Duration::from_secs(1)), Some(Question::Positions));
         lane.sent = None;
-        assert_eq!(asked(&mut lane, 2, Duration::from_secs(2)), None);
-        assert_eq!(asked(&mut lane, 2, Duration::from_secs(5)), Some(Question::Orders));
+        assert_eq!(send_next(&mut lane, 2, Duration::from_secs(2)), None);
+        assert_eq!(send_next(&mut lane, 2, Duration::from_secs(5)), Some(Question::Orders));
     }
 
     #[test]
@@ -359,11 +359,11 @@ mod tests {
         lanes.of(&Question::Orders).waiting.push_back(Call::new(1, Question::Orders));
         lanes.of(&Question::Positions).waiting.push_back(Call::new(2, Question::Positions));
         let second = Duration::from_secs(1);
-        assert_eq!(asked(&mut lanes.information, 7, second), Some(Question::Orders));
-        assert_eq!(asked(&mut lanes.information, 8, second * 9), None);
+        assert_eq!(send_next(&mut lanes.information, 7, second), Some(Question::Orders));
+        assert_eq!(send_next(&mut lanes.information, 8, second * 9), None);
         assert_eq!(lanes.take_sent(8).map(|sent| sent.call.job), None);
         assert_eq!(lanes.take_sent(7).map(|sent| sent.call.job), Some(1));
-        assert_eq!(asked(&mut lanes.information, 8, second * 9), Some(Question::Positions));
+        assert_eq!(send_next(&mut lanes.information, 8, second * 9), Some(Question::Positions));
         assert_eq!((lanes.waiting().count(), lanes.clear().len()), (0, 1));
     }
 }

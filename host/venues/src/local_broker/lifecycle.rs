@@ -70,7 +70,7 @@ impl Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     /// A login begins.
-    LoginAsked,
+    LoginRequested,
     /// There is no password.
     LoginCancelled,
     /// The gateway refuses the password.
@@ -94,9 +94,9 @@ impl State {
     pub const fn after(self, trigger: Trigger) -> Option<Self> {
         use Trigger as T;
         match (self, trigger) {
-            (Self::Disconnected, T::LoginAsked) => Some(Self::LoggingIn(Origin::Disconnected)),
-            (Self::TokenExpired, T::LoginAsked) => Some(Self::LoggingIn(Origin::TokenExpired)),
-            (Self::AppDown, T::LoginAsked) => Some(Self::LoggingIn(Origin::AppDown)),
+            (Self::Disconnected, T::LoginRequested) => Some(Self::LoggingIn(Origin::Disconnected)),
+            (Self::TokenExpired, T::LoginRequested) => Some(Self::LoggingIn(Origin::TokenExpired)),
+            (Self::AppDown, T::LoginRequested) => Some(Self::LoggingIn(Origin::AppDown)),
             (Self::LoggingIn(origin), T::LoginCancelled) => Some(origin.state()),
             (Self::LoggingIn(_), T::LoginRefused) => Some(Self::Disconnected),
             (Self::LoggingIn(_), T::TokenObtained) => Some(Self::Ready(Push::Connecting)),
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     const TRIGGERS: [Trigger; 9] = [
-        Trigger::LoginAsked,
+        Trigger::LoginRequested,
         Trigger::LoginCancelled,
         Trigger::LoginRefused,
         Trigger::TokenObtained,
@@ -247,11 +247,13 @@ mod tests {
     fn p45_the_state_has_a_time_and_a_code_until_it_is_ready_again() {
         let at = |seconds: u64| TsNanos::from_nanos(seconds * 1_000_000_000);
         let mut life = Lifecycle::new(at(1));
-        assert!(life.step(Trigger::LoginAsked, at(2)) && !life.step(Trigger::PushOpened, at(3)));
+        assert!(
+            life.step(Trigger::LoginRequested, at(2)) && !life.step(Trigger::PushOpened, at(3))
+        );
         assert!(life.step(Trigger::Unreachable, at(4)));
         life.fail(ErrorCode::LocalAppDown);
         assert_eq!((life.since(), life.code()), (at(4), Some(ErrorCode::LocalAppDown)));
-        assert!(life.step(Trigger::LoginAsked, at(5)));
+        assert!(life.step(Trigger::LoginRequested, at(5)));
         assert_eq!(life.code(), Some(ErrorCode::LocalAppDown), "until it is ready");
         assert!(life.step(Trigger::TokenObtained, at(6)));
         assert_eq!((life.code(), life.state().push()), (None, Some(Push::Connecting)));

@@ -85,7 +85,7 @@ impl RegisterSet {
 
     /// Whether a client holds a place by more than an unanswered read.
     #[must_use]
-    pub fn keeps(&self, client: u64, symbol: &str) -> bool {
+    pub fn holds(&self, client: u64, symbol: &str) -> bool {
         let hold = self.entries.get(symbol).and_then(|entry| entry.clients.get(&client));
         hold.is_some_and(|hold| hold.is_subscribed || hold.has_read)
     }

@@ -225,15 +225,15 @@ mod tests {
     }
 
     #[test]
-    fn no_question_is_asked_outside_of_the_table_of_endpoints() {
-        let mut asked = Vec::new();
+    fn no_request_is_outside_of_the_table_of_endpoints() {
+        let mut requests = Vec::new();
         for (question, class, body) in questions() {
             assert_eq!(question.class(), class, "{question:?}");
             assert_eq!(question.body().as_deref(), body, "{question:?}");
-            asked.push((question.method(), question.path()));
+            requests.push((question.method(), question.path()));
         }
         let allowed: Vec<_> = ENDPOINTS.map(|(method, path)| (method, path.to_owned())).into();
-        assert_eq!(asked, allowed);
+        assert_eq!(requests, allowed);
     }
 
     /// No text of a client leads to another endpoint.

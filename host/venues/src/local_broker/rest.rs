@@ -57,8 +57,8 @@ impl Rest {
             Question::Orders | Question::Positions => ANSWER_BYTES_MAX,
             _ => SHORT_ANSWER_BYTES_MAX,
         };
-        let asked = self.http.ask(method, url, headers, body.as_ref(), limit).await;
-        let (status, body) = asked.map_err(|error| match error {
+        let answered = self.http.ask(method, url, headers, body.as_ref(), limit).await;
+        let (status, body) = answered.map_err(|error| match error {
             AttemptError::Refused => NoAnswer::Refused(error.to_string()),
             AttemptError::NotSent(_) | AttemptError::MayBeSent(_) => {
                 NoAnswer::Unreachable(error.to_string())

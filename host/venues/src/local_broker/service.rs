@@ -103,13 +103,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts the thread. `tell` is called on that thread for every output, in order.
+    /// Starts the thread. `emit` is called on that thread for every output, in order.
     ///
     /// # Errors
     /// [`ServiceError`].
     pub fn start(
         setup: Setup,
-        tell: impl FnMut(Output<'_>) + Send + 'static,
+        emit: impl FnMut(Output<'_>) + Send + 'static,
     ) -> Result<Self, ServiceError> {
         let Setup { config, mapping, ask_password, registration_file } = setup;
         let endpoint = Endpoint::of(&config)?;
@@ -139,7 +139,7 @@ impl Service {
                 let worker = Worker {
                     gateway,
                     clock,
-                    tell,
+                    emit,
                     endpoint,
                     push_path: description.push_path,
                     rest,
@@ -205,7 +205,7 @@ struct Push {
 struct Worker<T> {
     gateway: Gateway,
     clock: VenueClock,
-    tell: T,
+    emit: T,
     endpoint: Endpoint,
     push_path: String,
     rest: Arc<Rest>,
@@ -338,7 +338,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
             next = if is_over { None } else { stream.try_recv().ok() };
         }
         if is_market {
-            (self.tell)(Output::MarketPause);
+            (self.emit)(Output::MarketPause);
         }
     }
 
@@ -352,7 +352,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
                 };
                 // Output that was made before the market data goes out before them.
                 self.act();
-                (self.tell)(Output::Market(&update));
+                (self.emit)(Output::Market(&update));
                 return true;
             }
             Pushed::Opened => self.gateway.push_opened(connection, now),
@@ -366,7 +366,7 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
     fn act(&mut self) {
         for out in self.gateway.take_out() {
             match out {
-                Out::Send(to, event) => (self.tell)(Output::Event(to, &event)),
+                Out::Send(to, event) => (self.emit)(Output::Event(to, &event)),
                 Out::Ask { ticket, request } => {
                     let rest = Arc::clone(&self.rest);
                     self.calls.push(Box::pin(async move { (ticket, rest.ask(request).await) }));
@@ -402,12 +402,12 @@ impl<T: FnMut(Output<'_>)> Worker<T> {
     /// Requests the password on a thread of its own: a person takes minutes.
     fn ask_password(&self) {
         let (ask, passwords) = (Arc::clone(&self.ask_password), self.passwords.clone());
-        let asked =
+        let started =
             std::thread::Builder::new().name("local-broker-password".to_owned()).spawn(move || {
                 let given = (*ask.lock().unwrap_or_else(PoisonError::into_inner))();
                 passwords.send(Input::Password(given));
             });
-        if let Err(error) = asked {
+        if let Err(error) = started {
             let why = format!("the engine cannot ask for the password: {error}");
             self.passwords.send(Input::Password(Err(NoPassword { why, is_wanted: false })));
         }

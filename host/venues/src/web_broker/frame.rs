@@ -77,10 +77,10 @@ pub fn identity(fields: &[Field]) -> Vec<&Field> {
     if number.len() == NUMBER.len() && number.iter().all(|field| !field.value.is_empty()) {
         return number;
     }
-    let is_told = |field: &&Field| !OF_DELIVERY.contains(&field.name.as_str());
-    let mut told: Vec<&Field> = fields.iter().filter(is_told).collect();
-    told.sort_by(|one, other| one.name.cmp(&other.name));
-    told
+    let is_content = |field: &&Field| !OF_DELIVERY.contains(&field.name.as_str());
+    let mut content: Vec<&Field> = fields.iter().filter(is_content).collect();
+    content.sort_by(|one, other| one.name.cmp(&other.name));
+    content
 }
 
 /// Whether the broker says that it has sent a frame before.

@@ -313,13 +313,13 @@ pub(crate) async fn ask(
 /// Loads all masters by one answer that does not end, but says when it is complete.
 async fn stream(transport: &mut Transport, today: JstDate) -> Result<Masters, String> {
     let request = BrokerRequest { id: "CLMEventDownload".to_owned(), ..Default::default() };
-    let told = |failure: CallFailure| failure.to_string();
-    let address = transport.master_address(&request).map_err(told)?;
+    let text_of = |failure: CallFailure| failure.to_string();
+    let address = transport.master_address(&request).map_err(text_of)?;
     let opened = transport.http.open(&address, MASTERS_BYTES_MAX, MASTERS_TIME).await;
-    let mut body = opened.map_err(|error| told(failure(&error)))?;
+    let mut body = opened.map_err(|error| text_of(failure(&error)))?;
     let (mut records, mut collector) = (Records::default(), Collector::new(true));
     let mut ended = None;
-    while let Some(piece) = body.chunk().await.map_err(|error| told(failure(&error)))? {
+    while let Some(piece) = body.chunk().await.map_err(|error| text_of(failure(&error)))? {
         let taken = records.take(&piece, |record| {
             ended = take_record(transport, record, &mut collector, today);
             ended.is_none()

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_paths_tell_the_release() {
+    fn names_and_paths_have_the_release() {
         for (name, path, login) in [
             ("web-broker-spec", "/e_api_v4r8/", LoginKind::Password),
             ("web-broker-v4r8", "/e_api_v4r8/", LoginKind::Password),

@@ -74,7 +74,7 @@ pub(crate) struct Model {
     pub(crate) link: Option<Link>,
     pub(crate) faults: VecDeque<AnswerFault>,
     /// Times of the last calls for balances and for information.
-    asked: [VecDeque<Duration>; 2],
+    calls: [VecDeque<Duration>; 2],
 }
 
 impl Model {
@@ -105,7 +105,7 @@ impl Model {
             issues,
             link: None,
             faults: VecDeque::new(),
-            asked: [VecDeque::new(), VecDeque::new()],
+            calls: [VecDeque::new(), VecDeque::new()],
         }
     }
 
@@ -131,8 +131,8 @@ impl Model {
             Some(AnswerFault::Status(status, code)) => {
                 // A gateway that repeats secrets.
                 let password = if self.is_password_known { PASSWORD } else { "nobody" };
-                let told = format!("key {secret} of {password} is\nnot taken");
-                (Ok(refusal(status, code, &told)), soon)
+                let reported = format!("key {secret} of {password} is\nnot taken");
+                (Ok(refusal(status, code, &reported)), soon)
             }
             Some(AnswerFault::Garbage) => {
                 self.done(question, secret, 0);
@@ -159,12 +159,12 @@ impl Model {
             Class::Information => 1,
             Class::Order => panic!("this phase sends no order"),
         };
-        let asked = &mut self.asked[place];
-        asked.push_back(now);
-        while asked.front().is_some_and(|at| *at + Duration::from_secs(1) <= now) {
-            asked.pop_front();
+        let calls = &mut self.calls[place];
+        calls.push_back(now);
+        while calls.front().is_some_and(|at| *at + Duration::from_secs(1) <= now) {
+            calls.pop_front();
         }
-        assert!(asked.len() <= CALLS_PER_SECOND, "{} calls of {class:?} in a second", asked.len());
+        assert!(calls.len() <= CALLS_PER_SECOND, "{} calls of {class:?} in a second", calls.len());
     }
 
     fn done(&mut self, question: &Question, secret: &str, missing: usize) -> Answer {

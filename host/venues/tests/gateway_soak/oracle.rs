@@ -22,7 +22,7 @@ pub(crate) fn is_auction(trade: Option<&TradePrint>) -> bool {
 struct Stretch {
     session: String,
     base: Option<i64>,
-    told: i64,
+    reported: i64,
     last: Option<i64>,
     /// Whether the frame before had a quote.
     has_quote: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Oracle {
     sessions: BTreeMap<(u64, u64), String>,
     pub(crate) logins: u64,
     /// Trades that were broadcast, in shares, of stretches that have ended and of those that run.
-    pub(crate) told: i64,
+    pub(crate) reported: i64,
 }
 
 impl Oracle {
@@ -114,7 +114,7 @@ impl Oracle {
         assert!(trade.is_none() || qty > 0, "a trade of {qty}");
         assert_eq!(qty % UNITS, 0);
         let qty = qty / UNITS;
-        self.told += qty;
+        self.reported += qty;
         let session = depth.stream_session_id.to_string();
         let runs = |stretch: &Stretch| stretch.session == session && stretch.last <= issue.volume;
         let has_quote = issue.sides.0 || issue.sides.1;
@@ -125,7 +125,7 @@ impl Oracle {
                 stretch.has_quote = has_quote;
             }
             Some(stretch) if runs(stretch) && stretch.base.is_some() => {
-                stretch.told += qty;
+                stretch.reported += qty;
                 stretch.last = issue.volume;
                 let seen = issue.volume.zip(stretch.base).map_or(0, |(last, base)| last - base);
                 let is_after_gap =
@@ -133,9 +133,9 @@ impl Oracle {
                 // Without a quote before it, the aggressor is unknown: the trade comes with the next quote.
                 let may_wait = !stretch.has_quote && !is_after_gap && qty == 0;
                 assert!(
-                    stretch.told == seen || may_wait,
+                    stretch.reported == seen || may_wait,
                     "{symbol}: {} shares were told of {seen}",
-                    stretch.told
+                    stretch.reported
                 );
                 stretch.has_quote = has_quote;
             }
@@ -146,7 +146,8 @@ impl Oracle {
                 let expected = issue.volume.filter(|_| is_auction).unwrap_or(0);
                 assert_eq!(qty, expected, "{symbol}: a first frame tells of no trade");
                 let base = issue.volume.map(|volume| volume - expected);
-                let stretch = Stretch { session, base, told: qty, last: issue.volume, has_quote };
+                let stretch =
+                    Stretch { session, base, reported: qty, last: issue.volume, has_quote };
                 self.stretches.insert(symbol.clone(), stretch);
             }
         }
@@ -157,6 +158,9 @@ impl Oracle {
         let stretch = self.stretches.get(symbol).unwrap_or_else(|| panic!("{symbol}: no frame"));
         assert_eq!(stretch.last, volume, "{symbol}: the last frame was not told");
         let seen = stretch.last.zip(stretch.base).map_or(0, |(last, base)| last - base);
-        assert_eq!(stretch.told, seen, "{symbol}: shares told, and traded since the first frame");
+        assert_eq!(
+            stretch.reported, seen,
+            "{symbol}: shares told, and traded since the first frame"
+        );
     }
 }

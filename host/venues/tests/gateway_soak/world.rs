@@ -63,7 +63,7 @@ pub(crate) struct World {
     answered: BTreeSet<String>,
     is_logging_in: bool,
     /// The symbols that were written down for the next engine.
-    kept: Vec<String>,
+    written: Vec<String>,
     /// The last fault is over.
     is_calm: bool,
     /// How often each case was reached.
@@ -132,7 +132,7 @@ impl World {
             waiting: BTreeMap::new(),
             answered: BTreeSet::new(),
             is_logging_in: false,
-            kept: Vec::new(),
+            written: Vec::new(),
             is_calm: false,
             reached: BTreeMap::new(),
         }
@@ -248,17 +248,20 @@ impl World {
     fn does(&mut self, out: Out) {
         let soon = Duration::from_millis(1 + self.random.below(80));
         match out {
-            Out::Send(to, event) => self.heard(to, &event),
+            Out::Send(to, event) => self.take_event(to, &event),
             Out::Ask { ticket, request } => {
                 let (came, after) = self.model.ask(&request, self.mono);
                 let ours =
                     self.model.registered.iter().filter(|at| !self.model.foreign.contains(at));
                 for (symbol, _) in ours {
-                    assert!(self.kept.contains(symbol), "{symbol} is registered, and nobody knows");
+                    assert!(
+                        self.written.contains(symbol),
+                        "{symbol} is registered, and nobody knows"
+                    );
                 }
                 self.deliver(after, Delivery::Answer(ticket, came));
             }
-            Out::WriteRegistered { symbols, .. } => self.kept = symbols,
+            Out::WriteRegistered { symbols, .. } => self.written = symbols,
             Out::AskPassword => {
                 let given = match self.random.below(20) {
                     0 if !self.is_calm => Ok(SecretString::from("marker-wrong-password")),
@@ -290,7 +293,7 @@ impl World {
         }
     }
 
-    fn heard(&mut self, to: Recipient, event: &VenueEvent) {
+    fn take_event(&mut self, to: Recipient, event: &VenueEvent) {
         let text = format!("{event:?}");
         assert!(!text.contains("marker"), "a secret is told: {text}");
         let (name, id, code) = parts(event);
@@ -385,9 +388,9 @@ impl World {
     /// Checks that at the end of the program nothing of ours stays registered.
     fn check_last_unregister(&mut self) {
         // A token that another login has ended is detected by a request.
-        let (asked, now) =
+        let (context, now) =
             (RequestContext { client: 0, request_id: "last".to_owned() }, self.now());
-        self.gateway.positions(asked, now);
+        self.gateway.positions(context, now);
         self.advance(Duration::from_secs(5));
         let Some(request) = self.gateway.last_unregister() else {
             assert_eq!(self.gateway.symbols().len(), 0);

@@ -56,8 +56,8 @@ fn handshake_bytes_max_is_the_longest_head_with_which_a_stream_begins() {
     let server = Server::with_long_handshakes(HANDSHAKE_BYTES_MAX + 1);
     let venue = Venue::start(&server);
     venue.send("RequestVenueLogin", json!({})).unwrap();
-    let told = venue.until("VenueError")["message"].to_string();
-    assert!(told.contains("the answer's head has more than 16384 bytes"), "{told}");
+    let reported = venue.until("VenueError")["message"].to_string();
+    assert!(reported.contains("the answer's head has more than 16384 bytes"), "{reported}");
     venue.service.stop();
 }
 
@@ -76,8 +76,8 @@ fn short_answer_bytes_max_is_the_longest_answer_that_is_no_list() {
         if more == 0 {
             assert_eq!(venue.until("BuyingPowerUpdated")["cash_available"], "1");
         } else {
-            let told = venue.until("Error")["message"].to_string();
-            assert!(told.contains("the answer has more than 65536 bytes"), "{told}");
+            let reported = venue.until("Error")["message"].to_string();
+            assert!(reported.contains("the answer has more than 65536 bytes"), "{reported}");
         }
         venue.service.stop();
     }
@@ -99,8 +99,8 @@ fn answer_bytes_max_is_the_longest_list() {
         if more == 0 {
             assert_eq!(venue.until("OrderListUpdated")["orders"], json!([]));
         } else {
-            let told = venue.until("Error")["message"].to_string();
-            assert!(told.contains("the answer has more than 16777216 bytes"), "{told}");
+            let reported = venue.until("Error")["message"].to_string();
+            assert!(reported.contains("the answer has more than 16777216 bytes"), "{reported}");
         }
         venue.service.stop();
     }
@@ -212,10 +212,10 @@ fn market_data_goes_out_before_frames_that_take_their_time() {
     for number in 1..=20 {
         push(&mut stream, board(100 * number).to_string());
     }
-    let told: Vec<String> =
+    let reported: Vec<String> =
         (0..40).map(|_| venue.next()["event"].as_str().unwrap_or_default().to_owned()).collect();
     let expected = ["Market", "MarketPause"].repeat(20);
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     venue.service.stop();
     drop(server);
 }

@@ -20,7 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Venue {
     pub(crate) service: Service,
-    told: mpsc::Receiver<Value>,
+    reported: mpsc::Receiver<Value>,
 }
 
 /// A command by its name on the wire.
@@ -118,10 +118,10 @@ impl Venue {
             registration_file: None,
             ask_password: Box::new(|| Ok(SecretString::from("password"))),
         };
-        let (sender, told) = mpsc::channel();
-        let tell = move |output: Output<'_>| {
+        let (sender, reported) = mpsc::channel();
+        let emit = move |output: Output<'_>| {
             before();
-            let told = match output {
+            let reported = match output {
                 Output::Event(_, event) => seen(event),
                 Output::Market(update) => {
                     json!({ "event": "Market", "ticker": update.board.symbol.as_str() })
@@ -129,9 +129,9 @@ impl Venue {
                 Output::MarketPause => json!({ "event": "MarketPause" }),
             };
             // The test is over if it takes no more events.
-            let _ = sender.send(told);
+            let _ = sender.send(reported);
         };
-        Self { service: Service::start(setup, tell).unwrap(), told }
+        Self { service: Service::start(setup, emit).unwrap(), reported }
     }
 
     /// A venue that is logged in and subscribed to a symbol.
@@ -151,15 +151,16 @@ impl Venue {
 
     /// The next event.
     pub(crate) fn next(&self) -> Value {
-        self.told.recv_timeout(PATIENCE).unwrap()
+        self.reported.recv_timeout(PATIENCE).unwrap()
     }
 
     /// The next event of a kind.
     pub(crate) fn until(&self, event: &str) -> Value {
         loop {
-            let told = self.told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {event}"));
-            if told["event"] == event {
-                return told;
+            let reported =
+                self.reported.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("no {event}"));
+            if reported["event"] == event {
+                return reported;
             }
         }
     }

@@ -117,7 +117,7 @@ async fn a_text_in_pieces_is_one_frame() {
 
 /// The broker sends the day's frames again at each connection: an unreadable one must not end it.
 #[tokio::test]
-async fn a_frame_that_cannot_be_read_is_told_and_the_next_one_comes() {
+async fn an_unreadable_frame_is_reported_and_the_next_one_comes() {
     let (listener, address) = stream().await;
     let (mut receiver, _cancel) = followed(address);
     let mut socket = accepted(&listener).await;
@@ -183,7 +183,7 @@ async fn what_is_no_stream_ends_the_connection_and_it_is_tried_again() {
 }
 
 #[tokio::test]
-async fn nobody_follows_who_is_not_received() {
+async fn a_stream_without_a_receiver_ends() {
     let (listener, address) = stream().await;
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     let following = tokio::spawn(follow_with(address, sender, CancellationToken::new(), TIMES));

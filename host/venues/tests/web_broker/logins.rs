@@ -71,7 +71,7 @@ async fn addresses_that_changed_are_named() {
 }
 
 #[tokio::test]
-async fn logins_fail_in_ways_that_are_told_apart() {
+async fn logins_fail_in_ways_that_are_distinguished() {
     let refused =
         r#"{"p_errno":"0","sResultCode":"10031","sResultText":"暗証番号 word が違います"}"#;
     let failure = login_with(move |_| sjis(refused)).await;
@@ -270,8 +270,8 @@ async fn a_version_that_was_switched_off_says_so() {
     let mut transport = server.transport(folder.path(), true);
     let failure = transport.login(&password("user", "word")).await.unwrap_err();
     assert_eq!(failure, LoginFailure::Retired);
-    let told = failure.to_string();
-    assert!(told.contains("404") && told.contains("dialect"), "{told}");
+    let reported = failure.to_string();
+    assert!(reported.contains("404") && reported.contains("dialect"), "{reported}");
     // The dialect is that of the present version, and the path is not.
     let mut config = server.config(folder.path());
     config.base_url = Some(format!("http://127.0.0.1:{}/e_api_v4r9/", server.port));
@@ -280,8 +280,11 @@ async fn a_version_that_was_switched_off_says_so() {
     let mut transport = Transport::new(&config, false).unwrap();
     let failure = transport.login(&key_credentials(&new_key())).await.unwrap_err();
     assert_eq!(failure, LoginFailure::RetiredPath);
-    let told = failure.to_string();
-    assert!(told.contains("404") && told.contains("leave the path out of base_url"), "{told}");
+    let reported = failure.to_string();
+    assert!(
+        reported.contains("404") && reported.contains("leave the path out of base_url"),
+        "{reported}"
+    );
 }
 
 #[tokio::test]

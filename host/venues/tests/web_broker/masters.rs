@@ -65,7 +65,7 @@ fn check(masters: &Masters) {
 }
 
 #[tokio::test]
-async fn p4_the_stream_is_read_to_its_word_that_it_is_complete_and_kept_for_the_day() {
+async fn p4_the_stream_is_read_until_it_is_complete_and_stored_for_the_day() {
     let server = Server::start(logged_in(|_, _| Act::Raw(chunked(&whole()))));
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.session(folder.path()).await;
@@ -97,7 +97,7 @@ async fn p4_the_stream_is_read_to_its_word_that_it_is_complete_and_kept_for_the_
 }
 
 #[tokio::test]
-async fn p4_where_the_stream_fails_the_masters_are_asked_for_one_by_one() {
+async fn p4_if_the_stream_fails_the_masters_are_requested_one_by_one() {
     let cut = whole().replace(COMPLETE, "");
     let broken = whole().replace("\"sCLMID\":\"CLMYobine\"", "\"x\":\"y\"");
     let refused = r#"{"p_errno":"-12","p_err":"x"}"#.to_owned();

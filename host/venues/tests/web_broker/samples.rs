@@ -131,7 +131,7 @@ fn positions_are_read_from_the_fields_of_the_vendors_samples() {
 
 /// Specification 4, P129: data come from rows only; a list is a list or `""`.
 #[test]
-fn only_a_list_or_an_empty_text_tells_that_there_is_nothing() {
+fn only_a_list_or_an_empty_text_is_a_list() {
     let read = |list: &str| {
         let list = list.replace("LIST", "aOrderList");
         let answer = format!(r#"{{"p_errno":"0","sResultCode":"0"{list}}}"#);

@@ -139,9 +139,10 @@ fn status(row: &Row<'_>, quantity: u64, filled: u64) -> Result<OrderStatus, Stri
         1 | 2 => Ok(OrderStatus::Submitted),
         3 => Ok(OrderStatus::Accepted),
         4 => {
-            let asked = history(row)?.into_iter().rev();
-            let mut asked = asked.filter(|step| matches!(step.kind, Some(CHANGE | CANCEL)));
-            match asked.next() {
+            let operations = history(row)?.into_iter().rev();
+            let mut operations =
+                operations.filter(|step| matches!(step.kind, Some(CHANGE | CANCEL)));
+            match operations.next() {
                 Some(step) if step.kind == Some(CANCEL) => Ok(OrderStatus::PendingCancel),
                 _ => Ok(OrderStatus::PendingUpdate),
             }

@@ -47,7 +47,7 @@ fn quoted(
 }
 
 /// Price and shares of a trade with its side and rule.
-type Told = (i64, i64, AggressorSide, SideRule);
+type Seen = (i64, i64, AggressorSide, SideRule);
 
 impl Feed {
     fn take(&mut self, board: &GatewayBoard, received: TsNanos) -> MarketUpdate {
@@ -59,7 +59,7 @@ impl Feed {
     }
 }
 
-fn told(trade: Option<TradePrint>) -> Option<Told> {
+fn seen(trade: Option<TradePrint>) -> Option<Seen> {
     let trade = trade?;
     assert_eq!(trade.after_gap, trade.side_rule == Some(SideRule::AfterGap));
     let (price, qty) = (trade.price / YEN, trade.quantity / SHARE);
@@ -67,10 +67,10 @@ fn told(trade: Option<TradePrint>) -> Option<Told> {
 }
 
 /// The trades of frames of price and volume, in one session.
-fn trades(frames: &[(Option<i64>, Option<i64>)]) -> Vec<Option<Told>> {
+fn trades(frames: &[(Option<i64>, Option<i64>)]) -> Vec<Option<Seen>> {
     let mut feed = Feed::default();
     let take = |(price, volume): &(Option<i64>, Option<i64>)| {
-        told(feed.take(&board(*price, *volume), at(0)).trade)
+        seen(feed.take(&board(*price, *volume), at(0)).trade)
     };
     frames.iter().map(take).collect()
 }
@@ -80,7 +80,7 @@ const SELL: (AggressorSide, SideRule) = (AggressorSide::Sell, SideRule::AtBid);
 const MISSED: (AggressorSide, SideRule) = (AggressorSide::Unknown, SideRule::AfterGap);
 const AUCTION: (AggressorSide, SideRule) = (AggressorSide::Unknown, SideRule::Auction);
 
-fn trade(price: i64, qty: i64, (side, rule): (AggressorSide, SideRule)) -> Option<Told> {
+fn trade(price: i64, qty: i64, (side, rule): (AggressorSide, SideRule)) -> Option<Seen> {
     Some((price, qty, side, rule))
 }
 
@@ -152,11 +152,11 @@ fn p54_the_quote_before_decides_not_that_of_the_same_frame() {
     let mut feed = Feed::default();
     feed.take(&quoted(Some(101), Some(100), Some(102), Some(100)), at(0));
     assert_eq!(
-        told(feed.take(&quoted(Some(102), Some(200), Some(104), Some(102)), at(0)).trade),
+        seen(feed.take(&quoted(Some(102), Some(200), Some(104), Some(102)), at(0)).trade),
         trade(102, 100, BUY)
     );
     assert_eq!(
-        told(feed.take(&quoted(Some(102), Some(300), Some(102), Some(100)), at(0)).trade),
+        seen(feed.take(&quoted(Some(102), Some(300), Some(102), Some(100)), at(0)).trade),
         trade(102, 100, SELL)
     );
 }
@@ -166,7 +166,7 @@ fn p54_without_any_quote_before_there_is_no_trade_and_no_share_is_lost() {
     let mut feed = Feed::default();
     feed.take(&quoted(Some(101), Some(100), None, None), at(0));
     assert_eq!(feed.take(&board(Some(102), Some(200)), at(0)).trade, None);
-    assert_eq!(told(feed.take(&board(Some(102), Some(400)), at(0)).trade), trade(102, 300, BUY));
+    assert_eq!(seen(feed.take(&board(Some(102), Some(400)), at(0)).trade), trade(102, 300, BUY));
 }
 
 #[test]
@@ -174,11 +174,11 @@ fn p54_one_side_and_the_midpoint() {
     let mut feed = Feed::default();
     feed.take(&quoted(Some(101), Some(100), Some(102), None), at(0));
     assert_eq!(
-        told(feed.take(&board(Some(101), Some(200)), at(0)).trade),
+        seen(feed.take(&board(Some(101), Some(200)), at(0)).trade),
         trade(101, 100, (AggressorSide::Unknown, SideRule::OneSided))
     );
     assert_eq!(
-        told(feed.take(&board(Some(101), Some(300)), at(0)).trade),
+        seen(feed.take(&board(Some(101), Some(300)), at(0)).trade),
         trade(101, 100, (AggressorSide::Buy, SideRule::Midpoint))
     );
 }
@@ -217,7 +217,7 @@ fn p54_the_log_is_warned_of_midpoints_once_a_minute() {
 }
 
 #[test]
-fn p55_the_first_frame_and_a_falling_volume_tell_no_trade() {
+fn p55_the_first_frame_and_a_falling_volume_give_no_trade() {
     let found = trades(&[
         (Some(102), Some(500)),
         (Some(102), Some(700)),
@@ -228,7 +228,7 @@ fn p55_the_first_frame_and_a_falling_volume_tell_no_trade() {
 }
 
 #[test]
-fn p55_null_carries_the_last_volume_and_duplicates_tell_nothing() {
+fn p55_null_carries_the_last_volume_and_duplicates_give_nothing() {
     let found = trades(&[
         (Some(100), Some(500)),
         (Some(100), None),
@@ -254,7 +254,7 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
         // No quote is needed, but a price is awaited.
         let mut feed = Feed::default();
         let mut take =
-            |price, volume| told(feed.take(&quoted(price, volume, None, None), at(0)).trade);
+            |price, volume| seen(feed.take(&quoted(price, volume, None, None), at(0)).trade);
         assert_eq!(take(None, closed), None);
         assert_eq!(take(None, Some(500)), None);
         assert_eq!(take(Some(102), Some(600)), trade(102, 600, AUCTION));
@@ -269,7 +269,7 @@ fn p55_the_first_number_after_frames_without_one_is_the_opening_auction() {
 
 #[test]
 fn p55_after_a_gap_a_late_start_or_a_number_there_is_no_auction() {
-    let take = |feed: &mut Feed, volume| told(feed.take(&board(Some(102), volume), at(0)).trade);
+    let take = |feed: &mut Feed, volume| seen(feed.take(&board(Some(102), volume), at(0)).trade);
     // The part of the opening that was pushed while the push was down is unknown.
     let mut feed = Feed::default();
     assert_eq!(take(&mut feed, None), None);
@@ -314,24 +314,24 @@ fn p55_volume_without_a_price_is_added_to_the_next_trade() {
 #[test]
 fn p55_what_a_gap_missed_is_one_trade_at_the_first_price_after_it() {
     let mut feed = Feed::default();
-    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     assert_eq!(take(Some(102), Some(50)), None);
     assert_eq!(take(Some(102), Some(100)), trade(102, 50, BUY));
     feed.gap();
-    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     // Neither shows how much was missed at which price.
     assert_eq!(take(Some(102), None), None);
     assert_eq!(take(None, Some(400)), None);
     assert_eq!(take(Some(102), Some(450)), trade(102, 350, MISSED));
     assert_eq!(take(Some(102), Some(500)), trade(102, 50, BUY));
     feed.gap();
-    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     // Nothing was missed.
     assert_eq!(take(Some(102), Some(500)), None);
     assert_eq!(take(Some(102), Some(600)), trade(102, 100, BUY));
     feed.gap();
     // A reset in the gap is a first frame, and no gap any more.
-    let mut take = |price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let mut take = |price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     assert_eq!(take(Some(102), Some(50)), None);
     assert_eq!(take(Some(102), Some(60)), trade(102, 10, BUY));
 }
@@ -382,7 +382,7 @@ fn p51_a_board_that_was_read_sets_no_quote_and_no_volume() {
     assert_eq!(feed.read(&read, at(0)).sequence_id, 0);
     assert_eq!(feed.take(&board(Some(102), Some(50)), at(0)).trade, None);
     feed.read(&read, at(0));
-    assert_eq!(told(feed.take(&board(Some(100), Some(150)), at(0)).trade), trade(100, 100, SELL));
+    assert_eq!(seen(feed.take(&board(Some(100), Some(150)), at(0)).trade), trade(100, 100, SELL));
     let snapshot = feed.read(&read, at(1));
     assert_eq!((snapshot.sequence_id, snapshot.last_price), (3, Some(105 * YEN)));
 }
@@ -399,7 +399,7 @@ fn a_symbol_that_is_subscribed_again_begins_anew_with_higher_numbers() {
 }
 
 #[test]
-fn no_more_than_the_limit_of_streams_is_kept() {
+fn no_more_than_the_limit_of_streams_is_stored() {
     let mut feed = Feed::default();
     let symbol = |n: usize| GatewayBoard { symbol: format!("{n:04}"), ..board(Some(102), None) };
     // A symbol that is pushed stays; boards that were read are removed, the oldest first.
@@ -417,7 +417,7 @@ fn no_more_than_the_limit_of_streams_is_kept() {
     // No number of a session comes twice.
     assert_eq!(feed.take(&symbol(2), at(0)).board.sequence_id, 3);
     assert_eq!(
-        told(feed.take(&GatewayBoard { volume: Some(100 * SHARE), ..symbol(0) }, at(0)).trade),
+        seen(feed.take(&GatewayBoard { volume: Some(100 * SHARE), ..symbol(0) }, at(0)).trade),
         trade(102, 100, AUCTION)
     );
     for n in 0..2 * STREAMS_MAX {
@@ -429,7 +429,7 @@ fn no_more_than_the_limit_of_streams_is_kept() {
 #[test]
 fn p55_what_waited_before_a_gap_waits_for_the_volume_after_it() {
     let mut feed = Feed::default();
-    let take = |feed: &mut Feed, price, volume| told(feed.take(&board(price, volume), at(0)).trade);
+    let take = |feed: &mut Feed, price, volume| seen(feed.take(&board(price, volume), at(0)).trade);
     take(&mut feed, Some(102), Some(0));
     assert_eq!(take(&mut feed, None, Some(100)), None);
     feed.gap();
@@ -537,9 +537,9 @@ proptest! {
             }
             let out = feed.take(&frame, now);
             let session = out.board.stream_session_id.to_string();
-            let mut told = vec![out.board.sequence_id];
+            let mut seen = vec![out.board.sequence_id];
             if let Some(trade) = &out.trade {
-                told.push(trade.sequence_id);
+                seen.push(trade.sequence_id);
                 sum += trade.quantity;
                 prop_assert!(trade.quantity > 0);
                 prop_assert_eq!(Some(trade.price), frame.last_price);
@@ -548,9 +548,9 @@ proptest! {
             }
             // Each number of a session comes once, without gaps.
             let next = if numbers.0 == session { numbers.1 + 1 } else { 1 };
-            let expected: Vec<u64> = (next..).take(told.len()).collect();
-            prop_assert_eq!(&told, &expected);
-            numbers = (session, told[told.len() - 1]);
+            let expected: Vec<u64> = (next..).take(seen.len()).collect();
+            prop_assert_eq!(&seen, &expected);
+            numbers = (session, seen[seen.len() - 1]);
             let untraded = feed.streams[feed.place("7203").unwrap()].market.untraded;
             prop_assert_eq!(sum + untraded, last.unwrap_or(0) - first.unwrap_or(0));
             // Nothing waits if a price, a volume and an earlier quote were there.

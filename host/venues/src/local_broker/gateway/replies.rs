@@ -12,8 +12,8 @@ impl Gateway {
     }
 
     /// Reports to a client that its command failed.
-    pub(super) fn send_error(&mut self, asked: &RequestContext, code: ErrorCode, message: &str) {
-        self.send_error_to(asked.client, Some(&asked.request_id), code, message);
+    pub(super) fn send_error(&mut self, context: &RequestContext, code: ErrorCode, message: &str) {
+        self.send_error_to(context.client, Some(&context.request_id), code, message);
     }
 
     /// Reports an error to a client, with the id of its command if there is one.
@@ -63,8 +63,8 @@ impl Gateway {
     }
 
     /// Whether one more request of a client may be queued; if not, the client gets an error.
-    pub(super) fn has_room(&mut self, asked: &RequestContext) -> bool {
-        let (all, own) = self.requests.waiting(asked.client);
+    pub(super) fn has_room(&mut self, context: &RequestContext) -> bool {
+        let (all, own) = self.requests.waiting(context.client);
         let whose = if own >= CLIENT_CALLS_WAITING_MAX {
             format!("{own} requests of this client")
         } else if all >= CALLS_WAITING_MAX {
@@ -73,7 +73,7 @@ impl Gateway {
             return true;
         };
         let why = format!("{whose} wait for the gateway already; wait for their answers");
-        self.send_error(asked, ErrorCode::RateLimited, &why);
+        self.send_error(context, ErrorCode::RateLimited, &why);
         false
     }
 }

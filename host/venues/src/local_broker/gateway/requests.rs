@@ -34,7 +34,7 @@ impl Job {
     /// The client of the request; `None` if it is for all.
     pub(super) const fn client(&self) -> Option<u64> {
         match self {
-            Self::Read(asked, _) => Some(asked.client),
+            Self::Read(context, _) => Some(context.client),
             Self::Name(client, _) => Some(*client),
             _ => None,
         }

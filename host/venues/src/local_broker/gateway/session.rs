@@ -24,7 +24,7 @@ use crate::{Now, Recipient, RequestContext};
 #[derive(Debug)]
 pub(crate) struct Login {
     /// The commands that wait for it; `None` for one that began by itself.
-    asked: Vec<Option<RequestContext>>,
+    context: Vec<Option<RequestContext>>,
 }
 
 /// The request for a token, with the password in memory.
@@ -123,24 +123,24 @@ enum Refusal {
 
 impl Gateway {
     /// Logs in; a second command joins a login that is under way (P45).
-    pub fn login(&mut self, asked: Option<RequestContext>, now: Now) {
+    pub fn login(&mut self, context: Option<RequestContext>, now: Now) {
         match (self.state(), &mut self.session.login) {
             (State::Ready(_), _) => {
-                if let Some(asked) = asked {
-                    let event = ready(Some(&asked));
-                    self.send(Recipient::Client(asked.client), event);
+                if let Some(context) = context {
+                    let event = ready(Some(&context));
+                    self.send(Recipient::Client(context.client), event);
                 }
                 return;
             }
             (_, Some(login)) => {
-                if login.asked.len() < LOGINS_WAITING_MAX {
-                    return login.asked.push(asked);
+                if login.context.len() < LOGINS_WAITING_MAX {
+                    return login.context.push(context);
                 }
-                let Some(asked) = asked else { return };
+                let Some(context) = context else { return };
                 let why = format!(
                     "{LOGINS_WAITING_MAX} commands wait for the login already; wait for VenueReady"
                 );
-                return self.send_error(&asked, ErrorCode::RateLimited, &why);
+                return self.send_error(&context, ErrorCode::RateLimited, &why);
             }
             _ => {}
         }
@@ -148,13 +148,13 @@ impl Gateway {
         if self.state() == State::TokenExpired {
             self.session.password = None;
         }
-        self.life.step(Trigger::LoginAsked, now.wall);
-        let request_id = asked.as_ref().map(|asked| asked.request_id.clone());
-        self.session.login = Some(Login { asked: vec![asked] });
+        self.life.step(Trigger::LoginRequested, now.wall);
+        let request_id = context.as_ref().map(|context| context.request_id.clone());
+        self.session.login = Some(Login { context: vec![context] });
         self.send(Recipient::All, VenueEvent::LoginStarted { request_id });
         if self.session.password.is_some() {
             self.session.renewal = Some(Renewal::at(now.mono));
-            self.ask_token(now);
+            self.request_token(now);
         } else {
             self.session.renewal = None;
             self.out.push_back(Out::AskPassword);
@@ -171,7 +171,7 @@ impl Gateway {
                 self.secrets.hide_password(&password);
                 self.session.password = Some(password);
                 self.session.renewal = Some(Renewal::at(now.mono));
-                self.ask_token(now);
+                self.request_token(now);
             }
             Err(NoPassword { why, is_wanted }) => {
                 if is_wanted {
@@ -180,9 +180,10 @@ impl Gateway {
                     tracing::warn!(why, "no login at the local broker: no password came");
                 }
                 self.life.step(Trigger::LoginCancelled, now.wall);
-                for asked in self.session.login.take().map(|login| login.asked).unwrap_or_default()
+                for context in
+                    self.session.login.take().map(|login| login.context).unwrap_or_default()
                 {
-                    let request_id = asked.map(|asked| asked.request_id);
+                    let request_id = context.map(|context| context.request_id);
                     self.send(Recipient::All, VenueEvent::LoginCancelled { request_id });
                 }
             }
@@ -199,10 +200,10 @@ impl Gateway {
         }
         tracing::info!("the engine asks the local broker for a token, with the password in memory");
         self.session.renewal = Some(Renewal::at(now.mono));
-        self.ask_token(now);
+        self.request_token(now);
     }
 
-    fn ask_token(&mut self, now: Now) {
+    fn request_token(&mut self, now: Now) {
         let Some(renewal) = &mut self.session.renewal else { return };
         let Some(password) = &self.session.password else { return };
         if renewal.ticket.is_some() || renewal.next > now.mono {
@@ -311,8 +312,8 @@ impl Gateway {
         self.feed.begin_session(now.wall);
         let today = self.rules.forced_logout.gateway_day(now.wall);
         self.registrations.take_left_over(today, now);
-        for asked in login.asked {
-            let event = ready(asked.as_ref());
+        for context in login.context {
+            let event = ready(context.as_ref());
             self.send(Recipient::All, event);
         }
         self.begin_stream(now);
@@ -416,9 +417,9 @@ impl Gateway {
 
     fn fail_call(&mut self, call: Call<Job>, code: ErrorCode, message: &str) {
         // The next stream registers the symbols again.
-        if let Job::Read(asked, read) = call.job {
-            self.read_failed(asked.client, &read);
-            self.send_error(&asked, code, message);
+        if let Job::Read(context, read) = call.job {
+            self.read_failed(context.client, &read);
+            self.send_error(&context, code, message);
         }
     }
 
@@ -527,12 +528,12 @@ impl Gateway {
     }
 
     pub(super) fn tick_session(&mut self, now: Now) {
-        self.ask_token(now);
+        self.request_token(now);
     }
 }
 
-fn ready(asked: Option<&RequestContext>) -> VenueEvent {
-    VenueEvent::Ready { request_id: asked.map(|asked| asked.request_id.clone()) }
+fn ready(context: Option<&RequestContext>) -> VenueEvent {
+    VenueEvent::Ready { request_id: context.map(|context| context.request_id.clone()) }
 }
 
 /// Whether a text can be in a header.

@@ -69,17 +69,17 @@ const fn make_room(foreign: usize) -> &'static str {
 
 impl Gateway {
     /// Subscribes a client (P51).
-    pub fn subscribe(&mut self, asked: RequestContext, ticker: &str, now: Now) {
+    pub fn subscribe(&mut self, context: RequestContext, ticker: &str, now: Now) {
         let symbol = match symbol_of(ticker) {
             Ok(symbol) => symbol.to_owned(),
             Err(why) => {
-                return self.send_error(&asked, ErrorCode::ValidationError, &why.to_string());
+                return self.send_error(&context, ErrorCode::ValidationError, &why.to_string());
             }
         };
         if self.state() == State::AppDown
             && let Some((code, why)) = self.why_not_ready()
         {
-            return self.send_error(&asked, code, &why);
+            return self.send_error(&context, code, &why);
         }
         let waiting = self.subscribers.count(&symbol);
         if waiting >= SUBSCRIBERS_WAITING_MAX {
@@ -87,12 +87,12 @@ impl Gateway {
                 "{waiting} commands wait for the registration of {symbol} already; wait for their \
                  answers"
             );
-            return self.send_error(&asked, ErrorCode::RateLimited, &why);
+            return self.send_error(&context, ErrorCode::RateLimited, &why);
         }
         let was_subscribed = self.registrations.set.is_subscribed(&symbol);
         let is_new =
-            self.registrations.set.subscribers(&symbol).all(|client| client != asked.client);
-        let registration = self.registrations.set.register(asked.client, &symbol);
+            self.registrations.set.subscribers(&symbol).all(|client| client != context.client);
+        let registration = self.registrations.set.register(context.client, &symbol);
         if !was_subscribed && registration != Registration::Full {
             // A client that only read the board has its place in the set, but its frames were dropped. What was
             // traded meanwhile belongs to no subscription, and the last quote is old.
@@ -101,46 +101,46 @@ impl Gateway {
         match registration {
             Registration::Full => {
                 let why = full(self.registrations.foreign());
-                self.send_error(&asked, ErrorCode::RegisterFull, &why);
+                self.send_error(&context, ErrorCode::RegisterFull, &why);
             }
             Registration::New if self.state().is_ready() => {
                 self.wanted_again(&symbol);
                 self.registrations.register(&symbol, now.mono);
-                self.subscribers.add(symbol, Waiting { context: asked, is_new });
+                self.subscribers.add(symbol, Waiting { context, is_new });
             }
             Registration::Known if self.subscribers.wait_for(&symbol) => {
-                self.subscribers.add(symbol, Waiting { context: asked, is_new });
+                self.subscribers.add(symbol, Waiting { context, is_new });
             }
             // Only its board was read, or its registration failed: now it must be registered.
             Registration::Known
                 if self.state().is_ready() && !self.registrations.set.is_listed(&symbol) =>
             {
                 self.registrations.register_also(&symbol, now.mono);
-                self.subscribers.add(symbol, Waiting { context: asked, is_new });
+                self.subscribers.add(symbol, Waiting { context, is_new });
             }
             // Before a login it is remembered.
-            Registration::New | Registration::Known => self.send_subscribed(&asked, &symbol),
+            Registration::New | Registration::Known => self.send_subscribed(&context, &symbol),
         }
         self.drive(now);
     }
 
     /// Releases a client's subscription; without one the client gets the same reply.
-    pub fn unsubscribe(&mut self, asked: &RequestContext, ticker: &str, now: Now) {
+    pub fn unsubscribe(&mut self, context: &RequestContext, ticker: &str, now: Now) {
         let symbol = match symbol_of(ticker) {
             Ok(symbol) => symbol.to_owned(),
             Err(why) => {
-                return self.send_error(asked, ErrorCode::ValidationError, &why.to_string());
+                return self.send_error(context, ErrorCode::ValidationError, &why.to_string());
             }
         };
         // Commands that wait for the same registration get their replies first.
-        for waiting in self.subscribers.take_of(&symbol, asked.client) {
+        for waiting in self.subscribers.take_of(&symbol, context.client) {
             self.send_subscribed(&waiting.context, &symbol);
         }
-        if self.registrations.set.release(asked.client, &symbol) {
+        if self.registrations.set.release(context.client, &symbol) {
             self.no_longer_wanted(&symbol);
         }
-        let event = VenueEvent::Unsubscribed { request_id: asked.request_id.clone(), symbol };
-        self.send(Recipient::Client(asked.client), event);
+        let event = VenueEvent::Unsubscribed { request_id: context.request_id.clone(), symbol };
+        self.send(Recipient::Client(context.client), event);
         self.drive(now);
     }
 
@@ -171,35 +171,35 @@ impl Gateway {
     }
 
     /// Evicts the least recently used symbol (specification 1, "States and transitions").
-    pub fn evict_lru(&mut self, asked: &RequestContext, now: Now) {
+    pub fn evict_lru(&mut self, context: &RequestContext, now: Now) {
         let Some(symbol) = self.registrations.set.evict_lru() else {
             let why = "the engine has no registered symbol to remove";
-            return self.send_error(asked, ErrorCode::ValidationError, why);
+            return self.send_error(context, ErrorCode::ValidationError, why);
         };
         for Waiting { context, .. } in self.subscribers.take(&symbol) {
             let why = format!("the engine took {symbol} out of the register set");
             self.send_error(&context, ErrorCode::RegisterFull, &why);
         }
         self.no_longer_wanted(&symbol);
-        let event = VenueEvent::Evicted { request_id: asked.request_id.clone(), symbol };
+        let event = VenueEvent::Evicted { request_id: context.request_id.clone(), symbol };
         self.send(Recipient::All, event);
         self.drive(now);
     }
 
-    fn send_subscribed(&mut self, asked: &RequestContext, symbol: &str) {
+    fn send_subscribed(&mut self, context: &RequestContext, symbol: &str) {
         let event = VenueEvent::Subscribed {
-            request_id: asked.request_id.clone(),
+            request_id: context.request_id.clone(),
             symbol: symbol.to_owned(),
             name: self.subscribers.name(symbol).cloned(),
         };
-        self.send(Recipient::Client(asked.client), event);
+        self.send(Recipient::Client(context.client), event);
     }
 
     /// A symbol is registered: the clients that wait for it get `Subscribed`, with the issue's name. If it is
     /// unknown, it comes from the gateway's board or the first frame (P51).
     fn send_named(&mut self, symbol: &str, now: Now) {
-        let may_ask = !self.requests.is_in_outage();
-        let client = self.subscribers.first_without_name(symbol, now.mono).filter(|_| may_ask);
+        let may_request = !self.requests.is_in_outage();
+        let client = self.subscribers.first_without_name(symbol, now.mono).filter(|_| may_request);
         let (Some(client), Ok((_, question))) = (client, Question::board(symbol)) else {
             return self.send_to_waiting(symbol);
         };
@@ -413,9 +413,9 @@ impl Gateway {
         why: &str,
         now: Now,
     ) {
-        let told = format!("{symbol} is not registered at the gateway: {why}");
+        let message = format!("{symbol} is not registered at the gateway: {why}");
         for waiting in self.subscribers.take(symbol) {
-            self.turn_away(&waiting, symbol, code, &told);
+            self.turn_away(&waiting, symbol, code, &message);
         }
         if !self.registrations.set.contains(symbol) {
             return;

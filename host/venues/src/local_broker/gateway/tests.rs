@@ -104,7 +104,7 @@ struct Fake {
     poison: BTreeSet<String>,
     /// Answers in place of its own, for requests whose path begins so.
     instead: Vec<(&'static str, u16, &'static str)>,
-    asked: Vec<String>,
+    context: Vec<String>,
     orders: Vec<Value>,
     /// The time, and until when it refuses requests for balances; each earlier request prolongs that.
     now: Duration,
@@ -114,7 +114,7 @@ struct Fake {
 impl Fake {
     fn answer(&mut self, question: &Question, secret: &SecretString) -> Result<Answer, NoAnswer> {
         let path = question.path();
-        self.asked.push(path.clone());
+        self.context.push(path.clone());
         if !self.is_up {
             return Err(NoAnswer::Refused("the server refuses the connection".to_owned()));
         }
@@ -193,8 +193,8 @@ impl Fake {
 
     /// The number of requests for a path since the last call.
     fn took(&mut self, path: &str) -> usize {
-        let count = self.asked.iter().filter(|asked| asked.starts_with(path)).count();
-        self.asked.retain(|asked| !asked.starts_with(path));
+        let count = self.context.iter().filter(|context| context.starts_with(path)).count();
+        self.context.retain(|context| !context.starts_with(path));
         count
     }
 }
@@ -214,13 +214,13 @@ struct World {
     fake: Fake,
     mono: Duration,
     begin: TsNanos,
-    told: Vec<(Recipient, VenueEvent)>,
+    reported: Vec<(Recipient, VenueEvent)>,
     /// The user's answer; `None` before there is one.
     user: Option<Result<&'static str, &'static str>>,
     /// The open connection.
     connection: Option<u64>,
     /// The symbols that were written down.
-    kept: (u64, Vec<String>),
+    written: (u64, Vec<String>),
     pings: usize,
     answers_pings: bool,
     /// The volume of all trades that were broadcast, in shares, and the number of snapshots.
@@ -273,17 +273,17 @@ impl World {
                 deaf: BTreeSet::new(),
                 poison: BTreeSet::new(),
                 instead: Vec::new(),
-                asked: Vec::new(),
+                context: Vec::new(),
                 orders: Vec::new(),
                 now: Duration::ZERO,
                 locked: Duration::ZERO,
             },
             mono: Duration::ZERO,
             begin,
-            told: Vec::new(),
+            reported: Vec::new(),
             user: Some(Ok(PASSWORD)),
             connection: None,
-            kept: (0, Vec::new()),
+            written: (0, Vec::new()),
             pings: 0,
             answers_pings: true,
             traded: 0,
@@ -308,8 +308,8 @@ impl World {
         assert_eq!(world.state(), "Ready Streaming");
         // The next request may leave at once.
         world.wait(secs(1));
-        world.told.clear();
-        world.fake.asked.clear();
+        world.reported.clear();
+        world.fake.context.clear();
         world
     }
 
@@ -332,7 +332,7 @@ impl World {
                         // Clients know the venue by its name only (specification 1, "What the service does").
                         let text = format!("{event:?}");
                         assert!(!text.contains("127.0.0.1") && !text.contains("1808"), "{text}");
-                        self.told.push((to, *event));
+                        self.reported.push((to, *event));
                     }
                     Out::Ask { ticket, request } => {
                         self.fake.now = self.mono;
@@ -340,7 +340,7 @@ impl World {
                         self.gateway.answered(ticket, answer, now);
                     }
                     Out::WriteRegistered { gateway_day, symbols } => {
-                        self.kept = (gateway_day, symbols)
+                        self.written = (gateway_day, symbols)
                     }
                     Out::AskPassword => {
                         if let Some(user) = self.user {
@@ -382,49 +382,49 @@ impl World {
         }
     }
 
-    fn asked(client: u64, request: &str) -> RequestContext {
+    fn context(client: u64, request: &str) -> RequestContext {
         RequestContext { client, request_id: request.to_owned() }
     }
 
     fn login(&mut self, request: &str) {
         let now = self.now();
-        self.gateway.login(Some(Self::asked(1, request)), now);
+        self.gateway.login(Some(Self::context(1, request)), now);
         self.settle();
     }
 
     fn subscribe(&mut self, client: u64, request: &str, ticker: &str) {
         let now = self.now();
-        self.gateway.subscribe(Self::asked(client, request), ticker, now);
+        self.gateway.subscribe(Self::context(client, request), ticker, now);
         self.settle();
     }
 
     fn unsubscribe(&mut self, client: u64, request: &str, ticker: &str) {
         let now = self.now();
-        self.gateway.unsubscribe(&Self::asked(client, request), ticker, now);
+        self.gateway.unsubscribe(&Self::context(client, request), ticker, now);
         self.settle();
     }
 
     fn board(&mut self, client: u64, request: &str, ticker: &str) {
         let now = self.now();
-        self.gateway.board(Self::asked(client, request), ticker, now);
+        self.gateway.board(Self::context(client, request), ticker, now);
         self.settle();
     }
 
     fn evict(&mut self, request: &str) {
         let now = self.now();
-        self.gateway.evict_lru(&Self::asked(1, request), now);
+        self.gateway.evict_lru(&Self::context(1, request), now);
         self.settle();
     }
 
     fn buying_power(&mut self, request: &str) {
         let now = self.now();
-        self.gateway.buying_power(Self::asked(1, request), now);
+        self.gateway.buying_power(Self::context(1, request), now);
         self.settle();
     }
 
     fn positions(&mut self, client: u64, request: &str) {
         let now = self.now();
-        self.gateway.positions(Self::asked(client, request), now);
+        self.gateway.positions(Self::context(client, request), now);
         self.settle();
     }
 
@@ -436,7 +436,7 @@ impl World {
             }
             _ => None,
         };
-        self.told.iter().rev().find_map(of).unwrap_or_default()
+        self.reported.iter().rev().find_map(of).unwrap_or_default()
     }
 
     fn left(&mut self, client: u64) {
@@ -474,7 +474,7 @@ impl World {
     /// State of the venue, as clients get it.
     fn state(&mut self) -> String {
         let now = self.now();
-        self.gateway.venue_state(Self::asked(9, "state"), now);
+        self.gateway.venue_state(Self::context(9, "state"), now);
         let mut outs = self.gateway.take_out();
         let Some(Out::Send(Recipient::Client(9), event)) = outs.pop_front() else {
             panic!("{outs:?} waited");
@@ -493,9 +493,9 @@ impl World {
     }
 
     /// The events since the last call, in short.
-    fn heard(&mut self) -> Vec<String> {
-        let told = std::mem::take(&mut self.told);
-        told.iter().map(|(to, event)| short(*to, event)).collect()
+    fn events(&mut self) -> Vec<String> {
+        let reported = std::mem::take(&mut self.reported);
+        reported.iter().map(|(to, event)| short(*to, event)).collect()
     }
 }
 

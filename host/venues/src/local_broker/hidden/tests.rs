@@ -63,8 +63,11 @@ fn what_is_both_stays_hidden_as_either() {
 fn words_are_redacted_before_they_are_cut() {
     let hidden = hidden();
     for before in 0..WORDS_CHARS_MAX + 3 {
-        let told = hidden.words(&format!("{} {PASSWORD} and", "-".repeat(before)));
-        assert!(!told.contains('c') && told.chars().count() <= WORDS_CHARS_MAX + 3, "{told}");
+        let reported = hidden.words(&format!("{} {PASSWORD} and", "-".repeat(before)));
+        assert!(
+            !reported.contains('c') && reported.chars().count() <= WORDS_CHARS_MAX + 3,
+            "{reported}"
+        );
     }
 }
 
@@ -95,7 +98,7 @@ fn numbers_are_hidden_where_they_are_words() {
         "c": 1124, "canary-word": 1, "Canary-Word": 2,
     });
     hidden.value(&mut fields);
-    let told =
+    let reported =
         json!({ "***": 2, "a": ["***", 2026.5, null, true], "b": { "***": "***" }, "c": 1124 });
-    assert_eq!(fields, told);
+    assert_eq!(fields, reported);
 }

@@ -22,12 +22,12 @@ fn p51_a_ticker_may_have_the_suffix_of_tokyo() {
         assert_eq!(symbol_of(ticker), Ok(symbol));
     }
     for ticker in ["7203.OSE", "7203.tse", "7203.TSE.TSE", ".TSE", "720", "\u{1b}[2J"] {
-        let told = symbol_of(ticker).unwrap_err().to_string();
-        assert!(told.contains("write 4 to 9 digits"), "{told}");
-        assert!(!told.contains('\u{1b}'), "{told}");
+        let reported = symbol_of(ticker).unwrap_err().to_string();
+        assert!(reported.contains("write 4 to 9 digits"), "{reported}");
+        assert!(!reported.contains('\u{1b}'), "{reported}");
     }
-    let told = symbol_of(&"1".repeat(10_000)).unwrap_err().to_string();
-    assert!(told.starts_with("`1111111111111111` is not a ticker"), "{told}");
+    let reported = symbol_of(&"1".repeat(10_000)).unwrap_err().to_string();
+    assert!(reported.starts_with("`1111111111111111` is not a ticker"), "{reported}");
 }
 
 /// P57: a filter can name every instrument that a row of a list can have.

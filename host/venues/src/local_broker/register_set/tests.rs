@@ -42,7 +42,7 @@ fn p51_a_client_that_leaves_releases_all_it_had() {
 }
 
 #[test]
-fn p51_a_board_read_takes_a_place_but_subscribes_nobody() {
+fn p51_a_board_read_takes_a_place_but_subscribes_no_client() {
     let mut set = RegisterSet::default();
     assert_eq!(set.read_board(1, "7203"), Registration::New);
     assert!(!set.is_subscribed("7203"));

@@ -140,7 +140,7 @@ fn p1_every_other_address_is_refused() {
 }
 
 #[test]
-fn p1_addresses_of_a_login_are_of_the_server_that_was_asked() {
+fn p1_addresses_of_a_login_are_of_the_server_of_the_login() {
     let demo = Addresses::new(&config(None, Environment::Demo, true)).unwrap();
     let judge = |text: &str, scheme| demo.judge(text, scheme).map(drop);
     let sample = "https://demo-kabuka.e-shiten.jp/e_api_v4r7/request/ND=/";

@@ -248,9 +248,9 @@ impl World {
     pub(super) fn log_in(&mut self) {
         self.serials += 1;
         let client = self.clients[self.random.place(self.clients.len())];
-        let asked = RequestContext { client, request_id: format!("login-{}", self.serials) };
+        let context = RequestContext { client, request_id: format!("login-{}", self.serials) };
         let now = self.now();
-        self.gateway.login(Some(asked), now);
+        self.gateway.login(Some(context), now);
         self.settle();
     }
 
@@ -260,7 +260,7 @@ impl World {
         let (now, id) = (self.now(), format!("c-{}", self.serials));
         let place = self.random.place(self.clients.len());
         let client = self.clients[place];
-        let asked = RequestContext { client, request_id: id.clone() };
+        let context = RequestContext { client, request_id: id.clone() };
         let symbol = self.model.issues[self.random.place(SYMBOLS)].symbol.clone();
         let ticker = match self.random.below(20) {
             0 => "130a".to_owned(),
@@ -269,19 +269,19 @@ impl World {
         };
         let is_subscribe = match self.random.below(100) {
             0..40 => {
-                self.gateway.subscribe(asked, &ticker, now);
+                self.gateway.subscribe(context, &ticker, now);
                 true
             }
             40..62 => {
-                let was_told = ticker != "130a";
-                self.gateway.unsubscribe(&asked, &ticker, now);
-                if was_told {
+                let was_reported = ticker != "130a";
+                self.gateway.unsubscribe(&context, &ticker, now);
+                if was_reported {
                     self.oracle.released(client, &symbol);
                 }
                 false
             }
             62..76 => {
-                self.gateway.board(asked, &ticker, now);
+                self.gateway.board(context, &ticker, now);
                 false
             }
             76..80 => {
@@ -289,7 +289,7 @@ impl World {
                     return;
                 }
                 // Its answer has no id.
-                self.gateway.evict_lru(&asked, now);
+                self.gateway.evict_lru(&context, now);
                 return self.settle();
             }
             80..83 => {
@@ -300,19 +300,19 @@ impl World {
                 return self.settle();
             }
             83..90 => {
-                self.gateway.buying_power(asked, now);
+                self.gateway.buying_power(context, now);
                 false
             }
             90..93 => {
-                self.gateway.order_list(asked, &OrderQuery::default(), now);
+                self.gateway.order_list(context, &OrderQuery::default(), now);
                 false
             }
             93..97 => {
-                self.gateway.positions(asked, now);
+                self.gateway.positions(context, now);
                 false
             }
             _ => {
-                self.gateway.venue_state(asked, now);
+                self.gateway.venue_state(context, now);
                 false
             }
         };

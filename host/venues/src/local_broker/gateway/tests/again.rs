@@ -21,11 +21,11 @@ fn what_is_wanted_again_is_not_taken_out() {
         world.subscribe(1, "a", "7203");
         world.wait(secs(1));
         let now = world.now();
-        world.gateway.unsubscribe(&World::asked(1, "b"), "7203", now);
+        world.gateway.unsubscribe(&World::context(1, "b"), "7203", now);
         let (ticket, question) = sent(&mut world);
         assert!(matches!(question, Question::Unregister(_)), "{question:?}");
         world.subscribe(1, "c", "7203");
-        world.fake.asked.clear();
+        world.fake.context.clear();
         let answer = Answer { status, body: body.to_owned().into() };
         world.gateway.answered(ticket, Ok(answer), now);
         world.settle();
@@ -65,16 +65,16 @@ fn p51_a_subscription_stays_where_another_one_of_the_same_client_fails() {
         world.fake.deaf.insert("7203".to_owned());
         world.subscribe(2, "b", "9984");
         world.wait(secs(1));
-        world.heard();
+        world.events();
         world.subscribe(1, "c", "7203");
         world.fake.is_up = !is_down;
         if is_down {
             world.drop_push();
         }
         world.wait(secs(300));
-        let heard = world.heard();
+        let events = world.events();
         let code = if is_down { "local_app_down" } else { "gateway_error" };
-        assert!(heard.contains(&format!("1 Error c {code}")), "{heard:?}");
+        assert!(events.contains(&format!("1 Error c {code}")), "{events:?}");
         world.fake.is_up = true;
         world.fake.deaf.clear();
         world.wait(secs(300));
@@ -89,7 +89,7 @@ fn p47_a_token_is_acquired_again_once() {
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
     world.wait(secs(1));
-    world.fake.asked.clear();
+    world.fake.context.clear();
     world.fake.instead = vec![
         ("/positions", 401, "no"),
         ("/register", 401, "no"),

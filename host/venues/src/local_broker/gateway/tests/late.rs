@@ -5,12 +5,12 @@ use crate::local_broker::gateway::Answer;
 
 /// P47: a refusal of the token before this one requests no further one, which would end this one.
 #[test]
-fn p47_a_late_refusal_of_the_old_token_asks_for_no_further_one() {
+fn p47_a_late_refusal_of_the_old_token_requests_no_further_one() {
     let mut world = World::ready();
     world.fake.token = Some("after its restart".to_owned());
     let now = world.now();
-    world.gateway.positions(World::asked(1, "p"), now);
-    world.gateway.buying_power(World::asked(2, "c"), now);
+    world.gateway.positions(World::context(1, "p"), now);
+    world.gateway.buying_power(World::context(2, "c"), now);
     let ticket = |out| match out {
         Out::Ask { ticket, .. } => Some(ticket),
         _ => None,
@@ -24,9 +24,9 @@ fn p47_a_late_refusal_of_the_old_token_asks_for_no_further_one() {
     }
     world.wait(secs(2));
     assert_eq!((world.fake.took("/token"), world.state().as_str()), (1, "Ready Streaming"));
-    let mut heard = world.heard();
-    heard.sort();
-    assert_eq!(heard, ["1 PositionsUpdated p", "2 BuyingPowerUpdated c"]);
+    let mut events = world.events();
+    events.sort();
+    assert_eq!(events, ["1 PositionsUpdated p", "2 BuyingPowerUpdated c"]);
 }
 
 /// P52: nothing is registered before the list of a login is known, however often a client wants it. The entries
@@ -52,16 +52,16 @@ fn p52_nothing_is_registered_before_the_list_of_a_login() {
         }
         world.wait(secs(100));
         assert_eq!(world.fake.symbols(), ["7203", "6758"]);
-        let heard = world.heard();
-        for told in ["1 Subscribed a 7203", "1 Subscribed b 6758", "1 DepthSnapshot c 9984"] {
-            assert!(heard.iter().any(|heard| heard == told), "{told}: {heard:?}");
+        let events = world.events();
+        for reported in ["1 Subscribed a 7203", "1 Subscribed b 6758", "1 DepthSnapshot c 9984"] {
+            assert!(events.iter().any(|events| events == reported), "{reported}: {events:?}");
         }
     }
 }
 
 /// A list that is refused for good makes no client wait.
 #[test]
-fn a_list_that_is_refused_keeps_nobody_waiting() {
+fn a_list_that_is_refused_makes_no_client_wait() {
     for (status, times) in [(400, 1), (503, 3)] {
         let mut world = World::new();
         world.fake.instead = vec![("/register", status, "no"); times];
@@ -180,8 +180,8 @@ fn symbols_one_by_one_take_turns_with_reads() {
     world.wait(Duration::from_millis(250));
     world.positions(2, "p");
     world.wait(secs(1));
-    let place = world.fake.asked.iter().position(|path| path == "/positions").unwrap();
-    assert!(place <= 5, "{:?}", world.fake.asked);
+    let place = world.fake.context.iter().position(|path| path == "/positions").unwrap();
+    assert!(place <= 5, "{:?}", world.fake.context);
     world.wait(secs(10));
     let symbols = world.fake.symbols();
     assert_eq!((symbols.len(), symbols[1], symbols[29]), (30, "1329", "1301"));
@@ -189,7 +189,7 @@ fn symbols_one_by_one_take_turns_with_reads() {
 
 /// A gateway that answers wrongly is reported in the same words for every command.
 #[test]
-fn what_went_down_is_told_in_the_same_words() {
+fn a_gateway_that_went_down_is_reported_in_the_same_words() {
     let mut world = World::new();
     world.fake.instead = vec![("/token", 500, ""); 4];
     world.login("l");

@@ -12,9 +12,9 @@ fn p49_a_stream_that_is_lost_is_opened_again_five_times() {
     world.subscribe(1, "s", "7203");
     world.wait(secs(1));
     assert!(world.push(&frame("7203", 1_000, 100)));
-    world.heard();
+    world.events();
     world.fake.pushes = false;
-    world.fake.asked.clear();
+    world.fake.context.clear();
     world.drop_push();
     let begin = world.mono;
     let mut tries = Vec::new();
@@ -26,16 +26,16 @@ fn p49_a_stream_that_is_lost_is_opened_again_five_times() {
     }
     assert_eq!(tries, [5, 15, 35, 75]);
     assert_eq!(world.state(), "Ready Reconnecting 5");
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     world.wait(secs(2));
-    assert_eq!(world.heard(), ["* VenueError local_app_down"]);
+    assert_eq!(world.events(), ["* VenueError local_app_down"]);
     assert_eq!(world.state(), "AppDown (local_app_down)");
     // Then one try without a report every 80 s.
     world.wait(secs(400));
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     world.fake.pushes = true;
     world.wait(secs(81));
-    assert_eq!(world.heard(), ["* VenueReady"]);
+    assert_eq!(world.events(), ["* VenueReady"]);
     assert_eq!(world.state(), "Ready Streaming");
     assert!(world.push(&frame("7203", 1_000, 200)));
 }
@@ -101,13 +101,13 @@ fn p46_a_gateway_that_restarts_heals_without_a_word() {
         world.subscribe(1, request, symbol);
     }
     world.wait(secs(1));
-    world.heard();
+    world.events();
     world.push(&frame("7203", 1_000, 100));
     world.fake.token = None;
     world.fake.registered.clear();
     world.drop_push();
     world.wait(secs(10));
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     assert_eq!(world.state(), "Ready Streaming");
     assert_eq!(world.fake.symbols(), ["130A", "9984", "7203"], "the one used last first");
     assert_eq!(world.fake.took("/token"), 1);
@@ -123,26 +123,26 @@ fn p46_a_gateway_that_is_down_and_restarts_heals_with_the_password_in_memory() {
     world.drop_push();
     world.wait(secs(300));
     assert_eq!(world.state(), "AppDown (local_app_down)");
-    world.heard();
-    world.fake.asked.clear();
+    world.events();
+    world.fake.context.clear();
     (world.fake.is_up, world.fake.token) = (true, None);
     world.fake.registered.clear();
     world.wait(secs(85));
-    assert_eq!(world.heard(), ["* VenueReady"]);
+    assert_eq!(world.events(), ["* VenueReady"]);
     assert_eq!((world.fake.took("/token"), world.fake.symbols()), (1, vec!["7203"]));
     // If only the stream comes back, nothing is reported.
     world.fake.is_up = false;
     world.drop_push();
     world.wait(secs(300));
-    world.heard();
+    world.events();
     world.fake.is_up = true;
     // Its list, which would show that it lives, fails, too.
     world.fake.instead = vec![("/register", 503, "busy"); 5];
     world.fake.token = None;
     world.wait(secs(100));
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     world.wait(secs(200));
-    assert_eq!(world.heard(), ["* VenueReady"]);
+    assert_eq!(world.events(), ["* VenueReady"]);
     // Without a symbol to register, the answer to a token is needed.
     let mut world = World::new();
     world.fake.is_up = false;
@@ -246,7 +246,7 @@ fn p47_frames_during_the_forced_logout_are_not_shown() {
     // The gateway has logged out, and in again with its own means; our token is dead.
     world.fake.token = None;
     world.fake.registered.clear();
-    world.fake.asked.clear();
+    world.fake.context.clear();
     world.wait(secs(90 * 60));
     assert_eq!((world.fake.took("/token"), world.fake.symbols()), (1, vec!["7203"]));
     assert!(world.push(&frame("7203", 1_000, 1_000)));
@@ -268,7 +268,7 @@ fn a_gateway_that_is_down_in_the_forced_logout_is_logged_as_information() {
             world.fake.is_up = false;
             world.login("l");
             world.wait(secs(20));
-            assert_eq!(world.heard(), ["* VenueLoginStarted l", "* VenueError local_app_down"]);
+            assert_eq!(world.events(), ["* VenueLoginStarted l", "* VenueError local_app_down"]);
         });
         let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         let line = text.lines().find(|line| line.contains("local_app_down")).unwrap();

@@ -16,9 +16,9 @@ fn p52_what_is_wanted_together_is_registered_together() {
     for number in 0..REGISTER_MAX {
         world.subscribe(1, &number.to_string(), &symbol(number));
     }
-    assert_eq!(world.heard().len(), REGISTER_MAX, "each is answered at once");
+    assert_eq!(world.events().len(), REGISTER_MAX, "each is answered at once");
     world.subscribe(1, "51", "9999");
-    assert_eq!(world.heard(), ["1 Error 51 register_full"]);
+    assert_eq!(world.events(), ["1 Error 51 register_full"]);
     world.login("l");
     world.wait(secs(2));
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
@@ -35,7 +35,7 @@ fn p52_subscriptions_of_one_moment_are_one_request() {
     world.wait(secs(1));
     assert_eq!(world.fake.registered.len(), 20);
     world.wait(secs(2));
-    assert_eq!(world.heard().len(), 20, "each with its name, which a board tells");
+    assert_eq!(world.events().len(), 20, "each with its name, which a board tells");
     assert_eq!(world.fake.took("/register"), 2, "the first at once, the others together");
     assert_eq!(world.fake.took("/board"), 20);
 }
@@ -43,7 +43,7 @@ fn p52_subscriptions_of_one_moment_are_one_request() {
 /// P51: a subscription is answered with the name: from the board, or from a faster frame. It is
 /// answered, too, if the board is unreadable, or if other clients that waited for the name have left.
 #[test]
-fn p51_who_subscribes_is_told_the_name() {
+fn p51_a_subscription_is_answered_with_the_name() {
     let name = |world: &World, request: &str| {
         let of = |(_, event): &(Recipient, VenueEvent)| match event {
             VenueEvent::Subscribed { request_id, name, .. } if request_id == request => {
@@ -51,7 +51,7 @@ fn p51_who_subscribes_is_told_the_name() {
             }
             _ => None,
         };
-        world.told.iter().find_map(of)
+        world.reported.iter().find_map(of)
     };
     let toyota = Some(Some("トヨタ自動車".to_owned()));
     let mut world = World::ready();
@@ -79,8 +79,8 @@ fn p51_who_subscribes_is_told_the_name() {
 /// An unreadable name makes no client wait and fails nothing else. If the gateway does not answer, or wants
 /// fewer requests, the next names are not requested.
 #[test]
-fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
-    for (status, body, asked) in [
+fn p51_an_unreadable_name_makes_no_client_wait() {
+    for (status, body, context) in [
         (404, "no such board", 3),
         (200, "<html>", 3),
         (500, "oops", 1),
@@ -97,15 +97,15 @@ fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
             world.subscribe(1, symbol, symbol);
         }
         world.wait(secs(2));
-        let heard = world.heard();
+        let events = world.events();
         assert_eq!(
-            heard,
+            events,
             ["1 Subscribed 7203 7203", "1 Subscribed 9984 9984", "1 Subscribed 8306 8306"],
             "{status}"
         );
         assert_eq!(
             (world.fake.took("/board"), world.state().as_str()),
-            (asked, "Ready Streaming"),
+            (context, "Ready Streaming"),
             "{status}"
         );
         // Later the name is requested again.
@@ -115,7 +115,7 @@ fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
         world.subscribe(1, "d", "6758");
         world.wait(secs(1));
         assert_eq!(
-            (world.fake.took("/board"), world.heard()),
+            (world.fake.took("/board"), world.events()),
             (1, vec!["1 Subscribed d 6758".to_owned()])
         );
     }
@@ -126,7 +126,7 @@ fn p51_a_name_that_cannot_be_read_keeps_nobody_waiting() {
         world.subscribe(1, "b", "9984");
         world.fake.instead = vec![("/board", 401, "no"); times];
         world.wait(secs(2));
-        assert_eq!(world.heard(), ["1 Subscribed a 7203", "1 Subscribed b 9984"]);
+        assert_eq!(world.events(), ["1 Subscribed a 7203", "1 Subscribed b 9984"]);
         assert_eq!(world.state(), "Ready Streaming");
     }
 }
@@ -141,15 +141,15 @@ fn name_time_is_how_long_a_subscription_waits_for_a_name() {
     world.subscribe(1, "a", "7203");
     world.subscribe(2, "b", "7203");
     let begin = world.mono;
-    let mut heard = Vec::new();
-    while !heard.contains(&"2 Subscribed b 7203".to_owned()) {
-        assert!(world.mono - begin < NAME_TIME + secs(1), "{heard:?}");
+    let mut events = Vec::new();
+    while !events.contains(&"2 Subscribed b 7203".to_owned()) {
+        assert!(world.mono - begin < NAME_TIME + secs(1), "{events:?}");
         world.positions(1, "p");
         world.positions(1, "q");
         world.wait(Duration::from_millis(100));
-        heard.extend(world.heard());
+        events.extend(world.events());
     }
-    assert!(heard.contains(&"1 Subscribed a 7203".to_owned()) && world.mono - begin > secs(9));
+    assert!(events.contains(&"1 Subscribed a 7203".to_owned()) && world.mono - begin > secs(9));
     assert_eq!(world.fake.took("/board"), 0);
     // Other clients still get names.
     world.subscribe(3, "c", "9984");
@@ -158,7 +158,7 @@ fn name_time_is_how_long_a_subscription_waits_for_a_name() {
         world.positions(1, "q");
         world.wait(Duration::from_millis(100));
     }
-    let named = world.told.iter().find_map(|(_, event)| match event {
+    let named = world.reported.iter().find_map(|(_, event)| match event {
         VenueEvent::Subscribed { request_id, name, .. } if request_id == "c" => name.as_deref(),
         _ => None,
     });
@@ -172,11 +172,11 @@ fn p46_a_symbol_that_cannot_be_registered_takes_no_other_one_away() {
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
     world.wait(secs(1));
-    world.heard();
+    world.events();
     world.fake.poison.insert("1301".to_owned());
     world.subscribe(2, "b", "1301");
     world.wait(secs(20));
-    assert_eq!(world.heard(), ["2 Error b gateway_error"]);
+    assert_eq!(world.events(), ["2 Error b gateway_error"]);
     assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["7203"]));
     let mut world = World::new();
     world.fake.poison.insert("1301".to_owned());
@@ -185,14 +185,14 @@ fn p46_a_symbol_that_cannot_be_registered_takes_no_other_one_away() {
     world.login("l");
     world.wait(secs(120));
     assert_eq!((world.state().as_str(), world.fake.symbols()), ("Ready Streaming", vec!["7203"]));
-    let heard = world.heard();
-    assert!(heard.iter().all(|told| !told.contains("VenueError")), "{heard:?}");
-    assert!(heard.contains(&"2 Error gateway_error".to_owned()), "{heard:?}");
+    let events = world.events();
+    assert!(events.iter().all(|reported| !reported.contains("VenueError")), "{events:?}");
+    assert!(events.contains(&"2 Error gateway_error".to_owned()), "{events:?}");
     // It is tried again every 80 s, and no client waits for that.
     for _ in 0..40 {
         world.buying_power("c");
         world.wait(secs(5));
-        assert!(world.heard().contains(&"1 BuyingPowerUpdated c".to_owned()), "{:?}", world.mono);
+        assert!(world.events().contains(&"1 BuyingPowerUpdated c".to_owned()), "{:?}", world.mono);
     }
     world.fake.poison.clear();
     world.wait(secs(90));
@@ -212,14 +212,14 @@ fn p51_an_old_name_confirms_no_new_subscription() {
     let [Out::Ask { ticket, request }] = outs.as_slice() else { panic!("{outs:?}") };
     assert_eq!(request.question.path(), "/board/7203@1");
     world.unsubscribe(1, "b", "7203");
-    world.heard();
+    world.events();
     world.fake.instead = vec![("/register", 400, "full"), ("/register", 400, "full")];
     world.subscribe(2, "c", "7203");
     let answer = Answer { status: 200, body: frame("7203", 1_000, 0).into() };
     world.gateway.answered(*ticket, Ok(answer), now);
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
     world.wait(secs(1));
-    assert_eq!(world.heard(), ["2 Error c register_full"]);
+    assert_eq!(world.events(), ["2 Error c register_full"]);
 }
 
 /// P46: requests for names do not prolong an outage.
@@ -230,14 +230,14 @@ fn p46_names_hold_no_outage_up() {
         world.subscribe(1, &number.to_string(), &symbol(number));
     }
     world.wait(Duration::from_millis(500));
-    world.heard();
+    world.events();
     world.fake.is_mute = true;
     world.buying_power("a");
     world.wait(secs(17));
-    let heard = world.heard();
-    assert!(heard.contains(&"1 Error a local_app_down".to_owned()), "{heard:?}");
-    let names = heard.iter().filter(|told| told.starts_with("1 Subscribed")).count();
-    assert!(names > 30, "they are registered: {heard:?}");
+    let events = world.events();
+    assert!(events.contains(&"1 Error a local_app_down".to_owned()), "{events:?}");
+    let names = events.iter().filter(|reported| reported.starts_with("1 Subscribed")).count();
+    assert!(names > 30, "they are registered: {events:?}");
 }
 
 /// P51: a client that unsubscribes while the registration is queued gets both replies, and nothing is
@@ -249,12 +249,12 @@ fn p51_a_subscription_that_is_taken_back_while_it_waits_is_answered() {
     world.subscribe(1, "b", "9984");
     assert_eq!(world.fake.symbols(), ["7203"], "the second one waits for its turn");
     world.push(&frame("7203", 1_000, 0));
-    assert_eq!(world.heard(), ["1 Subscribed a 7203"]);
+    assert_eq!(world.events(), ["1 Subscribed a 7203"]);
     world.unsubscribe(1, "c", "9984");
-    assert_eq!(world.heard(), ["1 Subscribed b 9984", "1 Unsubscribed c 9984"]);
+    assert_eq!(world.events(), ["1 Subscribed b 9984", "1 Unsubscribed c 9984"]);
     world.wait(secs(2));
     assert_eq!(world.fake.symbols(), ["7203"]);
-    assert_eq!(world.heard(), Vec::<String>::new());
+    assert_eq!(world.events(), Vec::<String>::new());
 }
 
 /// P52: entries of other programs from before our login stay theirs, whichever client wanted them here before.
@@ -282,21 +282,21 @@ fn p51_subscriptions_are_counted_and_released() {
     world.subscribe(2, "c", "9984");
     world.wait(secs(1));
     assert_eq!(
-        world.heard(),
+        world.events(),
         ["1 Subscribed a 7203", "2 Subscribed b 7203", "2 Subscribed c 9984"]
     );
     world.unsubscribe(1, "d", "7203");
     world.wait(secs(1));
-    assert_eq!(world.heard(), ["1 Unsubscribed d 7203"]);
+    assert_eq!(world.events(), ["1 Unsubscribed d 7203"]);
     assert_eq!(world.fake.symbols(), ["7203", "9984"]);
     world.left(2);
     world.wait(secs(1));
     assert_eq!(world.fake.symbols(), Vec::<&str>::new());
     world.unsubscribe(1, "e", "7203");
-    assert_eq!(world.heard(), ["1 Unsubscribed e 7203"]);
+    assert_eq!(world.events(), ["1 Unsubscribed e 7203"]);
     for (ticker, request) in [("72", "f"), ("7203.T", "g"), ("!203", "h"), ("７２０３", "i")] {
         world.subscribe(1, request, ticker);
-        assert_eq!(world.heard(), [format!("1 Error {request} validation_error")]);
+        assert_eq!(world.events(), [format!("1 Error {request} validation_error")]);
     }
 }
 
@@ -307,18 +307,18 @@ fn the_51st_symbol_is_refused_and_evict_lru_makes_room() {
         world.subscribe(1, &number.to_string(), &symbol(number));
     }
     world.wait(secs(7));
-    assert_eq!(world.heard().len(), REGISTER_MAX);
+    assert_eq!(world.events().len(), REGISTER_MAX);
     world.subscribe(1, "a", "9999");
     world.board(1, "b", "9998");
-    assert_eq!(world.heard(), ["1 Error a register_full", "1 Error b register_full"]);
+    assert_eq!(world.events(), ["1 Error a register_full", "1 Error b register_full"]);
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
     world.board(1, "c", "1000");
     world.evict("d");
     world.subscribe(1, "e", "9999");
     world.wait(secs(2));
-    let heard = world.heard();
-    assert!(heard.contains(&"* SubscriptionEvicted d 1001".to_owned()), "{heard:?}");
-    assert!(heard.contains(&"1 Subscribed e 9999".to_owned()), "{heard:?}");
+    let events = world.events();
+    assert!(events.contains(&"* SubscriptionEvicted d 1001".to_owned()), "{events:?}");
+    assert!(events.contains(&"1 Subscribed e 9999".to_owned()), "{events:?}");
     assert_eq!(world.fake.registered.len(), REGISTER_MAX);
     assert!(!world.push(&frame("1001", 1_000, 1)), "nobody gets it any more");
     assert!(world.push(&frame("9999", 1_000, 1)));
@@ -336,8 +336,8 @@ fn p52_foreign_entries_stay_and_count() {
         world.subscribe(1, &number.to_string(), &format!("20{number}0"));
         world.wait(secs(1));
     }
-    let heard = world.heard();
-    assert_eq!(heard.last().unwrap(), "1 Error 5 register_full", "{heard:?}");
+    let events = world.events();
+    assert_eq!(events.last().unwrap(), "1 Error 5 register_full", "{events:?}");
     world.left(1);
     world.wait(secs(1));
     assert_eq!(world.fake.registered.len(), 45);
@@ -346,7 +346,7 @@ fn p52_foreign_entries_stay_and_count() {
 
 /// The gateway decides which symbols it takes.
 #[test]
-fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
+fn a_symbol_that_the_gateway_refuses_blocks_no_other_one() {
     let mut world = World::ready();
     world.fake.is_up = false;
     for (request, symbol) in [("a", "7203"), ("b", "0000"), ("c", "9984")] {
@@ -356,7 +356,7 @@ fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
     // The first one alone, the others together; that request is refused, then each of them is sent.
     world.fake.instead = vec![];
     world.wait(secs(6));
-    world.heard();
+    world.events();
     let mut world = World::ready();
     world.subscribe(1, "a", "7203");
     world.subscribe(1, "b", "0000");
@@ -364,7 +364,7 @@ fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
     world.fake.instead = vec![("/register", 400, "bad symbol"), ("/register", 400, "bad symbol")];
     world.wait(secs(2));
     assert_eq!(
-        world.heard(),
+        world.events(),
         ["1 Subscribed a 7203", "1 Error c gateway_error", "1 Subscribed b 0000"],
         "the one used last first"
     );
@@ -372,20 +372,20 @@ fn a_symbol_that_the_gateway_refuses_keeps_no_other_one_out() {
 }
 
 #[test]
-fn what_the_gateway_leaves_out_of_its_list_is_tried_again_and_then_told() {
+fn a_symbol_that_the_list_lacks_is_tried_again_and_then_reported() {
     let mut world = World::ready();
     world.fake.deaf.insert("7203".to_owned());
     world.subscribe(1, "a", "7203");
     world.subscribe(1, "b", "9984");
     world.wait(secs(7));
-    assert_eq!(world.heard(), ["1 Subscribed b 9984"]);
+    assert_eq!(world.events(), ["1 Subscribed b 9984"]);
     world.fake.deaf.clear();
     world.wait(secs(6));
-    assert_eq!(world.heard(), ["1 Subscribed a 7203"]);
+    assert_eq!(world.events(), ["1 Subscribed a 7203"]);
     world.fake.deaf.insert("6758".to_owned());
     world.subscribe(1, "c", "6758");
     world.wait(secs(30));
-    assert_eq!(world.heard(), ["1 Error c gateway_error"]);
+    assert_eq!(world.events(), ["1 Error c gateway_error"]);
     assert!(!world.gateway.symbols().contains(&"6758".to_owned()), "its place is free");
 }
 
@@ -395,16 +395,16 @@ fn p51_a_board_is_read_once() {
     let mut world = World::ready();
     world.subscribe(1, "s", "7203");
     world.wait(secs(1));
-    world.heard();
+    world.events();
     world.board(1, "a", "7203");
-    assert_eq!(world.heard(), ["1 DepthSnapshot a 7203"]);
+    assert_eq!(world.events(), ["1 DepthSnapshot a 7203"]);
     assert!(world.push(&frame("7203", 1_000, 500)));
     assert_eq!(world.traded, 0, "the first frame is the first");
     // A board that cannot be read frees its place.
     world.fake.instead = vec![("/board", 404, "no such symbol")];
     world.board(1, "b", "9999");
     world.wait(secs(1));
-    assert_eq!(world.heard(), ["1 Error b gateway_error"]);
+    assert_eq!(world.events(), ["1 Error b gateway_error"]);
     assert_eq!(world.gateway.symbols(), ["7203"]);
 }
 
@@ -423,7 +423,7 @@ fn p50_the_end_takes_our_symbols_out() {
 /// Clients subscribe and unsubscribe at random: in the end the gateway has the wanted symbols, and few requests
 /// are queued.
 #[test]
-fn what_is_given_up_at_once_takes_no_place() {
+fn a_symbol_that_is_released_at_once_takes_no_place() {
     let mut world = World::ready();
     for number in 0..3 * REGISTER_MAX {
         let symbol = symbol(number % 60);
@@ -431,8 +431,8 @@ fn what_is_given_up_at_once_takes_no_place() {
         world.unsubscribe(1, "u", &symbol);
         assert!(world.gateway.requests.waiting(0).0 <= 4);
     }
-    let heard = world.heard();
-    let count = |name: &str| heard.iter().filter(|told| told.contains(name)).count();
+    let events = world.events();
+    let count = |name: &str| events.iter().filter(|reported| reported.contains(name)).count();
     assert_eq!((count(" Subscribed "), count(" Unsubscribed ")), (150, 150), "each has its answer");
     world.wait(secs(5));
     assert_eq!(world.fake.symbols(), Vec::<&str>::new());
@@ -441,10 +441,10 @@ fn what_is_given_up_at_once_takes_no_place() {
     world.left(2);
     world.wait(secs(5));
     assert_eq!(world.fake.symbols(), Vec::<&str>::new());
-    world.heard();
+    world.events();
     world.subscribe(3, "c", "7203");
     world.wait(secs(1));
-    assert_eq!(world.heard(), ["3 Subscribed c 7203"]);
+    assert_eq!(world.events(), ["3 Subscribed c 7203"]);
 }
 
 /// Symbols that were released while the gateway was away are unregistered when it is back.
@@ -469,12 +469,12 @@ fn registrations_go_before_reads() {
     let mut world = World::ready();
     for number in 0..100 {
         let now = world.now();
-        world.gateway.positions(World::asked(1, &number.to_string()), now);
+        world.gateway.positions(World::context(1, &number.to_string()), now);
     }
     world.settle();
     world.subscribe(2, "a", "7203");
     world.wait(secs(1));
-    assert!(world.heard().contains(&"2 Subscribed a 7203".to_owned()));
+    assert!(world.events().contains(&"2 Subscribed a 7203".to_owned()));
 }
 
 /// A gateway that gave a new token may have lost its list, and a symbol that it refused is tried again.
