@@ -84,7 +84,7 @@ pub struct Received {
 pub struct Client {
     socket: WebSocket<TcpStream>,
     ready: Ready<'static>,
-    asked: u64,
+    commands_sent: u64,
 }
 
 /// An id for an order: a random UUID.
@@ -146,7 +146,7 @@ impl Client {
                 if !is_proof(token, side, &server_nonce, &client_nonce, mode.as_str(), proof) {
                     return Err(ClientError::NotTheEngine(port));
                 }
-                Ok(Self { socket, ready, asked: 0 })
+                Ok(Self { socket, ready, commands_sent: 0 })
             }
             Event::EngineError(error) => Err(ClientError::Refused {
                 code: error.code.into_owned(),
@@ -167,9 +167,9 @@ impl Client {
     /// # Errors
     /// None in practice: a number is always an id.
     pub fn request_id(&mut self) -> Result<RequestId, ClientError> {
-        self.asked += 1;
-        // Answers go to all clients with the asker's id, so it must not be another's.
-        let id = format!("{}-{}", Uuid::new_v4().simple(), self.asked);
+        self.commands_sent += 1;
+        // Answers go to all clients with the id of their command, so no two commands may share one.
+        let id = format!("{}-{}", Uuid::new_v4().simple(), self.commands_sent);
         RequestId::try_from(id).map_err(|error| ClientError::Message(error.to_string()))
     }
 
@@ -238,7 +238,7 @@ impl Drop for Client {
 }
 
 fn is_late(error: &io::Error) -> bool {
-    // A signal is for whoever asks to see.
+    // The caller looks for signals itself.
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 

@@ -1,7 +1,7 @@
-//! What a login at the web broker needs, a name and a password or an id and a private key: from the house's key places, and for development from
-//! variables of their own (specification 2, "Secrets"; specification 4, P1). The password of the local
-//! gateway: from the person at this machine, and for development from a variable (specification 1,
-//! "Authentication"; specification 4, P50).
+//! What a login at the web broker needs: a name and a password, or an id and a private key. They come from the stores
+//! of [`keys`], and for development from variables of their own (specification 2, "Secrets"; specification 4, P1).
+//! The password of the local gateway comes from the person at this machine, and for development from a variable
+//! (specification 1, "Authentication"; specification 4, P50).
 
 use std::env::{self, VarError};
 use std::io::Read as _;
@@ -40,18 +40,18 @@ pub const DEV_KEY_VARIABLES: [&str; 2] =
 
 /// The variable of development for the password of the local gateway, which is stored nowhere.
 pub const DEV_GATEWAY_PASSWORD: &str = "DEV_LOCALBROKER_API_PASSWORD";
-/// What the person at this machine is asked.
+/// The question to the person at this machine.
 const GATEWAY_QUESTION: Question = Question {
     title: "Kumiki",
     description: "API password of the local broker's gateway on this machine",
     prompt: "API password",
 };
 
-/// The password of the local gateway: that of development where it is allowed and set, else the person is
-/// asked. It waits for the person.
+/// The password of the local gateway: that of development where it is allowed and set, else that of a dialog. It
+/// waits for the person.
 ///
 /// # Errors
-/// Why nobody gave one, in one line and without a secret.
+/// Why there is none, in one line and without a secret.
 pub(crate) fn gateway_password(
     dev_login_allowed: bool,
     dialog: &Dialog,
@@ -197,7 +197,7 @@ mod tests {
     fn found(
         is_allowed: bool,
         dev: [Option<&str>; 2],
-        kept: [Option<&str>; 2],
+        stored: [Option<&str>; 2],
     ) -> Result<[String; 2], String> {
         let variable = |name: &str| {
             let index = usize::from(name == DEV_VARIABLES[1]);
@@ -206,7 +206,7 @@ mod tests {
         let key = |key: Key| {
             let index = usize::from(key == WEB_BROKER_PASSWORD);
             let nowhere = || missing_key(key, &format!("{} is nowhere", key.entry()));
-            kept[index].map(SecretString::from).ok_or_else(nowhere)
+            stored[index].map(SecretString::from).ok_or_else(nowhere)
         };
         match find_password(is_allowed, variable, key)? {
             Credentials::Password { user, password } => {
@@ -218,11 +218,11 @@ mod tests {
 
     #[test]
     fn development_comes_first_where_it_is_allowed() {
-        let kept = [Some("user"), Some("password")];
-        let told = |texts: [&str; 2]| Ok(texts.map(str::to_owned));
-        assert_eq!(found(true, SET.map(Some), kept), told(SET));
-        assert_eq!(found(false, SET.map(Some), kept), told(["user", "password"]));
-        assert_eq!(found(true, [None, None], kept), told(["user", "password"]));
+        let stored = [Some("user"), Some("password")];
+        let pair = |texts: [&str; 2]| Ok(texts.map(str::to_owned));
+        assert_eq!(found(true, SET.map(Some), stored), pair(SET));
+        assert_eq!(found(false, SET.map(Some), stored), pair(["user", "password"]));
+        assert_eq!(found(true, [None, None], stored), pair(["user", "password"]));
     }
 
     #[test]
@@ -235,12 +235,12 @@ mod tests {
                 assert!([id, file].contains(&name), "{name}");
                 Ok(if name == id { Some(own) } else { path }.map(SecretString::from))
             };
-            let kept = |key: Key| {
+            let stored = |key: Key| {
                 assert_eq!(key, WEB_BROKER_AUTH_ID);
-                Ok(SecretString::from("kept-marker"))
+                Ok(SecretString::from("stored-marker"))
             };
             let nowhere = |key: Key| Err(missing_key(key, "it is nowhere"));
-            find_key(is_allowed, variable, kept, nowhere)
+            find_key(is_allowed, variable, stored, nowhere)
         };
         let found =
             |is_allowed, path| found_with(is_allowed, path, "dev-marker").map(drop).unwrap_err();
@@ -255,19 +255,19 @@ mod tests {
         );
         let half = found(true, None);
         assert!(half.contains("DEV_WEBBROKER_PRIVATE_KEY_FILE is not; set both"), "{half}");
-        let kept = found(false, Some(path));
+        let stored = found(false, Some(path));
         let words = "`kumiki key set web-broker-private-key --file KEY.pem`";
-        assert!(kept.starts_with("it is nowhere; ") && kept.contains(words), "{kept}");
+        assert!(stored.starts_with("it is nowhere; ") && stored.contains(words), "{stored}");
         let folder = found(true, folder.path().to_str());
         assert!(folder.contains("it is a pipe, a device or a folder"), "{folder}");
-        for text in [missing, wrong, half, kept, folder] {
+        for text in [missing, wrong, half, stored, folder] {
             assert!(!text.contains("marker"), "{text}");
         }
         // The id is a word, as in every other place; what editors and shells put around it is taken off.
         for own in ["two marker", "\u{feff} ", "m\u{e4}rker", &"marker".repeat(1_000)] {
-            let told = found_with(true, Some(path), own).map(drop).unwrap_err();
-            assert!(told.starts_with("DEV_WEBBROKER_AUTH_ID: "), "{told}");
-            assert!(!told.contains("marker") && !told.contains("rker"), "{told}");
+            let error = found_with(true, Some(path), own).map(drop).unwrap_err();
+            assert!(error.starts_with("DEV_WEBBROKER_AUTH_ID: "), "{error}");
+            assert!(!error.contains("marker") && !error.contains("rker"), "{error}");
         }
         let own = SecretString::from("\u{feff} dev-marker\r\n");
         let read = WEB_BROKER_AUTH_ID.read(DEV_KEY_VARIABLES[0], &own).unwrap();
@@ -276,32 +276,32 @@ mod tests {
 
     /// Specification 1, "Authentication", 2: the variable of development skips the dialog, where it may.
     #[test]
-    fn the_gateways_password_is_asked_for_unless_development_has_one() {
-        let given = |is_allowed, dev: Option<&str>, asked: Result<&str, &str>| {
+    fn the_gateways_password_is_typed_unless_development_has_one() {
+        let given = |is_allowed, dev: Option<&str>, typed: Result<&str, &str>| {
             let variable = |name: &str| {
                 assert_eq!(name, "DEV_LOCALBROKER_API_PASSWORD");
                 Ok(dev.map(SecretString::from))
             };
             let none = |why: &str| NoPassword { why: why.to_owned(), is_wanted: true };
-            let ask = || asked.map(SecretString::from).map_err(none);
+            let ask = || typed.map(SecretString::from).map_err(none);
             let found = gateway_password_with(is_allowed, variable, ask);
             found.map(|found| found.expose_secret().to_owned()).map_err(|none| none.why)
         };
-        let told = |text: &str| Ok(text.to_owned());
-        assert_eq!(given(true, Some("dev"), Err("nobody is here")), told("dev"));
-        assert_eq!(given(false, Some("dev"), Ok("typed")), told("typed"));
-        assert_eq!(given(true, None, Ok("typed")), told("typed"));
+        let password = |text: &str| Ok(text.to_owned());
+        assert_eq!(given(true, Some("dev"), Err("no terminal")), password("dev"));
+        assert_eq!(given(false, Some("dev"), Ok("typed")), password("typed"));
+        assert_eq!(given(true, None, Ok("typed")), password("typed"));
         assert_eq!(given(true, None, Err("no password")), Err("no password".to_owned()));
     }
 
     #[test]
     fn what_is_missing_is_named_without_a_secret() {
-        let told = found(false, SET.map(Some), [Some("user"), None]).unwrap_err();
+        let error = found(false, SET.map(Some), [Some("user"), None]).unwrap_err();
         for words in ["web-broker-password is nowhere", "kumiki key set web-broker-password"] {
-            assert!(told.contains(words), "{told}");
+            assert!(error.contains(words), "{error}");
         }
         let half = found(true, [Some(SET[0]), None], [None, None]).unwrap_err();
         assert!(half.contains("DEV_WEBBROKER_PASSWORD is not; set both"), "{half}");
-        assert!(!told.contains("marker") && !half.contains("marker"));
+        assert!(!error.contains("marker") && !half.contains("marker"));
     }
 }

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use domain::{Origin, ReasonCode, Rejection, TsNanos};
-use ipc::{Command, CommandHead, Error, Event, OrderContext, Text, error_code};
+use ipc::{Command, CommandHead, Event, error_code};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
 
 use crate::limits::JSON_DEPTH_MAX;
-use crate::present::orders::rejected;
+use crate::present::orders::{of_command, rejected};
+use crate::present::session::error;
 
 /// Commands about one order: an error in one is a rejection of the order.
 const ORDER_COMMANDS: [&str; 3] = ["SubmitOrder", "ModifyOrder", "CancelOrder"];
@@ -90,25 +91,15 @@ impl NoCommand {
         venue: &'static str,
         origin: Option<Origin>,
     ) -> Event<'_> {
-        let request_id = self.head.request_id.as_deref().map(Text::Borrowed);
+        let request_id = self.head.request_id.as_deref();
         let is_of_order = self.head.op.as_deref().is_some_and(|op| ORDER_COMMANDS.contains(&op));
         if let (true, Some(id)) = (is_of_order, self.head.client_order_id.as_deref()) {
             let text = format!("{}: {}", self.field().as_deref().unwrap_or("ORDER"), self.why);
             let rejection = Rejection::new(ReasonCode::ValidationError, text);
-            let context = OrderContext {
-                request_id,
-                venue: Some(Text::Borrowed(venue)),
-                origin,
-                ..OrderContext::default()
-            };
+            let context = of_command(request_id, Some(venue), origin);
             return rejected(Some(id), Cow::Owned(rejection), now, context);
         }
-        Event::Error(Error {
-            request_id,
-            code: error_code::VALIDATION_ERROR.into(),
-            message: Text::Owned(self.message()),
-            venue_order_id: None,
-        })
+        error(request_id, error_code::VALIDATION_ERROR, self.message(), None)
     }
 
     /// The venue that the message names.
@@ -160,7 +151,7 @@ fn is_deeper_than(text: &str, most: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Value {
+    fn refused(text: &str) -> Value {
         let now = TsNanos::from_nanos(7_000_000);
         let wrong = decode(text).unwrap_err();
         serde_json::to_value(wrong.event(now, "replay", Some(Origin::Client))).unwrap()
@@ -173,14 +164,16 @@ mod tests {
         assert!(is_deeper_than(&nested(33), 32));
         assert!(!is_deeper_than(&format!("\"{}\\\"{}\"", nested(40), "[".repeat(40)), 32));
         let ping = |value: &str| format!(r#"{{"op":"Ping","request_id":{value}}}"#);
-        assert!(told(&ping(&nested(40)))["message"].as_str().unwrap().contains("deeper than 32"));
+        assert!(
+            refused(&ping(&nested(40)))["message"].as_str().unwrap().contains("deeper than 32")
+        );
     }
 
     #[test]
     fn wrong_orders_are_rejected_and_other_commands_are_errors() {
         let wrong = r#"{"op":"SubmitOrder","request_id":"r","venue":"replay",
             "order":{"client_order_id":"c","quantity":"1","speed":2}}"#;
-        let rejected = told(wrong);
+        let rejected = refused(wrong);
         assert_eq!(rejected["event"], "OrderRejected");
         assert_eq!(rejected["client_order_id"], "c");
         assert_eq!(rejected["request_id"], "r");
@@ -210,7 +203,7 @@ mod tests {
             .filter(|field| !field.starts_with(&format!("{name}:")))
             .map(|field| format!(",{field}"))
             .collect();
-            let rejected = told(&format!(
+            let rejected = refused(&format!(
                 r#"{{"op":"SubmitOrder","request_id":"r","venue":"replay","order":{{"client_order_id":"c",{wrong}{right}}}}}"#
             ));
             let text = rejected["reason_text"].as_str().unwrap();
@@ -218,18 +211,18 @@ mod tests {
         }
         let change = r#"{"op":"ModifyOrder","request_id":"r","venue":"replay","client_order_id":"c",
             "change":{"new_price":1}}"#;
-        assert!(told(change)["reason_text"].as_str().unwrap().starts_with("NEW_PRICE: "));
-        let error = told(r#"{"op":"GetSession","request_id":"r","more":1}"#);
+        assert!(refused(change)["reason_text"].as_str().unwrap().starts_with("NEW_PRICE: "));
+        let error = refused(r#"{"op":"GetSession","request_id":"r","more":1}"#);
         assert_eq!(
             (&error["event"], &error["code"]),
             (&"Error".into(), &"validation_error".into())
         );
         assert_eq!(error["request_id"], "r");
-        assert_eq!(told("hello")["event"], "Error");
+        assert_eq!(refused("hello")["event"], "Error");
         let secret = r#"{"op":"SetSecondPassword","request_id":"r","value":1234}"#;
-        assert!(!told(secret).to_string().contains("1234"));
+        assert!(!refused(secret).to_string().contains("1234"));
         let number = r#"{"op":"StopEngine","request_id":"r","strategy_id":1234}"#;
-        let told = told(number).to_string();
-        assert!(told.contains("wrong type or value") && !told.contains("1234"), "{told}");
+        let number = refused(number).to_string();
+        assert!(number.contains("wrong type or value") && !number.contains("1234"), "{number}");
     }
 }

@@ -3,21 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use domain::{InstrumentId, Origin};
-use ipc::{
-    Command, EngineMode, Event, GetOrderList, Multiplier, OrderListUpdated, Pong,
-    ReplaySpeedChanged, SessionState, StopEngine, Subscribed, Text, TickerInfo, Unsubscribed,
-    error_code,
-};
+use domain::{InstrumentId, OrderFilter, Origin, ReasonCode, Rejection};
+use ipc::{EngineMode, Event, Multiplier, OrderListFilter, SessionState, error_code};
 use replay::RunCommand;
 
 use crate::VENUE;
+use crate::command::{AccountCommand, ClientCommand, MarketCommand, SessionCommand, VenueCommand};
 use crate::decode::decode;
 use crate::hub::{ClientId, OrderList};
-use crate::ledger::{ListFilter, RequestContext};
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
 use crate::live::{LOCAL_BROKER, WEB_BROKER};
-use crate::session::{Core, Refusing, Shared, UnderWay};
+use crate::present::session as present;
+use crate::run::Run;
+use crate::session::{CommandContext, Core, Shared, UnderWay};
 
 /// Venues that live trading knows.
 const BROKERS: [&str; 2] = [WEB_BROKER, LOCAL_BROKER];
@@ -25,6 +23,8 @@ const BROKERS: [&str; 2] = [WEB_BROKER, LOCAL_BROKER];
 /// What a live engine says to commands for venues.
 const NO_VENUE: &str = "this engine runs without that venue; live venues are web_broker and \
                         local_broker";
+/// What a replay says to commands about logins.
+pub(crate) const NO_LOGIN: &str = "a replay has no venue to log in at";
 
 impl Shared {
     /// Answers one message of a client.
@@ -46,7 +46,7 @@ impl Shared {
                 };
                 return match event {
                     Event::OrderRejected(_) => {
-                        core.hub.tell_all(&event);
+                        core.hub.broadcast(&event);
                         core.hub.count_error(client, now);
                     }
                     _ => core.hub.refuse(client, &event, now),
@@ -56,104 +56,107 @@ impl Shared {
         let request_id = command.request_id().map(|id| id.as_text().into_owned());
         let op = command.op();
         let venue = command.venue().map(str::to_owned);
-        let (request_id_text, venue) = (request_id.as_deref(), venue.as_deref());
-        let to = Refusing { client, op, request_id: request_id_text, venue, now };
-        let Some(command) = self.take_for_venue(&to, command) else { return };
-        if let Some(venue) = venue
-            && !self.is_here(&to, &command, venue)
-        {
-            return;
+        let (request_id, venue) = (request_id.as_deref(), venue.as_deref());
+        let to = CommandContext { client, op, request_id, venue, now };
+        match ClientCommand::from(command) {
+            ClientCommand::Session(command) => self.session_command(&to, command),
+            ClientCommand::Venue(command) => self.venue_command(&to, command),
+            ClientCommand::Password(command) => self.password_command(&to, command),
         }
-        let asked = RequestContext { client, request_id: request_id.clone().unwrap_or_default() };
+    }
+
+    fn session_command(self: &Arc<Self>, to: &CommandContext<'_>, command: SessionCommand) {
         match command {
-            Command::Hello(_) => {
-                self.lock().error(
-                    &to,
-                    error_code::VALIDATION_ERROR,
-                    "this connection has had its Hello; send Hello once",
-                );
+            SessionCommand::Hello => {
+                let text = "this connection has had its Hello; send Hello once";
+                self.lock().error(to, error_code::VALIDATION_ERROR, text);
             }
-            Command::Ping(ping) => {
-                let ts_ms = domain::clock::wall_now().millis();
-                let pong = Pong { request_id: ping.request_id.as_text(), ts_ms };
-                self.lock().hub.tell(client, &Event::Pong(pong));
+            SessionCommand::Ping => {
+                let pong = present::pong(to, domain::clock::wall_now());
+                self.lock().hub.send(to.client, &pong);
             }
-            Command::Shutdown(_) => {
+            SessionCommand::Shutdown => {
                 tracing::info!("a client ends the engine");
                 self.shutdown.cancel();
             }
-            Command::GetSession(_) => {
+            SessionCommand::GetSession => {
                 let core = self.lock();
-                let session = core.session(&asked.request_id);
-                core.hub.tell(client, &Event::Session(Box::new(session)));
+                core.hub.send(to.client, &present::session(&core, to));
             }
-            Command::LoadReplayData(load) => self.load(&to, asked, &load),
-            Command::StartEngine(start) => self.start(&to, asked, &start),
-            Command::StopEngine(stop) => self.lock().stop(&to, asked, &stop),
-            Command::SetReplaySpeed(speed) => self.lock().set_speed(&to, speed.multiplier),
-            Command::Subscribe(subscribe) => self.subscribe(&to, &subscribe.ticker, true),
-            Command::Unsubscribe(unsubscribe) => self.subscribe(&to, &unsubscribe.ticker, false),
-            Command::SubmitOrder(submit) => self.lock().submit(&to, asked, submit),
-            order @ (Command::ModifyOrder(_)
-            | Command::CancelOrder(_)
-            | Command::CancelAllOrders(_)) => self.lock().change(&to, asked, &order),
-            Command::GetOrderList(list) => self.lock().list(&to, &list),
-            Command::GetBuyingPower(_) => {
-                let core = self.lock();
-                if core.state() != SessionState::Running {
-                    return core.not_running(&to);
-                }
-                let Core { hub, run: Some(run), .. } = &*core else { return };
-                let event = Event::ReplayBuyingPower(run.buying_power(to.request_id));
-                hub.tell(client, &event);
+            SessionCommand::Load(load) => self.load(to, &load),
+            SessionCommand::Start(start) => self.start(to, &start),
+            SessionCommand::Stop(strategy_id) => self.lock().stop(to, &strategy_id),
+            SessionCommand::SetSpeed(multiplier) => self.lock().set_speed(to, multiplier),
+        }
+    }
+
+    /// Answers a command for the replay.
+    pub(crate) fn replay_command(&self, to: &CommandContext<'_>, command: VenueCommand) {
+        match command {
+            VenueCommand::Order(order) => self.lock().order_instruction(to, &order),
+            VenueCommand::Account(AccountCommand::OrderList(filter)) => {
+                self.lock().list(to, &filter);
             }
-            Command::GetPositions(_) => {
-                let core = self.lock();
-                if core.state() != SessionState::Running {
-                    return core.not_running(&to);
-                }
-                let Core { hub, run: Some(run), .. } = &*core else { return };
-                hub.tell(client, &Event::PositionsUpdated(run.positions(to.request_id)));
+            VenueCommand::Account(AccountCommand::BuyingPower) => {
+                self.lock().answer_of_run(to, |run| present::buying_power(run, to.request_id));
             }
-            Command::SetSecondPassword(_) | Command::ForgetSecondPassword(_) => {
-                self.needs_venue(&to, "a replay needs no second password");
+            VenueCommand::Account(AccountCommand::Positions) => {
+                self.lock().answer_of_run(to, |run| present::positions(run, to.request_id));
             }
-            Command::GetBoard(_) => {
-                self.needs_venue(&to, "past data have no order book");
+            VenueCommand::Market(MarketCommand::Subscribe(ticker)) => {
+                self.subscribe(to, &ticker, true);
             }
-            Command::EvictLru(_) | Command::RequestVenueLogin(_) | Command::GetVenueState(_) => {
-                self.needs_venue(&to, "a replay has no venue to log in at");
+            VenueCommand::Market(MarketCommand::Unsubscribe(ticker)) => {
+                self.subscribe(to, &ticker, false);
+            }
+            VenueCommand::Market(MarketCommand::ReadBoard(_)) => {
+                self.lock().not_in_replay(to, "past data have no order book");
+            }
+            VenueCommand::Market(MarketCommand::EvictLru)
+            | VenueCommand::Account(AccountCommand::Login | AccountCommand::VenueState) => {
+                self.lock().not_in_replay(to, NO_LOGIN);
             }
         }
     }
 
-    /// Whether a command names a venue that this process has (specification 4, P73); refuses it else.
-    fn is_here(&self, to: &Refusing<'_>, command: &Command, venue: &str) -> bool {
-        if venue == VENUE && self.config.mode == EngineMode::Replay {
+    /// Whether the venue of a command is the replay of this process (specification 4, P73); refuses the command else.
+    pub(crate) fn is_here(
+        &self,
+        to: &CommandContext<'_>,
+        command: &VenueCommand,
+        venue: &str,
+    ) -> bool {
+        let is_live = self.config.mode == EngineMode::Live;
+        if venue == VENUE && !is_live {
             return true;
         }
         let is_known = venue == VENUE || BROKERS.contains(&venue);
-        if !is_known && self.refuse_unknown_venue(to, command) {
+        if is_live
+            && !is_known
+            && let Some(id) = command.order_id()
+        {
+            // Commands about orders are rejected (specification 4, P23b).
+            let text = format!("VENUE: `{venue}` is unknown; write {WEB_BROKER} or {LOCAL_BROKER}");
+            self.reject(to, id, &Rejection::new(ReasonCode::ValidationError, text));
             return false;
         }
         let mut core = self.lock();
+        let is_balance = matches!(
+            command,
+            VenueCommand::Account(AccountCommand::BuyingPower | AccountCommand::Positions)
+        );
         if !is_known {
             let known =
                 format!("VENUE: `{venue}` is unknown; write replay, web_broker or local_broker");
             core.error(to, error_code::VALIDATION_ERROR, &known);
-            return false;
-        }
-        if self.config.mode == EngineMode::Live {
+        } else if is_live {
             let why = if venue == VENUE {
                 "VENUE: this engine trades and has no `replay`; start one with --mode replay"
             } else {
                 NO_VENUE
             };
             core.error(to, error_code::VENUE_NOT_AVAILABLE, why);
-            return false;
-        }
-        let is_balance = matches!(command, Command::GetBuyingPower(_) | Command::GetPositions(_));
-        if core.state() == SessionState::Idle || is_balance {
+        } else if core.state() == SessionState::Idle || is_balance {
             core.not_in_replay(to, "this process replays past data; the only venue is `replay`");
         } else {
             core.busy(to, "a replay session is open; its venue is `replay`");
@@ -162,14 +165,14 @@ impl Shared {
     }
 
     /// Refuses a command that only venues take; `why` is why a replay does not.
-    fn needs_venue(&self, to: &Refusing<'_>, why: &str) {
+    pub(crate) fn needs_venue(&self, to: &CommandContext<'_>, why: &str) {
         match self.config.mode {
             EngineMode::Live => self.lock().error(to, error_code::VENUE_NOT_AVAILABLE, NO_VENUE),
             EngineMode::Replay => self.lock().not_in_replay(to, why),
         }
     }
 
-    fn subscribe(&self, to: &Refusing<'_>, given: &str, wanted: bool) {
+    fn subscribe(&self, to: &CommandContext<'_>, given: &str, wanted: bool) {
         let full = if given.contains('.') { given.to_owned() } else { format!("{given}.TSE") };
         let mut core = self.lock();
         let Ok(id) = full.parse::<InstrumentId>() else {
@@ -191,30 +194,18 @@ impl Shared {
         } else {
             tickers.remove(ticker);
         }
-        let request_id = to.request_id.unwrap_or_default().into();
-        let (venue, ticker) = (VENUE.into(), Text::Borrowed(ticker));
-        let event = if wanted {
-            let ticker_info = TickerInfo {
-                symbol: ticker.clone(),
-                exchange: "TSE".into(),
-                market_kind: "Stock".into(),
-                display_name_ja: None,
-            };
-            Event::Subscribed(Subscribed { request_id, venue, ticker, ticker_info })
-        } else {
-            Event::Unsubscribed(Unsubscribed { request_id, venue, ticker })
-        };
-        core.hub.tell(to.client, &event);
+        let event = present::subscription(to, ticker, wanted);
+        core.hub.send(to.client, &event);
     }
 }
 
 impl Core {
-    pub(crate) fn not_in_replay(&mut self, to: &Refusing<'_>, why: &str) {
+    pub(crate) fn not_in_replay(&mut self, to: &CommandContext<'_>, why: &str) {
         self.error(to, error_code::NOT_IN_REPLAY_MODE, why);
     }
 
     /// Refuses a command that only a run takes.
-    pub(crate) fn not_running(&self, to: &Refusing<'_>) {
+    pub(crate) fn not_running(&self, to: &CommandContext<'_>) {
         let reason = match (self.under_way, self.state()) {
             (Some(UnderWay::Start), _) => "the run is starting; wait for EngineStarted",
             (_, SessionState::Stopping) => "the run is ending; wait for EngineStopped",
@@ -223,21 +214,33 @@ impl Core {
         self.busy(to, reason);
     }
 
-    fn stop(&mut self, to: &Refusing<'_>, asked: RequestContext, stop: &StopEngine) {
+    /// Answers with what the run says, while it runs.
+    fn answer_of_run<'a>(
+        &'a self,
+        to: &CommandContext<'_>,
+        answer: impl FnOnce(&'a Run) -> Event<'a>,
+    ) {
+        match &self.run {
+            Some(run) if self.state() == SessionState::Running => {
+                self.hub.send(to.client, &answer(run));
+            }
+            _ => self.not_running(to),
+        }
+    }
+
+    fn stop(&mut self, to: &CommandContext<'_>, strategy_id: &str) {
         let Some(run) = self.run.as_ref().filter(|_| self.state() == SessionState::Running) else {
             return self.not_running(to);
         };
-        if run.setup.strategy_id != stop.strategy_id {
-            let text = format!(
-                "STRATEGY_ID: `{}` does not run; `{}` does",
-                stop.strategy_id, run.setup.strategy_id
-            );
+        let running = &run.setup.strategy_id;
+        if running != strategy_id {
+            let text = format!("STRATEGY_ID: `{strategy_id}` does not run; `{running}` does");
             return self.error(to, error_code::VALIDATION_ERROR, &text);
         }
-        self.stop_run(Some(asked));
+        self.stop_run(Some(to.request()));
     }
 
-    fn set_speed(&mut self, to: &Refusing<'_>, multiplier: Multiplier) {
+    fn set_speed(&mut self, to: &CommandContext<'_>, multiplier: Multiplier) {
         if self.state() != SessionState::Running {
             return self.not_running(to);
         }
@@ -245,17 +248,18 @@ impl Core {
         run.setup.multiplier = multiplier;
         // A run that is over takes no more.
         let _ = run.setup.commands.send(RunCommand::SetSpeed(crate::multiplier(multiplier)));
-        let request_id = to.request_id.unwrap_or_default().into();
-        hub.tell_all(&Event::ReplaySpeedChanged(ReplaySpeedChanged { request_id, multiplier }));
+        hub.broadcast(&present::speed_changed(to, multiplier));
     }
 
     /// The orders of the run, also of one that has ended, in messages of limited size.
-    fn list(&mut self, to: &Refusing<'_>, list: &GetOrderList) {
-        let filter = match ListFilter::read(&list.filter) {
+    fn list(&mut self, to: &CommandContext<'_>, filter: &OrderListFilter) {
+        let OrderListFilter { status, instrument_id, date } = filter;
+        let (status, date) = (status.as_deref(), date.as_deref());
+        let filter = match OrderFilter::read(status, instrument_id.clone(), date, usize::MAX) {
             Ok(filter) => filter,
             Err(rejection) => {
                 let text = crate::hub::text(&self.order_rejected(to, None, &rejection, None));
-                return self.hub.tell_text(to.client, text);
+                return self.hub.send_text(to.client, text);
             }
         };
         let request_id = to.request_id.unwrap_or_default().to_owned();
@@ -264,16 +268,16 @@ impl Core {
         if lists.len() >= LISTS_WAITING_MAX {
             return self.busy(to, "too many order lists wait for this client; read them first");
         }
-        lists.push_back(OrderList { request_id, run_id, filter, seen: 0, told: 0 });
+        lists.push_back(OrderList { request_id, run_id, filter, seen: 0, sent: 0 });
         let is_only = lists.len() == 1;
-        self.hub.tell_of_lists(to.client);
+        self.hub.signal_lists(to.client);
         if is_only && self.hub.wants_list(to.client) {
             self.continue_list(to.client);
         }
     }
 
-    /// Tells a client the next message of the first list that it was not told wholly. Each message tells
-    /// orders as they are when it is told, as every event before it says.
+    /// Sends a client the next message of its first list that has messages left. Each message has the orders as
+    /// they are when it is made, as all events before it say.
     pub(crate) fn continue_list(&mut self, client: ClientId) {
         let Some(mut list) = self.hub.lists(client).and_then(VecDeque::pop_front) else { return };
         let run = self.run.as_ref().filter(|run| Some(&run.setup.run_id) == list.run_id.as_ref());
@@ -282,7 +286,7 @@ impl Core {
         let mut seen = list.seen;
         if let Some(run) = run {
             for record in run.orders.numbered().skip(list.seen) {
-                let row = list.filter.row(record, run.instrument(record.request.instrument));
+                let row = present::listed_order(&list.filter, run, record);
                 more = row.is_some() && orders.len() == LIST_ROWS_MAX;
                 if more {
                     break;
@@ -292,17 +296,13 @@ impl Core {
             }
         }
         list.seen = seen;
-        list.told += orders.len() as u64;
-        let event = Event::OrderListUpdated(OrderListUpdated {
-            request_id: Text::Borrowed(&list.request_id),
-            orders,
-            more: Some(more),
-            next: more.then_some(list.told),
-        });
-        self.hub.tell(client, &event);
+        list.sent += orders.len() as u64;
+        let next = more.then_some(list.sent);
+        let event = present::order_list(&list.request_id, orders, Some(more), next);
+        self.hub.send(client, &event);
         if more && let Some(lists) = self.hub.lists(client) {
             lists.push_front(list);
         }
-        self.hub.tell_of_lists(client);
+        self.hub.signal_lists(client);
     }
 }

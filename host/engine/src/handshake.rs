@@ -1,4 +1,4 @@
-//! The proofs by which both sides of a connection show that they have the token, without telling it.
+//! The proofs by which both sides of a connection show that they have the token, without sending it.
 
 use std::fmt::Write;
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipc::{DepthSnapshot, Event, TradeRow};
+use domain::OrderFilter;
+use ipc::{Event, TradeRow};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use venues::Recipient;
 
-use crate::ledger::ListFilter;
 use crate::limits::{ERRORS_MAX, ERRORS_WITHIN};
 use crate::outbox::{Closing, Newest, Outbox, TradesHead};
 
@@ -38,10 +38,10 @@ pub(crate) fn text(event: &Event<'_>) -> Utf8Bytes {
 }
 
 /// A board as it is sent, in memory that a whole one fills.
-pub(crate) fn depth_text(depth: DepthSnapshot<'_>) -> Utf8Bytes {
+pub(crate) fn depth_text(depth: &Event<'_>) -> Utf8Bytes {
     let mut text = Vec::with_capacity(DEPTH_BYTES);
     // As above.
-    let _ = serde_json::to_writer(&mut text, &Event::DepthSnapshot(depth));
+    let _ = serde_json::to_writer(&mut text, depth);
     Utf8Bytes::try_from(text).unwrap_or_default()
 }
 
@@ -52,7 +52,7 @@ struct Client {
     tickers: BTreeSet<String>,
     /// When its last refusals were.
     errors: VecDeque<Duration>,
-    /// Lists that it asked for and has not got wholly.
+    /// Its order lists of which messages are left.
     lists: VecDeque<OrderList>,
 }
 
@@ -62,10 +62,10 @@ pub(crate) struct OrderList {
     pub(crate) request_id: String,
     /// The run whose orders it shows; of another run it shows none.
     pub(crate) run_id: Option<String>,
-    pub(crate) filter: ListFilter,
+    pub(crate) filter: OrderFilter,
     /// Orders that were looked at, and those that were sent.
     pub(crate) seen: usize,
-    pub(crate) told: u64,
+    pub(crate) sent: u64,
 }
 
 /// All clients.
@@ -86,7 +86,7 @@ impl Hub {
         id
     }
 
-    /// Tells whether it was here.
+    /// Removes a client. Returns whether it was here.
     pub(crate) fn leave(&mut self, id: ClientId) -> bool {
         self.clients.remove(&id).is_some()
     }
@@ -104,21 +104,21 @@ impl Hub {
         self.sequence
     }
 
-    /// Tells every client.
-    pub(crate) fn tell_all(&mut self, event: &Event<'_>) {
-        self.tell_newest(event, None);
+    /// Sends an event to every client.
+    pub(crate) fn broadcast(&mut self, event: &Event<'_>) {
+        self.broadcast_newest(event, None);
     }
 
-    /// Tells every client an event as it is sent.
-    pub(crate) fn tell_all_text(&mut self, text: &Utf8Bytes) {
+    /// Sends every client a text.
+    pub(crate) fn broadcast_text(&mut self, text: &Utf8Bytes) {
         self.sequence += 1;
         for client in self.clients.values() {
             client.outbox.push(text.clone(), None);
         }
     }
 
-    /// Tells every client; one for whom another event of this kind waits, gets this one only.
-    pub(crate) fn tell_newest(&mut self, event: &Event<'_>, newest: Option<Newest>) {
+    /// Sends an event to every client. It takes the place of one of its kind that still waits.
+    pub(crate) fn broadcast_newest(&mut self, event: &Event<'_>, newest: Option<Newest>) {
         self.sequence += 1;
         if self.clients.is_empty() {
             return;
@@ -129,31 +129,31 @@ impl Hub {
         }
     }
 
-    /// Tells one client, if it is still here.
-    pub(crate) fn tell(&self, id: ClientId, event: &Event<'_>) {
+    /// Sends an event to one client, if it is still here.
+    pub(crate) fn send(&self, id: ClientId, event: &Event<'_>) {
         if let Some(client) = self.clients.get(&id) {
             client.outbox.push(text(event), None);
         }
     }
 
-    /// Tells whom a venue means.
-    pub(crate) fn tell_recipient(&mut self, to: Recipient, event: &Event<'_>) {
+    /// Sends an event to the recipient that a venue names.
+    pub(crate) fn send_to(&mut self, to: Recipient, event: &Event<'_>) {
         match to {
-            Recipient::All => self.tell_all(event),
-            Recipient::Client(number) => self.tell(ClientId::of(number), event),
+            Recipient::All => self.broadcast(event),
+            Recipient::Client(number) => self.send(ClientId::of(number), event),
         }
     }
 
-    /// Tells one client an event as it is sent.
-    pub(crate) fn tell_text(&self, id: ClientId, text: Utf8Bytes) {
+    /// Sends one client a text.
+    pub(crate) fn send_text(&self, id: ClientId, text: Utf8Bytes) {
         if let Some(client) = self.clients.get(&id) {
             client.outbox.push(text, None);
         }
     }
 
-    /// Tells one client that its command is wrong, and counts that.
+    /// Sends one client that its command is wrong, and counts that.
     pub(crate) fn refuse(&mut self, id: ClientId, event: &Event<'_>, now: Duration) {
-        self.tell(id, event);
+        self.send(id, event);
         self.count_error(id, now);
     }
 
@@ -176,8 +176,8 @@ impl Hub {
         self.clients.get_mut(&id).map(|client| &mut client.lists)
     }
 
-    /// Tells a client's writer whether messages of lists are left.
-    pub(crate) fn tell_of_lists(&self, id: ClientId) {
+    /// Signals a client's writer whether messages of lists are left.
+    pub(crate) fn signal_lists(&self, id: ClientId) {
         if let Some(client) = self.clients.get(&id) {
             client.outbox.set_list(!client.lists.is_empty());
         }
@@ -201,10 +201,10 @@ impl Hub {
         Some((id, written))
     }
 
-    /// Runs wait for this client no more, until it has read what waits.
-    pub(crate) fn wait_no_more(&self, id: ClientId) {
+    /// Runs no longer wait for this client, until it has read all that waits.
+    pub(crate) fn end_backpressure(&self, id: ClientId) {
         if let Some(client) = self.clients.get(&id) {
-            client.outbox.wait_no_more();
+            client.outbox.end_backpressure();
         }
     }
 
@@ -213,8 +213,8 @@ impl Hub {
         self.clients.values().any(|client| client.tickers.contains(ticker))
     }
 
-    /// Tells a trade to those who want it.
-    pub(crate) fn tell_trade(&mut self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) {
+    /// Sends a trade to the subscribers of its ticker.
+    pub(crate) fn publish_trade(&mut self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) {
         self.sequence += 1;
         for client in self.clients.values() {
             if client.tickers.contains(&head.ticker) {
@@ -223,9 +223,9 @@ impl Hub {
         }
     }
 
-    /// Tells a board, as it is sent, and then the trade that came with it to those who want the ticker; for one
-    /// who is behind only the newest board waits. Their writers learn of it by [`Self::wake_writers`].
-    pub(crate) fn tell_market(
+    /// Queues a board, as it is sent, and then its trade for the subscribers of the ticker. For a client that is
+    /// behind only the newest board waits. [`Self::wake_writers`] wakes their writers.
+    pub(crate) fn publish_market(
         &mut self,
         ticker: &str,
         depth: &Utf8Bytes,
@@ -239,20 +239,20 @@ impl Hub {
         }
     }
 
-    /// Has the writers write what was told by [`Self::tell_market`].
+    /// Wakes the writers for the market data of [`Self::publish_market`].
     pub(crate) fn wake_writers(&self) {
         self.clients.values().for_each(|client| client.outbox.wake_for_market());
     }
 
-    /// Nobody wants a ticker any more.
+    /// Ends all subscriptions of a ticker.
     pub(crate) fn forget_ticker(&mut self, ticker: &str) {
         for client in self.clients.values_mut() {
             client.tickers.remove(ticker);
         }
     }
 
-    /// Tells an event of a ticker to those who want it.
-    pub(crate) fn tell_ticker(&mut self, ticker: &str, event: &Event<'_>, newest: Option<Newest>) {
+    /// Sends an event of a ticker to its subscribers.
+    pub(crate) fn publish(&mut self, ticker: &str, event: &Event<'_>, newest: Option<Newest>) {
         self.sequence += 1;
         let mut written = None;
         for client in self.clients.values().filter(|client| client.tickers.contains(ticker)) {

@@ -3,24 +3,32 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::account::Position;
 use domain::adjustment::Adjustment;
 use domain::{
-    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderFilter, OrderRecord, OrderSide, Origin,
-    Price, ShortText, TsNanos,
+    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderSide, Origin, Price,
+    Quantity, ShortText, TsNanos,
 };
-use ipc::{Decimal, OrderRecordWire, PositionRow, ShareCount, Text};
 use results::rows::FillRow;
 
-use crate::VENUE;
 use crate::hub::ClientId;
+use crate::session::CommandContext;
 
 /// A command and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestContext {
     pub(crate) client: ClientId,
     pub(crate) request_id: String,
+}
+
+impl RequestContext {
+    /// The command at its end.
+    pub(crate) fn command_context(&self, op: &'static str, now: Duration) -> CommandContext<'_> {
+        let request_id = Some(&*self.request_id);
+        CommandContext { client: self.client, op, request_id, venue: None, now }
+    }
 }
 
 /// One order and the commands about it.
@@ -46,8 +54,8 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// Takes an event, with the numbers that clients see. Gives the order that it is of; none for one
-    /// that was rejected before anything of it was told.
+    /// Takes an event, with the numbers that clients see. Gives its order; none for one that was rejected before
+    /// its first event.
     pub(crate) fn take(&mut self, event: &OrderEvent) -> Option<&mut LedgerOrder> {
         let key = (event.origin, event.client_order_id.clone());
         if let OrderEventKind::Submitted(request) = &event.kind {
@@ -76,7 +84,11 @@ impl Orders {
             OrderEventKind::Updated(request) => record.request = Arc::clone(request),
             OrderEventKind::Filled(fill) => record.filled = fill.cumulative_quantity,
             OrderEventKind::Rejected(rejection) => record.rejection = Some(rejection.clone()),
-            _ => {}
+            OrderEventKind::Submitted(_)
+            | OrderEventKind::PendingUpdate(_)
+            | OrderEventKind::PendingCancel
+            | OrderEventKind::Canceled
+            | OrderEventKind::Expired(_) => {}
         }
         Some(order)
     }
@@ -136,15 +148,23 @@ pub(crate) struct PositionLife {
     sold: Side,
     /// Commissions of its fills.
     commission: Money,
-    /// What came for rests of shares at splits.
+    /// Money for parts of shares at splits.
     paid: Money,
 }
 
 /// What a position came to that a split has ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClosedBySplit {
-    pub(crate) avg_close_price: Decimal,
+    pub(crate) average_close: Price,
     pub(crate) realized_pnl: Money,
+}
+
+/// Shares bought over the life of a position, and the average prices of what was bought and sold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PositionAverages {
+    pub(crate) shares: Quantity,
+    pub(crate) open: Price,
+    pub(crate) close: Price,
 }
 
 /// Shares and their value over the life of a position.
@@ -162,8 +182,8 @@ impl Side {
     }
 
     /// The average price, rounded half to even at 4 decimals.
-    fn average(self) -> Decimal {
-        Decimal::from_units(half_to_even(self.value, i128::from(self.shares)))
+    fn average(self) -> Price {
+        Price::from_units(half_to_even(self.value, i128::from(self.shares)))
     }
 }
 
@@ -202,7 +222,7 @@ impl PositionLife {
         let result = received - self.bought.value - i128::from(self.commission.units());
         let average = half_to_even(received, i128::from(self.bought.shares));
         let closed = ClosedBySplit {
-            avg_close_price: Decimal::from_units(average),
+            average_close: Price::from_units(average),
             realized_pnl: Money::from_units(i64::try_from(result).unwrap_or(i64::MAX)),
         };
         for side in [&mut self.bought, &mut self.sold] {
@@ -212,50 +232,21 @@ impl PositionLife {
         closed
     }
 
-    /// Shares bought, and the average prices of what was bought and sold.
-    pub(crate) fn averages(&self) -> (ShareCount, Decimal, Decimal) {
-        let shares = domain::Quantity::new(self.bought.shares);
-        (shares.into(), self.bought.average(), self.sold.average())
+    pub(crate) fn averages(&self) -> PositionAverages {
+        PositionAverages {
+            shares: Quantity::new(self.bought.shares),
+            open: self.bought.average(),
+            close: self.sold.average(),
+        }
     }
 }
 
-/// What is held of an instrument, for a list; none where nothing is.
-pub(crate) fn position_row<'a>(
-    instrument_id: &'a str,
-    position: &Position,
-    last_price: Option<Price>,
-) -> Option<PositionRow<'a>> {
-    let Position { quantity, cost, .. } = *position;
-    let shares = u64::try_from(quantity).ok().filter(|shares| *shares > 0)?;
-    let value = last_price.map(|price| Money::from_units(price.units() * quantity));
-    let average = half_to_even(i128::from(cost.units()), i128::from(quantity));
-    Some(PositionRow {
-        instrument_id: Text::Borrowed(instrument_id),
-        qty: domain::Quantity::new(shares).into(),
-        avg_open_price: Some(Decimal::from_units(average)),
-        market_value: value.map(Into::into),
-        unrealized_pnl: value.map(|value| (value - cost).into()),
-        side: OrderSide::Buy,
-        position_type: "cash".into(),
-        tategyoku_id: None,
-        venue: VENUE.into(),
-    })
-}
-
-/// Which orders a list is to hold.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ListFilter(pub(crate) OrderFilter);
-
-impl ListFilter {
-    /// The row of an order, if the list holds it.
-    pub(crate) fn row<'a>(
-        &self,
-        record: &'a OrderRecord,
-        instrument_id: &'a str,
-    ) -> Option<OrderRecordWire<'a>> {
-        let row = OrderRecordWire::of_record(record, instrument_id)?;
-        self.0.takes(row.status, instrument_id, record.ts_submitted).then_some(row)
-    }
+/// What a share held has cost on average.
+pub(crate) fn average_cost(position: &Position) -> Price {
+    Price::from_units(half_to_even(
+        i128::from(position.cost.units()),
+        i128::from(position.quantity),
+    ))
 }
 
 /// The time of something that has not begun: midnight in Japan of its first day.

@@ -4,15 +4,16 @@
 //! - [`startup`]: the configuration of the process; [`session_file`]: where helpers find it.
 //! - `server`: connections and their limits; `handshake`: who may connect; `outbox`: what waits for a
 //!   client; `waits`: how long; `hub`: all of them.
-//! - `session`: where the session stands, behind one lock; `dispatch`: the answer to each command.
+//! - `session`: where the session stands, behind one lock; `command`: what clients want, decoded once; `dispatch`: the
+//!   answer to each command.
 //! - `live`: the venues of a live engine; [`credentials`]: what it logs in with; [`client`]: the other side
 //!   of a connection, for programs on this machine.
-//! - `present`: from what happens to events of the wire.
-//! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
-//!   `orders`: what people want with their orders; `ledger`: their orders and positions; `present`: all of it as
-//!   messages of the wire.
+//! - `load` and `start`: the threads that read data and run strategies; `run` sends clients what happens;
+//!   `orders`: what people want with their orders; `ledger`: their orders and positions.
+//! - `present`: the only place that makes events of the wire.
 
 pub mod client;
+mod command;
 pub mod credentials;
 mod decode;
 mod dispatch;

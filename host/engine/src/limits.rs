@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The port where no other is asked for.
+/// The port where no other is given.
 pub const DEFAULT_PORT: u16 = 19_876;
 /// Bytes of the line on standard input that starts the engine.
 pub const START_LINE_BYTES_MAX: u64 = 65_536;
@@ -42,7 +42,7 @@ pub const OUTBOX_FRAMES_MAX: usize = 65_536;
 pub const BEHIND_FRAMES: usize = 256;
 /// Parts of a thousand of what may wait for a client (P62), from which on a run without pace waits for it.
 pub const READERS_BEHIND: usize = 250;
-/// For how long a run waits for one client altogether where others are there, which would notice.
+/// For how long a run waits for one client in total while others are connected, which would notice.
 pub const BESIDE_OTHERS_MAX: Duration = Duration::from_secs(5);
 /// Trades, bars and events of orders of a run without pace between two looks at who is behind.
 pub const ROWS_BETWEEN_LOOKS: u64 = 256;
@@ -50,14 +50,14 @@ pub const ROWS_BETWEEN_LOOKS: u64 = 256;
 pub const READERS_WAIT_MAX: Duration = Duration::from_millis(200);
 /// See [`READERS_WAIT_MAX`].
 pub const READERS_WAIT_STEP: Duration = Duration::from_millis(1);
-/// A client that has read nothing for so long of such waits is waited for no more, until it has read all.
+/// If a client has read nothing for so long of such waits, the run no longer waits, until it has read all.
 pub const READER_PATIENCE: Duration = Duration::from_secs(1);
 /// Trades of one message, for a client that is behind.
 pub const TRADES_PER_FRAME_MAX: usize = 4_096;
 /// Wall time that the trades of one message span at most.
 pub const TRADES_PER_FRAME_TIME: Duration = Duration::from_millis(50);
 /// Messages of trades that a client is sent at once, in a row; [`TRADES_PER_REST`] more may be sent for each
-/// [`TRADES_REST`] that goes by. A client that is sent more cannot be kept up with by single trades: it is behind.
+/// [`TRADES_REST`] that goes by. A client that would get more is behind, and gets its trades in groups.
 pub const TRADES_AT_ONCE: u32 = 256;
 /// See [`TRADES_AT_ONCE`]: 8,000 messages a second.
 pub const TRADES_PER_REST: u32 = 8;
@@ -65,15 +65,15 @@ pub const TRADES_PER_REST: u32 = 8;
 /// come within that time go out together. A write costs more than the trade in it, and a dense stream would
 /// take a core for each client. The rest is a fifth of what may lie between queue and socket (5 ms).
 pub const TRADES_REST: Duration = Duration::from_millis(1);
-/// How often a growing bar and the progress of a request are told at most.
-pub const TELL_EVERY: Duration = Duration::from_millis(100);
+/// How often a growing bar and the progress of a request are sent at most.
+pub const UPDATE_EVERY: Duration = Duration::from_millis(100);
 /// Orders of one message of a list, and orders and fills of a session (P74).
 pub const LIST_ROWS_MAX: usize = 10_000;
 /// Bars of each instrument in a session: more than a day of minutes.
 pub const SESSION_BARS_MAX: usize = 400;
 /// Marks of the strategy in a session.
 pub const SESSION_SIGNALS_MAX: usize = 1_000;
-/// Lists of one client of which messages are left: each is made when what was told before is written.
+/// Lists of one client of which messages are left: each is made when the messages before it are written.
 pub const LISTS_WAITING_MAX: usize = 16;
 /// Bytes that wait for a client up to which the next message of its lists is made.
 pub const LIST_AHEAD_BYTES: usize = 1 << 20;
@@ -81,7 +81,7 @@ pub const LIST_AHEAD_BYTES: usize = 1 << 20;
 pub const COMMANDS_WAITING_MAX: usize = 8_192;
 /// How long a run goes on after the last client has left, other than with `--standalone` (P69).
 pub const ABANDONED_AFTER: Duration = Duration::from_secs(10);
-/// Folders of runs that are kept where no other number is asked for (P79).
+/// Folders of runs that stay where no other number is given (P79).
 pub const RUNS_KEPT: usize = 20;
 /// How long the end waits for a run and for the venues to end; all of it takes at most 5 seconds (P80). The
 /// gateway may take one second of it, and the recorder 2.4 after that
@@ -107,9 +107,9 @@ pub const ID_CHARS_SHOWN: usize = 64;
 /// Tags of an order, each of at most 128 characters: a line of the run's
 /// journal holds them.
 pub const TAGS_MAX: usize = 64;
-/// Pings of a client within [`ERRORS_WITHIN`]: each is answered, and answers that nobody reads take memory.
+/// Pings of a client within [`ERRORS_WITHIN`]: each is answered, and unread answers take memory.
 pub const PINGS_MAX: u32 = 1_000;
 /// Pings before the client's `Hello`.
 pub const EARLY_PINGS_MAX: u32 = 16;
-/// Errors that stay so until the engine ends and are told to each client that joins; the newest are.
+/// Errors that last until the engine ends. Each client that joins gets the newest.
 pub const LASTING_ERRORS_MAX: usize = 16;

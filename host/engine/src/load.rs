@@ -10,18 +10,16 @@ use domain::clock::Stopwatch;
 use domain::limits::INSTRUMENTS_MAX;
 use domain::text::with_causes;
 use domain::{InstrumentId, JstDate};
-use ipc::{
-    EngineMode, Event, Granularity, LoadReplayData, Progress, ProgressKind, ReplayDataLoaded,
-    SessionState, Text, error_code,
-};
+use ipc::{EngineMode, Granularity, LoadReplayData, ProgressKind, SessionState, error_code};
 use marketdata::DataError;
 use replay::data_set::{self, DataRequest, DataSet};
 use replay::instruments::InstrumentChoices;
 use replay::{MarketDay, RequestError, RunObserver};
 
 use crate::ledger::RequestContext;
-use crate::limits::TELL_EVERY;
-use crate::session::{Core, Loaded, Refusing, Shared, UnderWay};
+use crate::limits::UPDATE_EVERY;
+use crate::present::session as present;
+use crate::session::{CommandContext, Core, Loaded, Shared, UnderWay};
 
 /// Why data are not loaded, as a code and in words.
 pub(crate) type Refusal = (&'static str, String);
@@ -93,12 +91,7 @@ pub(crate) const fn granularity(wire: Granularity) -> data_set::Granularity {
 
 impl Shared {
     /// Begins to load data.
-    pub(crate) fn load(
-        self: &Arc<Self>,
-        to: &Refusing<'_>,
-        asked: RequestContext,
-        load: &LoadReplayData,
-    ) {
+    pub(crate) fn load(self: &Arc<Self>, to: &CommandContext<'_>, load: &LoadReplayData) {
         let mut core = self.lock();
         let checked = instruments(&load.instrument_id, load.instrument_ids.as_deref())
             .and_then(|ids| Ok((ids, dates(&load.start_date, &load.end_date)?)));
@@ -124,29 +117,29 @@ impl Shared {
         }
         core.under_way = Some(UnderWay::Load);
         drop(core);
-        let (shared, granularity) = (Arc::clone(self), load.granularity);
+        let (shared, request, granularity) = (Arc::clone(self), to.request(), load.granularity);
         thread::spawn(move || {
             let load =
-                AssertUnwindSafe(|| shared.load_all(&asked, &ids, (start, end), granularity));
+                AssertUnwindSafe(|| shared.load_all(&request, &ids, (start, end), granularity));
             let loaded = catch_unwind(load).unwrap_or_else(|_| Err(internal()));
-            shared.loaded(&asked, loaded);
+            shared.loaded(&request, loaded);
         });
     }
 
     /// Loads instruments one by one.
     fn load_all(
         self: &Arc<Self>,
-        asked: &RequestContext,
+        request: &RequestContext,
         ids: &[InstrumentId],
         (start, end): (JstDate, JstDate),
         wire: Granularity,
     ) -> Result<(Vec<Loaded>, Days), Refusal> {
-        let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
+        let mut observer = ProgressReport::new(Arc::clone(self), request.request_id.clone());
         observer.loads = ids.len() as u64;
         let mut days = Days::default();
         let mut all = Vec::new();
         for id in ids {
-            let request = DataRequest {
+            let part = DataRequest {
                 folder: self.config.data.clone().unwrap_or_default(),
                 cache: self.config.strategies.cache.clone(),
                 instruments: vec![id.clone()],
@@ -155,7 +148,7 @@ impl Shared {
                 granularity: granularity(wire),
                 choices: InstrumentChoices::default(),
             };
-            let data = request.load(&mut observer).map_err(refusal)?;
+            let data = part.load(&mut observer).map_err(refusal)?;
             days.add(&data, start, end);
             observer.end_load();
             all.push(Loaded {
@@ -172,13 +165,11 @@ impl Shared {
     }
 
     /// Ends a load.
-    fn loaded(&self, asked: &RequestContext, loaded: Result<(Vec<Loaded>, Days), Refusal>) {
+    fn loaded(&self, request: &RequestContext, loaded: Result<(Vec<Loaded>, Days), Refusal>) {
         let mut core = self.lock();
         core.under_way = None;
         let now = self.started.elapsed();
-        let request_id = Some(&*asked.request_id);
-        let to =
-            Refusing { client: asked.client, op: "LoadReplayData", request_id, venue: None, now };
+        let to = request.command_context("LoadReplayData", now);
         let (new, days) = match loaded {
             Ok(loaded) => loaded,
             Err((code, why)) => return core.error(&to, code, &why),
@@ -193,26 +184,14 @@ impl Shared {
         core.state = SessionState::Loaded;
         core.epoch += 1;
         core.run = None;
-        let Some(first) = new.first() else { return };
-        let counts = new.iter().map(Loaded::counts);
-        let (trades_loaded, bars_loaded) =
-            counts.fold((0, 0), |(trades, bars), (more, other)| (trades + more, bars + other));
-        tracing::info!(instruments = core.loaded.len(), trades_loaded, bars_loaded, "loaded");
-        let event = Event::ReplayDataLoaded(ReplayDataLoaded {
-            request_id: Text::Borrowed(&asked.request_id),
-            instrument_id: Text::Borrowed(&first.name),
-            instrument_ids: core.loaded.iter().map(|one| Text::Borrowed(&*one.name)).collect(),
-            granularity: first.granularity,
-            start_date: Text::Owned(first.start.to_string()),
-            end_date: Text::Owned(first.end.to_string()),
-            trades_loaded,
-            bars_loaded,
-            days: days.with_rows.len() as u64,
-            days_missing: days.business.difference(&days.with_rows).count() as u64,
-            session_epoch: core.epoch,
-            ts_event_ms: crate::ledger::midnight(first.start).millis(),
-        });
-        core.hub.tell_all(&event);
+        let Core { hub, loaded, epoch, .. } = core;
+        let event =
+            present::data_loaded(&request.request_id, (loaded, &new), days.counts(), *epoch);
+        let Some(event) = event else { return };
+        let instruments = loaded.len();
+        let (trades_loaded, bars_loaded) = Loaded::counts_of(&new);
+        tracing::info!(instruments, trades_loaded, bars_loaded, "loaded");
+        hub.broadcast(&event);
     }
 }
 
@@ -237,6 +216,12 @@ struct Days {
 }
 
 impl Days {
+    /// Dates with rows, and business days without.
+    fn counts(&self) -> (u64, u64) {
+        let missing = self.business.difference(&self.with_rows).count();
+        (self.with_rows.len() as u64, missing as u64)
+    }
+
     fn add(&mut self, data: &DataSet, start: JstDate, end: JstDate) {
         self.with_rows.extend(data.series.calendar().days());
         let all = start.iter_days().take_while(|day| *day <= end);
@@ -270,8 +255,8 @@ pub(crate) fn internal() -> Refusal {
     (error_code::INTERNAL_ERROR, "the engine failed; its log on standard error says how".to_owned())
 }
 
-/// Tells clients how far a request is, and passes the engine's end on.
-pub(crate) struct Telling {
+/// Sends clients the progress of a request, and passes the engine's end on.
+pub(crate) struct ProgressReport {
     shared: Arc<Shared>,
     request_id: String,
     since: Option<Stopwatch>,
@@ -284,11 +269,11 @@ pub(crate) struct Telling {
     file: u64,
     /// What a run counts: rows or days, and how many there are.
     run: (&'static str, u64),
-    /// Whether a run that is being ended ends what is told, before the commands that still wait.
+    /// Whether the request ends with a run that is to end, before the commands that still wait.
     pub(crate) ends_with_run: bool,
 }
 
-impl Telling {
+impl ProgressReport {
     pub(crate) const fn new(shared: Arc<Shared>, request_id: String) -> Self {
         Self {
             shared,
@@ -304,47 +289,41 @@ impl Telling {
         }
     }
 
-    /// Tells how far the loads are; what is looked at besides is no part of it.
-    fn tell_load(&mut self, read: u64) {
+    /// Sends the progress of the loads, without other files that a load reads.
+    fn report_load(&mut self, read: u64) {
         let bytes = self.bytes.max(1);
         let done = self.loads_done * bytes + read.min(bytes);
-        self.tell(ProgressKind::Load, done, self.loads * bytes, "bytes");
+        self.report(ProgressKind::Load, done, self.loads * bytes, "bytes");
     }
 
-    fn tell(&mut self, kind: ProgressKind, done: u64, total: u64, unit: &str) {
-        if self.since.is_some_and(|since| since.elapsed() < TELL_EVERY) {
+    fn report(&mut self, kind: ProgressKind, done: u64, total: u64, unit: &str) {
+        if self.since.is_some_and(|since| since.elapsed() < UPDATE_EVERY) {
             return;
         }
         self.since = Some(Stopwatch::start());
-        let event = Event::Progress(Progress {
-            request_id: Text::Borrowed(&self.request_id),
-            kind,
-            done: done.min(total),
-            total,
-            unit: unit.into(),
-        });
+        let event = present::progress(&self.request_id, kind, (done, total), unit);
         let newest = Some(crate::outbox::Newest::Progress);
-        self.shared.lock().hub.tell_newest(&event, newest);
+        self.shared.lock().hub.broadcast_newest(&event, newest);
     }
 }
 
-impl Telling {
-    /// Tells that what was read is all of it, also of files that took no time.
+impl ProgressReport {
+    /// Sends that a load is complete, also if it took no time.
     fn end_load(&mut self) {
         self.since = None;
         self.loads_done += 1;
-        self.tell_load(0);
+        self.report_load(0);
     }
 
-    /// Tells that a run has handled all of it.
+    /// Sends that a run has handled all rows.
     pub(crate) fn end_run(&mut self) {
         self.since = None;
         let (unit, total) = self.run;
-        self.tell(ProgressKind::Run, total, total, unit);
+        self.report(ProgressKind::Run, total, total, unit);
     }
 }
 
-impl RunObserver for Telling {
+impl RunObserver for ProgressReport {
     fn load_begins(&mut self, bytes: u64) {
         (self.bytes, self.before) = (bytes, 0);
     }
@@ -354,7 +333,7 @@ impl RunObserver for Telling {
     }
 
     fn file_read(&mut self, bytes: u64, _: u64) {
-        self.tell_load(self.before + bytes);
+        self.report_load(self.before + bytes);
     }
 
     fn file_ends(&mut self) {
@@ -368,9 +347,9 @@ impl RunObserver for Telling {
     fn run_goes_on(&mut self, position: replay::RunPosition) {
         let (unit, total) = self.run;
         let done = if unit == "days" { position.days_done } else { position.rows_done };
-        // Nothing of a run is told before its begin.
+        // A run's progress comes after its begin.
         self.shared.begin_run();
-        self.tell(ProgressKind::Run, done, total, unit);
+        self.report(ProgressKind::Run, done, total, unit);
     }
 
     fn is_cancelled(&self) -> bool {

@@ -6,22 +6,19 @@ use std::borrow::Cow;
 use domain::order_rules::{check_stock, check_texts, cut};
 use domain::tags::OrderTags;
 use domain::{
-    InstrumentIx, OrderCommand, OrderFilter, OrderSide, Origin, Quantity, ReasonCode, Rejection,
-    ShortText,
+    InstrumentIx, OrderCommand, OrderSide, Origin, Quantity, ReasonCode, Rejection, ShortText,
 };
 use exchange::check_order;
-use ipc::{
-    Command, Error, Event, OrderContext, OrderListFilter, OrderNames, SubmitOrder,
-    SubmitOrderResult, SubmitOutcome, Text, error_code,
-};
+use ipc::{Event, OrderNames, SubmitOrder, error_code};
 use replay::RunCommand;
 
-use crate::VENUE;
-use crate::ledger::{ListFilter, RequestContext};
+use crate::command::OrderInstruction;
+use crate::ledger::RequestContext;
 use crate::limits::{COMMANDS_WAITING_MAX, ID_CHARS_SHOWN, TAGS_MAX};
 use crate::present::orders::rejected;
-use crate::run::{OrderAsk, Run, WaitingCommand};
-use crate::session::{Core, Refusing};
+use crate::present::session as present;
+use crate::run::{OrderAction, Run, WaitingCommand};
+use crate::session::{CommandContext, Core};
 
 fn invalid(text: String) -> Rejection {
     Rejection::new(ReasonCode::ValidationError, text)
@@ -75,53 +72,45 @@ pub(crate) struct Wanted {
 }
 
 impl Core {
-    /// A rejection that answers a command, with the time of the session. `wanted` is the order that a
-    /// client wants to place; another one is told from its id.
+    /// A rejection that answers a command, with the time of the session. `wanted` is the order that a client wants
+    /// to place; another one is found by its id.
     pub(crate) fn order_rejected<'a>(
         &'a self,
-        to: &Refusing<'a>,
+        to: &CommandContext<'a>,
         client_order_id: Option<&'a str>,
         rejection: &'a Rejection,
         wanted: Option<&Wanted>,
     ) -> Event<'a> {
-        let run = self.run.as_ref();
-        let mut context = OrderContext {
-            venue: Some(VENUE.into()),
-            origin: Some(Origin::Client),
-            ..OrderContext::default()
-        };
-        match (run, wanted) {
+        let place = match (&self.run, wanted) {
             (Some(run), Some(Wanted { instrument_id, side })) => {
                 // A name that the run does not have may be as long as a message.
                 let known = OrderNames::instrument(run, instrument_id);
-                let known = known.map(|instrument| run.instrument(instrument));
-                context.instrument_id = known.map(Text::Borrowed);
-                context.order_side = Some(*side);
+                (known.map(|instrument| run.instrument(instrument)), Some(*side))
             }
             (Some(run), None) => {
                 let order = client_order_id.and_then(|id| run.orders.get(Origin::Client, id));
-                context = run.context(order.map(|order| &order.record));
+                run.order_place(order.map(|order| &order.record))
             }
-            (None, _) => {}
-        }
-        let context = OrderContext { request_id: to.request_id.map(Text::Borrowed), ..context };
+            (None, _) => (None, None),
+        };
+        let context = present::of_client_order(to.request_id, place);
         rejected(client_order_id, Cow::Borrowed(rejection), self.now(), context)
     }
 
     fn reject(
         &mut self,
-        to: &Refusing<'_>,
+        to: &CommandContext<'_>,
         id: Option<&str>,
         rejection: &Rejection,
         wanted: Option<&Wanted>,
     ) {
-        // What becomes of orders is told to all (P61).
+        // All clients get what happens to orders (P61).
         let text = crate::hub::text(&self.order_rejected(to, id, rejection, wanted));
-        self.hub.tell_all_text(&text);
+        self.hub.broadcast_text(&text);
     }
 
     /// The run, if it takes orders; refuses the command else.
-    fn run_for_orders(&mut self, to: &Refusing<'_>) -> Option<&mut Run> {
+    fn run_for_orders(&mut self, to: &CommandContext<'_>) -> Option<&mut Run> {
         if self.state() != ipc::SessionState::Running {
             self.not_running(to);
             return None;
@@ -133,42 +122,48 @@ impl Core {
         self.run.as_mut()
     }
 
+    /// A client wants something done with its orders.
+    pub(crate) fn order_instruction(&mut self, to: &CommandContext<'_>, order: &OrderInstruction) {
+        match order {
+            OrderInstruction::Submit(submit) => self.submit(to, submit),
+            OrderInstruction::Modify(modify) => {
+                let id = order.client_order_id();
+                self.change(to, OrderAction::Modify, id, |run| modify.order_command(run));
+            }
+            OrderInstruction::Cancel(cancel) => {
+                let id = order.client_order_id();
+                self.change(to, OrderAction::Cancel, id, |run| cancel.order_command(run));
+            }
+            OrderInstruction::CancelAll(all) => {
+                self.change(to, OrderAction::CancelAll, None, |run| all.order_command(run));
+            }
+        }
+    }
+
     /// A new order.
-    pub(crate) fn submit(&mut self, to: &Refusing<'_>, asked: RequestContext, submit: SubmitOrder) {
+    fn submit(&mut self, to: &CommandContext<'_>, submit: &SubmitOrder) {
         let Some(run) = self.run_for_orders(to) else { return };
         let id = submit.order.client_order_id.clone();
         let instrument_id = submit.order.instrument_id.clone();
         let wanted = Wanted { instrument_id, side: submit.order.order_side };
         let request_key = submit.order.request_key();
-        let checked = check(&submit).and_then(|()| {
-            let command = Command::SubmitOrder(submit);
-            command
-                .order_command(run)
-                .unwrap_or_else(|| Err(invalid("ORDER: the command has no order".into())))
-        });
-        let checked = checked.and_then(|command| match &command {
-            OrderCommand::Submit(request) => request.validate_shape().map(|()| command),
-            _ => Ok(command),
-        });
-        let command = match checked {
-            Ok(command) => command,
+        let checked = check(submit).and_then(|()| submit.order_request(run));
+        let checked = checked.and_then(|order| order.validate_shape().map(|()| order));
+        let order = match checked {
+            Ok(order) => order,
             Err(rejection) => return self.reject(to, Some(&id), &rejection, Some(&wanted)),
         };
         match run.request_keys.get(&id) {
             None => {
                 run.request_keys.insert(id, request_key);
-                run.hand_over(asked, OrderAsk::Submit, command);
+                run.hand_over(to.request(), OrderAction::Submit, OrderCommand::Submit(order));
             }
             Some(known) => {
                 let is_same = *known == request_key;
-                // What cannot be is told before it is told from the order that has the id (P11).
-                let checked = match &command {
-                    OrderCommand::Submit(request) if !is_same => {
-                        let lot = run.setup.lots.get(usize::from(request.instrument.0));
-                        check_order(request, lot.copied().unwrap_or(Quantity::new(1)))
-                    }
-                    _ => Ok(()),
-                };
+                // An impossible order is rejected before it is compared with the order that has the id (P11).
+                let lot = run.setup.lots.get(usize::from(order.instrument.0)).copied();
+                let lot = lot.unwrap_or(Quantity::new(1));
+                let checked = if is_same { Ok(()) } else { check_order(&order, lot) };
                 match checked {
                     Ok(()) => self.known_id(to, &id, is_same),
                     Err(rejection) => self.reject(to, Some(&id), &rejection, Some(&wanted)),
@@ -178,52 +173,33 @@ impl Core {
     }
 
     /// An id that an order has already.
-    fn known_id(&mut self, to: &Refusing<'_>, id: &str, is_same: bool) {
-        let order = self.run.as_ref().and_then(|run| run.orders.get(Origin::Client, id));
+    fn known_id(&mut self, to: &CommandContext<'_>, id: &str, is_same: bool) {
+        let Self { run, hub, .. } = self;
+        let order = run.as_ref().and_then(|run| run.orders.get(Origin::Client, id));
         let record = order.map(|order| &order.record);
-        let number = record.and_then(|record| record.venue_order_id.clone());
-        let venue_order_id = number.as_deref().map(|number| Text::Owned(number.to_owned()));
         let request_id = to.request_id.unwrap_or_default();
         if is_same {
-            let is_unknown = number.is_none();
-            let text = "the order was sent before, and the venue has not answered; read the order \
-                        list";
-            let result = SubmitOrderResult {
-                request_id: request_id.into(),
-                client_order_id: id.into(),
-                outcome: SubmitOutcome::IdempotentReplay,
-                status: record.map_or(domain::OrderStatus::Submitted, |record| record.status),
-                venue_order_id,
-                warning_code: is_unknown.then(|| "order_status_unknown".into()),
-                warning_text: is_unknown.then(|| text.into()),
-            };
-            return self.hub.tell(to.client, &Event::SubmitOrderResult(result));
+            return hub.send(to.client, &present::order_repeated(request_id, id, record));
         }
         let message = format!(
             "CLIENT_ORDER_ID: another order has `{id}` already; give a new order a new id, or send the \
              first order again as it was to see what became of it"
         );
-        let event = Event::Error(Error {
-            request_id: Some(request_id.into()),
-            code: error_code::CONFLICT.into(),
-            message: message.into(),
-            venue_order_id,
-        });
-        self.hub.refuse(to.client, &event, to.now);
+        let number = record.and_then(|record| record.venue_order_id.as_deref());
+        let event = present::error(Some(request_id), error_code::CONFLICT, message, number);
+        hub.refuse(to.client, &event, to.now);
     }
 
     /// A change, a cancel, or a cancel of many.
-    pub(crate) fn change(&mut self, to: &Refusing<'_>, asked: RequestContext, command: &Command) {
+    fn change(
+        &mut self,
+        to: &CommandContext<'_>,
+        action: OrderAction,
+        id: Option<&str>,
+        command: impl FnOnce(&Run) -> Result<OrderCommand, Rejection>,
+    ) {
         let Some(run) = self.run_for_orders(to) else { return };
-        let (ask, id) = match command {
-            Command::ModifyOrder(modify) => (OrderAsk::Modify, modify.client_order_id.clone()),
-            Command::CancelOrder(cancel) => (OrderAsk::Cancel, cancel.client_order_id.clone()),
-            _ => (OrderAsk::CancelAll, None),
-        };
-        let mapped = command
-            .order_command(run)
-            .unwrap_or_else(|| Err(invalid("ORDER: the command has no order".into())));
-        let known = mapped.and_then(|command| match command_id(&command) {
+        let known = command(run).and_then(|command| match command_id(&command) {
             Some(id) if !run.request_keys.contains_key(id) => {
                 let text = format!(
                     "CLIENT_ORDER_ID: you have no order `{id}` in this run; read the order list"
@@ -233,8 +209,8 @@ impl Core {
             _ => Ok(command),
         });
         match known {
-            Ok(command) => run.hand_over(asked, ask, command),
-            Err(rejection) => self.reject(to, id.as_deref(), &rejection, None),
+            Ok(command) => run.hand_over(to.request(), action, command),
+            Err(rejection) => self.reject(to, id, &rejection, None),
         }
     }
 }
@@ -251,24 +227,15 @@ fn command_id(command: &OrderCommand) -> Option<&str> {
 
 impl Run {
     /// Gives a command to the run, which takes commands in the order in which they came.
-    fn hand_over(&mut self, asked: RequestContext, ask: OrderAsk, command: OrderCommand) {
+    fn hand_over(&mut self, request: RequestContext, action: OrderAction, command: OrderCommand) {
         let mut warning = None;
-        if let OrderCommand::Submit(request) = &command {
+        if let OrderCommand::Submit(order) = &command {
             // Tags that conflict are refused by the exchange.
-            let tags = OrderTags::parse(&request.tags, request.time_in_force).ok();
-            warning = tags.and_then(|tags| tags.unknown_text(&request.client_order_id));
+            let tags = OrderTags::parse(&order.tags, order.time_in_force).ok();
+            warning = tags.and_then(|tags| tags.unknown_text(&order.client_order_id));
         }
         // A run that is over takes no more; what it has not taken is answered at its end.
         let _ = self.setup.commands.send(RunCommand::Order(command));
-        self.waiting.push_back(WaitingCommand { asked, ask, warning });
-    }
-}
-
-impl ListFilter {
-    /// What a client asks for.
-    pub(crate) fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
-        let OrderListFilter { status, instrument_id, date } = filter;
-        let (status, date) = (status.as_deref(), date.as_deref());
-        OrderFilter::read(status, instrument_id.clone(), date, usize::MAX).map(Self)
+        self.waiting.push_back(WaitingCommand { request, action, warning });
     }
 }

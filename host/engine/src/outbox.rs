@@ -1,6 +1,6 @@
 //! What waits for one client, in order. A client that keeps up gets every event in a message of its
 //! own, and trades that come within a millisecond in one; of one that is behind, all trades that wait are
-//! joined, and what only tells the present state is told once.
+//! joined, and of events that only state the present the newest is sent.
 //! Orders, fills, trades and final bars are never left out: a client for which too much waits is too
 //! slow, and its connection ends.
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
-use ipc::{Event, Text, TradeRow, Trades};
+use ipc::TradeRow;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
@@ -19,6 +19,7 @@ use crate::limits::{
     BEHIND_FRAMES, LIST_AHEAD_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, READERS_BEHIND,
     TICKER_BYTES_MAX, TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME, TRADES_REST,
 };
+use crate::present::market::trades_event;
 use crate::waits::Waits;
 
 /// What a trade takes in a message, about.
@@ -47,7 +48,7 @@ impl Newest {
         Some(Self::Depth(bytes))
     }
 
-    /// Whether those who keep up are told each of them.
+    /// Whether only clients that are behind lose the older ones.
     const fn is_for_those_behind(self) -> bool {
         match self {
             Self::BuyingPower | Self::Depth(_) => true,
@@ -62,31 +63,17 @@ pub(crate) struct TradesHead {
     pub(crate) venue: String,
     pub(crate) exchange: String,
     pub(crate) ticker: String,
-    /// Told by a replay.
+    /// Sent by a replay.
     pub(crate) instrument_id: Option<String>,
     pub(crate) stream_session_id: String,
-}
-
-impl TradesHead {
-    /// Trades with it.
-    pub(crate) fn trades(&self, trades: Vec<TradeRow>) -> Trades<'_> {
-        Trades {
-            venue: Text::Borrowed(&self.venue),
-            exchange: Text::Borrowed(&self.exchange),
-            ticker: Text::Borrowed(&self.ticker),
-            instrument_id: self.instrument_id.as_deref().map(Text::Borrowed),
-            stream_session_id: Text::Borrowed(&self.stream_session_id),
-            trades,
-        }
-    }
 }
 
 /// One message that waits.
 #[derive(Debug)]
 pub(crate) enum Waiting {
-    /// A message as it is sent, and when it was told, where that is measured.
+    /// A message as it is sent, and when it came, where that is measured.
     Frame { since: Duration, text: Utf8Bytes },
-    /// Trades of one ticker, and when the first of them was told.
+    /// Trades of one ticker, and when the first of them came.
     Trades { head: Arc<TradesHead>, since: Duration, rows: Vec<TradeRow> },
 }
 
@@ -103,7 +90,7 @@ impl Waiting {
         matches!(self, Self::Trades { .. })
     }
 
-    /// When the first of its events was told, and how many it has.
+    /// When the first of its events came, and how many it has.
     fn events(&self) -> (Duration, u64) {
         match self {
             Self::Frame { since, .. } => (*since, 1),
@@ -115,7 +102,7 @@ impl Waiting {
     pub(crate) fn into_text(self) -> Utf8Bytes {
         match self {
             Self::Frame { text, .. } => text,
-            Self::Trades { head, rows, .. } => crate::hub::text(&Event::Trades(head.trades(rows))),
+            Self::Trades { head, rows, .. } => crate::hub::text(&trades_event(&head, rows)),
         }
     }
 }
@@ -125,7 +112,7 @@ impl Waiting {
 pub(crate) struct Closing {
     pub(crate) code: u16,
     pub(crate) reason: String,
-    /// Whether what waits is given up.
+    /// Whether waiting messages are discarded.
     pub(crate) at_once: bool,
 }
 
@@ -140,9 +127,9 @@ struct Queue {
     closing: Option<Closing>,
     /// Bytes that were handed to the writer so far.
     written: u64,
-    /// No run waits for the client, until nothing waits here.
-    is_given_up: bool,
-    /// The writer was not told yet of market data that was put here.
+    /// No run waits for the client, until its queue is empty.
+    backpressure_off: bool,
+    /// The writer is not awake yet for the market data in the queue.
     has_market: bool,
 }
 
@@ -156,9 +143,9 @@ pub(crate) struct Outbox {
     pub(crate) hurry: Notify,
     /// There is something else than trades to write.
     urgent: Notify,
-    /// How long what is told waits here, where that is measured.
+    /// How long events wait here, where that is measured.
     waits: Option<Waits>,
-    /// A list that the client asked for has more messages.
+    /// An order list for the client has more messages.
     has_list: AtomicBool,
 }
 
@@ -174,7 +161,7 @@ pub(crate) enum Taken {
 }
 
 impl Outbox {
-    /// The queue of a new client. `clock` is the one by which trades are told.
+    /// The queue of a new client. `clock` is the one of the trades' times.
     pub(crate) fn new(clock: Stopwatch) -> Self {
         Self { waits: Waits::if_wanted(clock), ..Self::default() }
     }
@@ -240,7 +227,7 @@ impl Outbox {
         }
     }
 
-    /// Ends the connection. The first reason counts; one that gives up what waits counts more.
+    /// Ends the connection. The first reason counts; one that discards waiting messages counts more.
     pub(crate) fn close(&self, closing: Closing) {
         let mut queue = self.queue();
         let hurry = closing.at_once;
@@ -282,7 +269,7 @@ impl Outbox {
         }
         queue.written += bytes as u64;
         if queue.bytes == 0 {
-            queue.is_given_up = false;
+            queue.backpressure_off = false;
         }
         if let Some(waits) = &self.waits {
             waits.taken(taken.iter().map(Waiting::events));
@@ -303,7 +290,7 @@ impl Outbox {
         let frames = queue.frames * 1_000 / OUTBOX_FRAMES_MAX;
         let parts = frames.max(queue.bytes / (OUTBOX_BYTES_MAX / 1_000));
         let is_behind = parts > READERS_BEHIND && queue.closing.is_none();
-        (is_behind && !queue.is_given_up).then_some((parts, queue.written))
+        (is_behind && !queue.backpressure_off).then_some((parts, queue.written))
     }
 
     /// Bytes that were handed to the writer so far.
@@ -318,11 +305,11 @@ impl Outbox {
     }
 
     /// No run waits for this client any more, until it has read what waits.
-    pub(crate) fn wait_no_more(&self) {
-        self.queue().is_given_up = true;
+    pub(crate) fn end_backpressure(&self) {
+        self.queue().backpressure_off = true;
     }
 
-    /// Whether a list that the client asked for has more messages, which are made one by one.
+    /// Whether an order list for the client has more messages, which are made one by one.
     pub(crate) fn set_list(&self, has_list: bool) {
         self.has_list.store(has_list, Ordering::Relaxed);
         if has_list {
@@ -357,10 +344,10 @@ impl Outbox {
         }
     }
 
-    /// Tells the log how long what was told has waited, where that is measured.
-    pub(crate) fn tell_waits(&self) {
+    /// Logs how long events have waited, where that is measured.
+    pub(crate) fn log_waits(&self) {
         if let Some(waits) = &self.waits {
-            waits.tell();
+            waits.log();
         }
     }
 }
@@ -406,8 +393,8 @@ impl Queue {
         }
     }
 
-    /// Takes the places of what was left out away: a client that reads nothing would leave one for each
-    /// state that it is not told.
+    /// Removes the places of what was left out: a client that reads nothing would leave one for each state that it
+    /// does not get.
     fn close_gaps(&mut self) {
         let kinds: BTreeMap<u64, Newest> =
             self.newest.iter().map(|(kind, number)| (*number, *kind)).collect();
@@ -421,8 +408,7 @@ impl Queue {
         }
     }
 
-    /// Adds a trade to the last message, where that has trades of the same ticker: nothing is told
-    /// before what happened before it.
+    /// Adds a trade to the last message, if that has trades of the same ticker. So events stay in their order.
     fn join(&mut self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) -> bool {
         if self.closing.is_some() {
             return true;
@@ -538,12 +524,12 @@ mod tests {
         while all.last().is_none_or(|last| last != "trade 3") {
             all.extend(texts(&outbox));
         }
-        let kept = BEHIND_FRAMES - 1;
-        assert_eq!(all[kept - 1], format!("toyota {}", kept - 1), "a client that kept up has each");
-        assert_eq!(all[kept..], ["trade 1", "trade 2", "toyota last", "softbank 2", "trade 3"]);
+        let each = BEHIND_FRAMES - 1;
+        assert_eq!(all[each - 1], format!("toyota {}", each - 1), "each, until it is behind");
+        assert_eq!(all[each..], ["trade 1", "trade 2", "toyota last", "softbank 2", "trade 3"]);
     }
 
-    /// A client that reads nothing takes no more memory with each board that it is not told.
+    /// A client that reads nothing takes no more memory with each board that is left out.
     #[test]
     fn p56_boards_of_a_stopped_client_take_no_memory() {
         let outbox = Outbox::default();
@@ -565,7 +551,7 @@ mod tests {
             "it is given back"
         );
         drop(queue);
-        assert!(!outbox.is_closing(), "nobody is sent away for boards alone");
+        assert!(!outbox.is_closing(), "boards alone disconnect no client");
         let mut all = Vec::new();
         while let Taken::Messages(messages) = outbox.take() {
             all.extend(messages.into_iter().map(|waiting| waiting.into_text().to_string()));

@@ -7,52 +7,46 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use domain::account::Position;
 use domain::adjustment::ExRights;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderSide, OrderStatus, Origin,
-    Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
+    JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderFilter, OrderRecord, OrderSide,
+    OrderStatus, Origin, Price, Quantity, ReasonCode, Rejection, ShortText, TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
-use ipc::{
-    CancelAllResult, Decimal, EngineStarted, Event, ExecutionConfig, ExecutionMarker, Kline,
-    KlineInterval, KlineUpdate, Multiplier, OrderContext, OrderListUpdated, PositionClosed,
-    PositionOpened, PositionsUpdated, ReplayBuyingPower, ShareCount, StrategySignal,
-    SubmitOrderResult, SubmitOutcome, Text, TradeRow,
-};
+use ipc::{ExecutionConfig, Kline, KlineInterval, Multiplier, TradeRow};
 use marketdata::GrowingBar;
 use replay::RunCommand;
 use results::rows::{ClientCommand, FillRow, PositionEvent};
 use results::sink::Record;
 
+use crate::VENUE;
 use crate::hub::Hub;
-use crate::ledger::{ListFilter, Orders, PositionLife, RequestContext, position_row};
+use crate::ledger::{Orders, PositionAverages, PositionLife, RequestContext};
 use crate::limits::{
     LIST_ROWS_MAX, SESSION_BARS_MAX, SESSION_SIGNALS_MAX, SIGNAL_NOTE_CHARS_MAX,
-    SIGNAL_TAG_CHARS_MAX, TELL_EVERY,
+    SIGNAL_TAG_CHARS_MAX, UPDATE_EVERY,
 };
 use crate::outbox::{Newest, TradesHead};
-use crate::present::market as wire;
 use crate::present::orders::rejected;
-use crate::{ACCOUNT, VENUE};
+use crate::present::{market as wire, session as present};
 
 /// The code of an order with tags that are not in the registry (P10).
 const UNKNOWN_TAG: &str = "unknown_tag";
 
 /// What a client wants done with its orders.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum OrderAsk {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OrderAction {
     Submit,
     Modify,
     Cancel,
     CancelAll,
 }
 
-impl OrderAsk {
+impl OrderAction {
     /// The command's name, as it was sent.
-    pub(crate) const fn op(&self) -> &'static str {
+    pub(crate) const fn op(self) -> &'static str {
         match self {
             Self::Submit => "SubmitOrder",
             Self::Modify => "ModifyOrder",
@@ -65,8 +59,8 @@ impl OrderAsk {
 /// A command that was handed to the run.
 #[derive(Debug, Clone)]
 pub(crate) struct WaitingCommand {
-    pub(crate) asked: RequestContext,
-    pub(crate) ask: OrderAsk,
+    pub(crate) request: RequestContext,
+    pub(crate) action: OrderAction,
     /// What is odd about a new order, in words.
     pub(crate) warning: Option<String>,
 }
@@ -74,7 +68,7 @@ pub(crate) struct WaitingCommand {
 /// A cancel of many that is not over.
 #[derive(Debug)]
 struct CancelAll {
-    asked: RequestContext,
+    request: RequestContext,
     waiting: BTreeSet<ShortText>,
     all: BTreeSet<ShortText>,
     canceled: u64,
@@ -86,7 +80,7 @@ struct CancelAll {
 pub(crate) struct RunSetup {
     pub(crate) run_id: String,
     pub(crate) strategy_id: String,
-    pub(crate) asked: RequestContext,
+    pub(crate) request: RequestContext,
     pub(crate) multiplier: Multiplier,
     pub(crate) instruments: Vec<String>,
     pub(crate) dates: (JstDate, JstDate),
@@ -94,7 +88,7 @@ pub(crate) struct RunSetup {
     /// Shares in a trading unit of each instrument.
     pub(crate) lots: Vec<Quantity>,
     pub(crate) rows_total: u64,
-    /// Span of the bars that are told.
+    /// Span of the bars that clients get.
     pub(crate) interval: KlineInterval,
     pub(crate) commands: Sender<RunCommand>,
 }
@@ -109,7 +103,7 @@ pub(crate) struct Run {
     pub(crate) stop: Option<RequestContext>,
     pub(crate) rows_done: u64,
     pub(crate) now: TsNanos,
-    account: CashAccount,
+    pub(crate) account: CashAccount,
     pub(crate) orders: Orders,
     /// The shape of each order that a client has sent, by its id.
     pub(crate) request_keys: BTreeMap<String, u64>,
@@ -120,18 +114,18 @@ pub(crate) struct Run {
     cancel_alls: Vec<CancelAll>,
     /// The fill of which the run has not said everything yet.
     filled: Option<Filled>,
-    /// The order of the fill that is being told, and how it ended, if it did: what hangs on its end is
-    /// told after what belongs to the fill.
+    /// The order that the present fill has ended. What follows from its end goes out after all that belongs to the
+    /// fill.
     ended_by_fill: Option<ShortText>,
     /// The newest fills and the newest marks of the strategy, for clients that come later.
-    fills: VecDeque<FillRow>,
-    signals: VecDeque<(TsNanos, Signal)>,
-    markets: Vec<Market>,
+    pub(crate) fills: VecDeque<FillRow>,
+    pub(crate) signals: VecDeque<(TsNanos, Signal)>,
+    pub(crate) markets: Vec<Market>,
 }
 
-/// A fill that clients do not know yet. The run tells it in several records; clients are told the
-/// order's event, the marker, the position and the account as one, so that neither an answer to another
-/// command comes between nor one that knows a half of it (specification 4, P78).
+/// A fill that clients do not know yet. It comes in several records of the run. Clients get the order's event, the
+/// marker, the position and the account as one. So no answer to another command comes between, and none knows a half
+/// of it (specification 4, P78).
 #[derive(Debug)]
 struct Filled {
     event: OrderEvent,
@@ -140,33 +134,23 @@ struct Filled {
 
 /// One instrument of a run.
 #[derive(Debug)]
-struct Market {
-    head: Arc<TradesHead>,
-    instrument_id: String,
-    life: PositionLife,
-    last_price: Option<Price>,
+pub(crate) struct Market {
+    pub(crate) head: Arc<TradesHead>,
+    pub(crate) instrument_id: String,
+    pub(crate) life: PositionLife,
+    pub(crate) last_price: Option<Price>,
     sequence: u64,
-    bar: Option<GrowingBar>,
-    bar_told: Duration,
+    pub(crate) bar: Option<GrowingBar>,
+    bar_sent: Duration,
     /// The newest bars that are final.
-    last_bars: VecDeque<Kline>,
-    last_trade: Option<TradeRow>,
+    pub(crate) last_bars: VecDeque<Kline>,
+    pub(crate) last_trade: Option<TradeRow>,
 }
 
 impl Market {
     /// Names the present position, or the last one.
-    fn position_id(&self) -> String {
+    pub(crate) fn position_id(&self) -> String {
         format!("{}-{}", self.instrument_id, self.life.number)
-    }
-
-    fn kline(&self, interval: KlineInterval, klines: Vec<Kline>) -> KlineUpdate<'_> {
-        KlineUpdate {
-            venue: VENUE.into(),
-            ticker: Text::Borrowed(&self.head.ticker),
-            instrument_id: Text::Borrowed(&self.instrument_id),
-            interval,
-            klines,
-        }
     }
 }
 
@@ -193,7 +177,7 @@ impl Run {
             last_price: None,
             sequence: 0,
             bar: None,
-            bar_told: Duration::ZERO,
+            bar_sent: Duration::ZERO,
             last_bars: VecDeque::new(),
             last_trade: None,
         };
@@ -232,15 +216,7 @@ impl Run {
         }
         self.has_started = true;
         let Some(execution) = self.execution.clone() else { return };
-        hub.tell_all(&Event::EngineStarted(EngineStarted {
-            request_id: Some(Text::Borrowed(&self.setup.asked.request_id)),
-            strategy_id: Text::Borrowed(&self.setup.strategy_id),
-            account_id: ACCOUNT.into(),
-            run_id: Text::Borrowed(&self.setup.run_id),
-            multiplier: self.setup.multiplier,
-            execution,
-            ts_event_ms: self.now.millis(),
-        }));
+        hub.broadcast(&present::run_started(self, execution));
     }
 
     /// Tells clients a record of the run. `wall` is the time since the engine's start.
@@ -258,27 +234,34 @@ impl Run {
                     filled.row = Some(fill.clone());
                 }
                 if change == PositionChange::Changed {
-                    self.tell_filled(hub);
+                    self.send_fill(hub);
                 }
             }
             Record::Position(event) => {
-                self.tell_filled(hub);
+                self.send_fill(hub);
                 self.position(hub, event);
             }
             Record::Split { ex_rights, price } => self.split(hub, ex_rights, price),
             Record::BuyingPower(row) => {
                 debug_assert_eq!(row.cash, self.account.account().cash, "one account, two books");
-                self.tell_buying_power(hub);
+                self.send_buying_power(hub);
             }
             Record::Signal(ts_event, signal) => self.signal(hub, ts_event, signal),
             Record::ClientRejection { client_order_id, rejection, .. } => {
-                let Some(WaitingCommand { asked, .. }) = self.current.clone() else { return };
-                self.reject(hub, client_order_id, rejection, &asked);
+                let Some(WaitingCommand { request, .. }) = self.current.clone() else { return };
+                self.reject(hub, client_order_id, rejection, &request);
             }
             Record::ClientWarning { client_order_id, text, .. } => {
                 self.client_warning(hub, client_order_id, text);
             }
-            _ => {}
+            Record::Order(_)
+            | Record::RoundTrip(_)
+            | Record::Equity(_)
+            | Record::Mark(_)
+            | Record::Day(_)
+            | Record::Narrative(..)
+            | Record::Log(_)
+            | Record::ClientCommand(_) => {}
         }
     }
 
@@ -298,19 +281,18 @@ impl Run {
         if is_wanted {
             let is_first = ended.is_some();
             if let Some(kline) = ended {
-                let update = market.kline(KlineInterval::Minute, vec![kline]);
-                hub.tell_ticker(&market.head.ticker, &Event::KlineUpdate(update), None);
+                let update = present::bar(market, KlineInterval::Minute, kline);
+                hub.publish(&market.head.ticker, &update, None);
             }
-            hub.tell_trade(&market.head, &row, wall);
+            hub.publish_trade(&market.head, &row, wall);
             if let Some(bar) = market.bar
-                && (is_first || wall.saturating_sub(market.bar_told) >= TELL_EVERY)
+                && (is_first || wall.saturating_sub(market.bar_sent) >= UPDATE_EVERY)
             {
-                market.bar_told = wall;
-                let index = usize::from(trade.instrument.0);
-                let update =
-                    market.kline(KlineInterval::Minute, vec![wire::made_bar(&bar.so_far(), false)]);
-                let newest = Some(Newest::GrowingBar(index));
-                hub.tell_ticker(&market.head.ticker, &Event::KlineUpdate(update), newest);
+                market.bar_sent = wall;
+                let newest = Some(Newest::GrowingBar(usize::from(trade.instrument.0)));
+                let kline = wire::made_bar(&bar.so_far(), false);
+                let update = present::bar(market, KlineInterval::Minute, kline);
+                hub.publish(&market.head.ticker, &update, newest);
             }
         }
         market.last_trade = Some(row);
@@ -323,78 +305,22 @@ impl Run {
         market.last_price = Some(bar.close);
         let (interval, kline) = (wire::interval(bar.granularity), wire::file_bar(bar));
         push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
-        let update = Event::KlineUpdate(market.kline(interval, vec![kline]));
-        hub.tell_ticker(&market.head.ticker, &update, None);
+        hub.publish(&market.head.ticker, &present::bar(market, interval, kline), None);
     }
 
     fn order_event(&mut self, hub: &mut Hub, event: &OrderEvent) {
         self.now = self.now.max(event.ts_event);
         let is_of_client = event.origin == Origin::Client;
-        let asked_now = self.current.clone().filter(|_| is_of_client);
-        let order = self.orders.take(event);
-        let mut request = None;
-        if let Some(order) = order {
-            if let Some(WaitingCommand { asked, ask, warning, .. }) = asked_now {
-                match (&event.kind, ask) {
-                    (OrderEventKind::Submitted(_), OrderAsk::Submit) => {
-                        order.submit = Some(asked);
-                        order.warning = warning.map(|text| (UNKNOWN_TAG, text));
-                    }
-                    (OrderEventKind::PendingUpdate(_), OrderAsk::Modify) => {
-                        order.modify = Some(asked);
-                    }
-                    (OrderEventKind::PendingCancel, _) => order.cancel = Some(asked),
-                    _ => {}
-                }
-            }
-            request = match &event.kind {
-                OrderEventKind::Submitted(_) | OrderEventKind::Accepted => order.submit.clone(),
-                OrderEventKind::PendingUpdate(_) => order.modify.clone(),
-                OrderEventKind::Updated(_) => order.modify.take(),
-                OrderEventKind::PendingCancel => order.cancel.clone(),
-                // Of an order that never came to the venue it is the only answer.
-                OrderEventKind::Canceled | OrderEventKind::Expired(_)
-                    if order.record.venue_order_id.is_none() =>
-                {
-                    order.submit.clone()
-                }
-                OrderEventKind::Canceled => order.cancel.clone(),
-                OrderEventKind::Rejected(_) if order.record.venue_order_id.is_some() => {
-                    order.modify.clone()
-                }
-                OrderEventKind::Rejected(_) => order.submit.clone(),
-                OrderEventKind::Expired(_) | OrderEventKind::Filled(_) => None,
-            };
-        } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit, .. }) = asked_now {
-            // Rejected before its first event.
-            request = Some(asked);
-        }
-        let is_strategys = event.origin == Origin::Strategy;
-        let instrument_id = self.instrument(event.instrument).to_owned();
-        let order = self.orders.get(event.origin, &event.client_order_id);
-        let context = OrderContext {
-            request_id: request.as_ref().map(|asked| Text::Borrowed(&*asked.request_id)),
-            venue: Some(VENUE.into()),
-            origin: Some(event.origin),
-            strategy_id: is_strategys.then(|| Text::Borrowed(&*self.setup.strategy_id)),
-            instrument_id: Some(Text::Borrowed(&instrument_id)),
-            order_side: Some(event.side),
-        };
-        hub.tell_all(&Event::of_order(event, context));
-        if let (true, OrderEventKind::Accepted, Some(asked)) = (is_of_client, &event.kind, &request)
-            && let Some(order) = order
+        let request = self.answered(event);
+        let request_id = request.as_ref().map(|request| &*request.request_id);
+        hub.broadcast(&present::order_event(self, event, request_id));
+        if let (true, OrderEventKind::Accepted, Some(request)) =
+            (is_of_client, &event.kind, &request)
+            && let Some(order) = self.orders.get(event.origin, &event.client_order_id)
         {
             let warning = order.warning.as_ref();
-            let result = SubmitOrderResult {
-                request_id: Text::Borrowed(&asked.request_id),
-                client_order_id: Text::Borrowed(&event.client_order_id),
-                outcome: SubmitOutcome::Created,
-                status: event.status,
-                venue_order_id: event.venue_order_id.as_deref().map(Text::Borrowed),
-                warning_code: warning.map(|(code, _)| Text::Borrowed(*code)),
-                warning_text: warning.map(|(_, text)| Text::Borrowed(text)),
-            };
-            hub.tell(asked.client, &Event::SubmitOrderResult(result));
+            let created = present::order_created(&request.request_id, event, warning);
+            hub.send(request.client, &created);
         }
         if is_of_client {
             let never_accepted = event.venue_order_id.is_none();
@@ -409,6 +335,45 @@ impl Run {
                     self.answer_late(hub, &event.client_order_id, event.status);
                 }
             }
+        }
+    }
+
+    /// Takes an event of an order. Gives the command that it answers.
+    fn answered(&mut self, event: &OrderEvent) -> Option<RequestContext> {
+        let current = self.current.clone().filter(|_| event.origin == Origin::Client);
+        let Some(order) = self.orders.take(event) else {
+            // Rejected before its first event.
+            let submit = current.filter(|current| current.action == OrderAction::Submit);
+            return submit.map(|current| current.request);
+        };
+        if let Some(WaitingCommand { request, action, warning }) = current {
+            match (&event.kind, action) {
+                (OrderEventKind::Submitted(_), OrderAction::Submit) => {
+                    order.submit = Some(request);
+                    order.warning = warning.map(|text| (UNKNOWN_TAG, text));
+                }
+                (OrderEventKind::PendingUpdate(_), OrderAction::Modify) => {
+                    order.modify = Some(request);
+                }
+                (OrderEventKind::PendingCancel, _) => order.cancel = Some(request),
+                // Events that another command or the market has led to.
+                _ => {}
+            }
+        }
+        let has_number = order.record.venue_order_id.is_some();
+        match &event.kind {
+            OrderEventKind::Submitted(_) | OrderEventKind::Accepted => order.submit.clone(),
+            OrderEventKind::PendingUpdate(_) => order.modify.clone(),
+            OrderEventKind::Updated(_) => order.modify.take(),
+            OrderEventKind::PendingCancel => order.cancel.clone(),
+            OrderEventKind::Canceled if has_number => order.cancel.clone(),
+            OrderEventKind::Rejected(_) if has_number => order.modify.clone(),
+            OrderEventKind::Expired(_) if has_number => None,
+            // Of an order that never came to the venue it is the only answer.
+            OrderEventKind::Canceled | OrderEventKind::Rejected(_) | OrderEventKind::Expired(_) => {
+                order.submit.clone()
+            }
+            OrderEventKind::Filled(_) => None,
         }
     }
 
@@ -448,8 +413,8 @@ impl Run {
             }
             OrderCommand::Modify { client_order_id, .. }
             | OrderCommand::Cancel { client_order_id } => {
-                if let Some(WaitingCommand { asked, .. }) = self.current.clone() {
-                    self.reject(hub, client_order_id, &rejection, &asked);
+                if let Some(WaitingCommand { request, .. }) = self.current.clone() {
+                    self.reject(hub, client_order_id, &rejection, &request);
                 }
             }
             // It is answered with the end of the run.
@@ -457,8 +422,8 @@ impl Run {
         }
     }
 
-    /// The run has failed as such: what clients wait for of it does not come any more.
-    pub(crate) fn give_up(&mut self, hub: &mut Hub, why: &str) {
+    /// The run has failed as such: rejects the commands that still wait for an answer.
+    pub(crate) fn reject_unanswered(&mut self, hub: &mut Hub, why: &str) {
         let rejection = Rejection::new(ReasonCode::InternalError, format!("RUN_FAILED: {why}"));
         let mut counted = BTreeSet::new();
         for all in &mut self.cancel_alls {
@@ -473,8 +438,8 @@ impl Run {
             let cancel = order.cancel.take().filter(|_| !counted.contains(&id));
             let unanswered: Vec<RequestContext> =
                 [submit, order.modify.take(), cancel].into_iter().flatten().collect();
-            for asked in unanswered {
-                self.reject(hub, &id, &rejection, &asked);
+            for request in unanswered {
+                self.reject(hub, &id, &rejection, &request);
             }
         }
     }
@@ -487,19 +452,19 @@ impl Run {
             OrderStatus::Canceled | OrderStatus::Rejected => None,
             _ => order.cancel.take().or_else(|| order.modify.take()),
         });
-        if let Some(asked) = late
+        if let Some(request) = late
             && !self.cancel_alls.iter().any(|all| all.waiting.contains(client_order_id))
         {
             let text = format!("TOO_LATE: `{client_order_id}` is {status} already");
             let rejection = Rejection::new(ReasonCode::VenueRejected, text);
-            self.reject(hub, client_order_id, &rejection, &asked);
+            self.reject(hub, client_order_id, &rejection, &request);
         }
         self.cancel_ended(hub, client_order_id, status);
     }
 
-    /// Tells the fill that waits: all of it, but for a position that it opens or closes; what there is of
-    /// it, where the run failed in the middle of it.
-    pub(crate) fn tell_filled(&mut self, hub: &mut Hub) {
+    /// Sends the fill that waits, without the position that it opens or closes. If the run failed in the middle of
+    /// it, that is only a part.
+    pub(crate) fn send_fill(&mut self, hub: &mut Hub) {
         let Some(Filled { event, row }) = self.filled.take() else { return };
         self.order_event(hub, &event);
         if let Some(row) = &row {
@@ -508,7 +473,7 @@ impl Run {
     }
 
     fn fill(&mut self, hub: &mut Hub, fill: &FillRow) {
-        hub.tell_all(&Event::ExecutionMarker(self.marker(fill)));
+        hub.broadcast(&present::execution(self, fill));
         push_newest(&mut self.fills, LIST_ROWS_MAX, fill.clone());
         let FillRow { instrument, side, price, quantity, commission, .. } = *fill;
         let change = self.account.book(instrument, side, price, quantity, commission);
@@ -516,87 +481,34 @@ impl Run {
             market.life.fill(fill, change == PositionChange::Opened);
         }
         if change == PositionChange::Changed {
-            hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
+            hub.broadcast(&present::positions(self, None));
             self.end_fill(hub);
         }
     }
 
-    fn marker<'a>(&'a self, fill: &'a FillRow) -> ExecutionMarker<'a> {
-        ExecutionMarker {
-            strategy_id: Text::Borrowed(&self.setup.strategy_id),
-            origin: fill.origin,
-            client_order_id: Text::Borrowed(&fill.client_order_id),
-            trade_id: Text::Borrowed(&fill.trade_id),
-            instrument_id: Text::Borrowed(self.instrument(fill.instrument)),
-            side: fill.side,
-            price: fill.price.into(),
-            qty: fill.quantity.into(),
-            ts_event_ms: fill.ts_event.millis(),
-        }
-    }
-
-    /// The newest fills, as clients got them.
-    pub(crate) fn executions(&self) -> Vec<ExecutionMarker<'_>> {
-        self.fills.iter().map(|fill| self.marker(fill)).collect()
-    }
-
-    /// The last of what belongs to a fill, and then what hangs on it.
+    /// Sends the last event of a fill, and then what follows from the end of its order.
     fn end_fill(&mut self, hub: &mut Hub) {
-        self.tell_buying_power(hub);
+        self.send_buying_power(hub);
         if let Some(id) = self.ended_by_fill.take() {
             self.answer_late(hub, &id, OrderStatus::Filled);
         }
     }
 
-    fn tell_buying_power(&self, hub: &mut Hub) {
-        let event = Event::ReplayBuyingPower(self.buying_power(None));
-        hub.tell_newest(&event, Some(Newest::BuyingPower));
+    fn send_buying_power(&self, hub: &mut Hub) {
+        hub.broadcast_newest(&present::buying_power(self, None), Some(Newest::BuyingPower));
     }
 
     fn position(&mut self, hub: &mut Hub, event: &PositionEvent) {
         let Some(market) = self.markets.get(usize::from(event.instrument.0)) else { return };
-        let told = market.life.averages();
         let event = if event.opened {
-            let (opened_qty, avg_open_price, _) = told;
-            Event::PositionOpened(PositionOpened {
-                strategy_id: Text::Borrowed(&self.setup.strategy_id),
-                venue: VENUE.into(),
-                instrument_id: Text::Borrowed(&market.instrument_id),
-                position_id: Text::Owned(market.position_id()),
-                side: event.entry_side,
-                opened_qty,
-                avg_open_price,
-                ts_event_ms: event.ts_event.millis(),
-            })
+            present::position_opened(self, market, event)
         } else {
             let realized_pnl = event.realised_pnl.unwrap_or_default();
-            self.position_closed(market, told, realized_pnl, event.ts_event)
+            let averages = market.life.averages();
+            present::position_closed(self, market, averages, realized_pnl, event.ts_event)
         };
-        hub.tell_all(&event);
+        hub.broadcast(&event);
         self.end_fill(hub);
-    }
-
-    /// The end of a position: shares opened over its life, average prices, and what it came to. A cash account only
-    /// buys to open.
-    fn position_closed<'a>(
-        &'a self,
-        market: &'a Market,
-        (opened_qty, avg_open_price, avg_close_price): (ShareCount, Decimal, Decimal),
-        realized_pnl: Money,
-        ts_event: TsNanos,
-    ) -> Event<'a> {
-        Event::PositionClosed(PositionClosed {
-            strategy_id: Text::Borrowed(&self.setup.strategy_id),
-            venue: VENUE.into(),
-            instrument_id: Text::Borrowed(&market.instrument_id),
-            position_id: Text::Owned(market.position_id()),
-            side: OrderSide::Buy,
-            opened_qty,
-            avg_open_price,
-            avg_close_price,
-            realized_pnl: realized_pnl.into(),
-            ts_event_ms: ts_event.millis(),
-        })
     }
 
     /// Shares were split: what is held is another number, or nothing but money.
@@ -606,19 +518,21 @@ impl Run {
         let paid = self.account.adjust(at, ex_rights.adjustment, price);
         let Some(market) = self.markets.get_mut(usize::from(at.0)) else { return };
         market.last_price = Some(price);
-        let (opened_qty, avg_open_price, _) = market.life.averages();
+        let averages = market.life.averages();
         let closed = market.life.split(ex_rights.adjustment, paid);
         if held == 0 {
             return;
         }
         if self.account.held(at) == 0 {
             let market = &self.markets[usize::from(at.0)];
-            let told = (opened_qty, avg_open_price, closed.avg_close_price);
-            hub.tell_all(&self.position_closed(market, told, closed.realized_pnl, self.now));
+            let averages = PositionAverages { close: closed.average_close, ..averages };
+            let realized_pnl = closed.realized_pnl;
+            let event = present::position_closed(self, market, averages, realized_pnl, self.now);
+            hub.broadcast(&event);
         } else {
-            hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
+            hub.broadcast(&present::positions(self, None));
         }
-        self.tell_buying_power(hub);
+        self.send_buying_power(hub);
     }
 
     fn signal(&mut self, hub: &mut Hub, ts_event: TsNanos, signal: &Signal) {
@@ -630,58 +544,34 @@ impl Run {
             note: cut(&signal.note, SIGNAL_NOTE_CHARS_MAX),
             ..signal.clone()
         };
-        hub.tell_all(&Event::StrategySignal(self.strategy_signal(ts_event, &signal)));
+        hub.broadcast(&present::signal(self, ts_event, &signal));
         push_newest(&mut self.signals, SESSION_SIGNALS_MAX, (ts_event, signal));
     }
 
-    fn strategy_signal<'a>(&'a self, ts_event: TsNanos, signal: &'a Signal) -> StrategySignal<'a> {
-        StrategySignal {
-            strategy_id: Some(Text::Borrowed(&self.setup.strategy_id)),
-            instrument_id: Text::Borrowed(self.instrument(signal.instrument)),
-            signal_kind: signal.kind,
-            side: signal.side,
-            price: signal.price.map(Into::into),
-            tag: signal.tag.as_deref().map(Text::Borrowed),
-            note: signal.note.as_deref().map(Text::Borrowed),
-            ts_event_ms: ts_event.millis(),
-        }
-    }
-
-    /// The newest marks of the strategy, as clients got them.
-    pub(crate) fn signals(&self) -> Vec<StrategySignal<'_>> {
-        self.signals
-            .iter()
-            .map(|(ts_event, signal)| self.strategy_signal(*ts_event, signal))
-            .collect()
-    }
-
-    /// A command of a client came to nothing, or a tag of its order means nothing.
+    /// A command of a client had no effect, or a tag of its order has no meaning.
     fn client_warning(&mut self, hub: &mut Hub, client_order_id: &str, text: &str) {
-        let Some(WaitingCommand { asked, ask, .. }) = self.current.clone() else { return };
-        if ask == OrderAsk::Submit {
-            // It was told with the order.
-            return;
-        }
-        let status = self.orders.get(Origin::Client, client_order_id);
-        let is_being_cancelled =
-            status.is_some_and(|order| order.record.status == OrderStatus::PendingCancel);
-        if ask == OrderAsk::CancelAll && is_being_cancelled {
-            // It ends as was asked for; the end is counted.
-            return;
+        let Some(WaitingCommand { request, action, .. }) = self.current.clone() else { return };
+        let order = self.orders.get(Origin::Client, client_order_id);
+        let status = order.map(|order| order.record.status);
+        match action {
+            // The answer to the order has it.
+            OrderAction::Submit => return,
+            // The cancel that is under way ends the order, and its end is counted.
+            OrderAction::CancelAll if status == Some(OrderStatus::PendingCancel) => return,
+            OrderAction::Modify | OrderAction::Cancel | OrderAction::CancelAll => {}
         }
         let text = match text.split_once(": ") {
             Some(("ORDER_STATUS_UNKNOWN", rest)) => rest,
             _ => text,
         };
-        let status = status.map(|order| order.record.status);
         let is_numbered = status.is_some_and(|status| status != OrderStatus::Submitted);
         let rejection = if is_numbered {
             Rejection::new(ReasonCode::VenueRejected, format!("TOO_LATE: {text}"))
         } else {
             Rejection::new(ReasonCode::OrderStatusUnknown, format!("CLIENT_ORDER_ID: {text}"))
         };
-        self.reject(hub, client_order_id, &rejection, &asked);
-        if ask == OrderAsk::CancelAll {
+        self.reject(hub, client_order_id, &rejection, &request);
+        if action == OrderAction::CancelAll {
             // Only the present one has failed at it; others may have it under way.
             if let Some(all) = self.cancel_alls.last_mut()
                 && all.waiting.remove(client_order_id)
@@ -698,33 +588,29 @@ impl Run {
         hub: &mut Hub,
         client_order_id: &str,
         rejection: &Rejection,
-        asked: &RequestContext,
+        request: &RequestContext,
     ) {
         let order = self.orders.get(Origin::Client, client_order_id);
-        let context = OrderContext {
-            request_id: Some(Text::Borrowed(&asked.request_id)),
-            ..self.context(order.map(|order| &order.record))
-        };
+        let place = self.order_place(order.map(|order| &order.record));
+        let context = present::of_client_order(Some(&request.request_id), place);
         let rejection = Cow::Borrowed(rejection);
-        hub.tell_all(&rejected(Some(client_order_id), rejection, self.now, context));
+        hub.broadcast(&rejected(Some(client_order_id), rejection, self.now, context));
     }
 
-    /// Which order an event is about: its venue, origin, instrument and side.
-    pub(crate) fn context(&self, order: Option<&domain::OrderRecord>) -> OrderContext<'_> {
-        let instrument = order.map(|order| self.instrument(order.request.instrument));
-        OrderContext {
-            venue: Some(VENUE.into()),
-            origin: Some(Origin::Client),
-            instrument_id: instrument.map(Text::Borrowed),
-            order_side: order.map(|order| order.request.side),
-            ..OrderContext::default()
-        }
+    /// The instrument and the side of an order.
+    pub(crate) fn order_place(
+        &self,
+        order: Option<&OrderRecord>,
+    ) -> (Option<&str>, Option<OrderSide>) {
+        let request = order.map(|order| &order.request);
+        let instrument = request.map(|request| self.instrument(request.instrument));
+        (instrument, request.map(|request| request.side))
     }
 
-    /// The run takes a client's command. Tells whether the exchange is to hear of it.
+    /// The run takes a client's command. Returns whether the exchange gets it.
     pub(crate) fn begin(&mut self, hub: &mut Hub, command: &OrderCommand) -> bool {
         self.current = self.waiting.pop_front();
-        let Some(WaitingCommand { asked, .. }) = self.current.clone() else { return true };
+        let Some(WaitingCommand { request, .. }) = self.current.clone() else { return true };
         match command {
             OrderCommand::Modify { client_order_id, change } => {
                 let order = self.orders.get(Origin::Client, client_order_id);
@@ -733,7 +619,7 @@ impl Run {
                 if is_open && change.quantity.is_some_and(|quantity| quantity <= filled) {
                     let text = format!("NEW_QUANTITY: {filled} shares are filled already");
                     let rejection = Rejection::new(ReasonCode::ValidationError, text);
-                    self.reject(hub, client_order_id, &rejection, &asked);
+                    self.reject(hub, client_order_id, &rejection, &request);
                     return false;
                 }
             }
@@ -742,7 +628,7 @@ impl Run {
                     self.orders.open_of_clients(*instrument, *side).into_iter().collect();
                 let waiting = all.clone();
                 let (canceled, failed) = (0, 0);
-                self.cancel_alls.push(CancelAll { asked, waiting, all, canceled, failed });
+                self.cancel_alls.push(CancelAll { request, waiting, all, canceled, failed });
                 self.end_cancel_alls(hub);
             }
             OrderCommand::Submit(_) | OrderCommand::Cancel { .. } => {}
@@ -750,7 +636,7 @@ impl Run {
         true
     }
 
-    /// An order that a cancel of many meant has ended, or cannot be cancelled.
+    /// An order of a cancel of many has ended.
     fn cancel_ended(&mut self, hub: &mut Hub, client_order_id: &str, status: OrderStatus) {
         for all in &mut self.cancel_alls {
             if all.waiting.remove(client_order_id) {
@@ -768,38 +654,17 @@ impl Run {
         let (ended, waiting): (Vec<_>, Vec<_>) =
             self.cancel_alls.drain(..).partition(|all| all.waiting.is_empty());
         self.cancel_alls = waiting;
-        for CancelAll { asked, all, canceled, failed, .. } in ended {
+        let filter = OrderFilter::default();
+        for CancelAll { request, all, canceled, failed, .. } in ended {
             let records = all.iter().filter_map(|id| self.orders.get(Origin::Client, id));
-            let filter = ListFilter::default();
             let rows = records
-                .filter_map(|order| {
-                    let record = &order.record;
-                    filter.row(record, self.instrument(record.request.instrument))
-                })
+                .filter_map(|order| present::listed_order(&filter, self, &order.record))
                 .take(LIST_ROWS_MAX);
-            let request_id = Text::Borrowed(&*asked.request_id);
+            let RequestContext { client, request_id } = request;
             if !all.is_empty() {
-                let orders = rows.collect();
-                let (request_id, more, next) = (request_id.clone(), None, None);
-                let list = OrderListUpdated { request_id, orders, more, next };
-                hub.tell(asked.client, &Event::OrderListUpdated(list));
+                hub.send(client, &present::order_list(&request_id, rows.collect(), None, None));
             }
-            let (canceled_count, failed_count) = (canceled, failed);
-            let result = CancelAllResult { request_id, canceled_count, failed_count };
-            hub.tell(asked.client, &Event::CancelAllResult(result));
-        }
-    }
-
-    /// The account, as clients get it.
-    pub(crate) fn buying_power<'a>(&'a self, request_id: Option<&'a str>) -> ReplayBuyingPower<'a> {
-        ReplayBuyingPower {
-            request_id: request_id.map(Text::Borrowed),
-            strategy_id: Text::Borrowed(&self.setup.strategy_id),
-            venue: VENUE.into(),
-            cash: self.cash().into(),
-            buying_power: self.cash().into(),
-            equity: self.equity().into(),
-            ts_event_ms: self.now.millis(),
+            hub.send(client, &present::all_canceled(&request_id, canceled, failed));
         }
     }
 
@@ -815,47 +680,14 @@ impl Run {
         self.account.equity(&prices)
     }
 
-    /// The positions, as clients get them.
-    pub(crate) fn positions<'a>(&'a self, request_id: Option<&'a str>) -> PositionsUpdated<'a> {
-        let held = self.markets.iter().zip(self.account.positions());
-        let row = |(market, position): (&'a Market, &Position)| {
-            position_row(&market.instrument_id, position, market.last_price)
-        };
-        PositionsUpdated {
-            request_id: request_id.map(Text::Borrowed),
-            venue: VENUE.into(),
-            positions: held.filter_map(row).collect(),
-            ts_ms: self.now.millis(),
-        }
-    }
-
-    /// The newest bars of each instrument; the last one may still grow.
-    pub(crate) fn last_bars(&self) -> Vec<KlineUpdate<'_>> {
-        let told = |market: &'_ Market| {
-            let growing = market.bar.map(|bar| wire::made_bar(&bar.so_far(), false));
-            let klines: Vec<Kline> = market.last_bars.iter().cloned().chain(growing).collect();
-            (!klines.is_empty()).then_some(klines)
-        };
-        let markets = self.markets.iter();
-        let with_bars = markets.filter_map(|market| Some((market, told(market)?)));
-        with_bars.map(|(market, klines)| market.kline(self.setup.interval, klines)).collect()
-    }
-
-    /// The last trade of each instrument.
-    pub(crate) fn last_trades(&self) -> Vec<ipc::Trades<'_>> {
-        let markets = self.markets.iter();
-        let last = markets.filter_map(|market| Some((market, market.last_trade.clone()?)));
-        last.map(|(market, row)| market.head.trades(vec![row])).collect()
-    }
-
-    /// Tells the bars that grow as final: nothing comes after them.
+    /// Sends the growing bars as final ones: no trade comes after them.
     pub(crate) fn end_bars(&mut self, hub: &mut Hub) {
         for market in &mut self.markets {
             if let Some(bar) = market.bar.take() {
                 let kline = wire::made_bar(&bar.so_far(), true);
                 push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
-                let update = Event::KlineUpdate(market.kline(KlineInterval::Minute, vec![kline]));
-                hub.tell_ticker(&market.head.ticker, &update, None);
+                let update = present::bar(market, KlineInterval::Minute, kline);
+                hub.publish(&market.head.ticker, &update, None);
             }
         }
     }

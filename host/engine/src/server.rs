@@ -12,10 +12,7 @@ use std::time::Duration;
 use domain::clock::Stopwatch;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt, SinkExt, StreamExt};
-use ipc::{
-    Capabilities, Challenge, Command, EngineError, EngineMode, Event, Hello, Ready, SCHEMA_MAJOR,
-    SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, error_code,
-};
+use ipc::{Command, EngineMode, Hello, SCHEMA_MAJOR, SCHEMA_MINOR, error_code};
 use results::RunFolder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -37,29 +34,30 @@ use crate::limits::{
     TRADES_AT_ONCE, TRADES_PER_REST, TRADES_REST,
 };
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
+use crate::present::session as present;
 use crate::session::Shared;
 use crate::session_file::{ConfigFolder, NotOurs, SessionFile};
 use crate::startup::{EngineConfig, StartError};
 
 type Socket = WebSocketStream<TcpStream>;
 
-/// Bytes that are read and given up of a client that goes on sending when its connection ends.
-const GIVEN_UP_BYTES_MAX: usize = 64 << 20;
+/// Bytes that are read and discarded of a client that goes on sending when its connection ends.
+const DISCARDED_BYTES_MAX: usize = 64 << 20;
 
 /// Why the connection of a client ends that went without a word: it was killed, or ended so.
 const LOST: &str = "lost";
 /// Why a client has to go for which there is no room.
 const TOO_MANY_CLIENTS: &str = "too_many_clients";
-/// Characters of a client's version that the log tells.
+/// Characters of a client's version in the log.
 const CLIENT_VERSION_SHOWN: usize = 64;
 
-/// What a client is told whose `Origin` may not connect.
+/// The answer to a client whose `Origin` may not connect.
 const ORIGIN_REFUSED: &str =
     "clients with this Origin may not connect; allow it with --allow-origin, or send no Origin";
-/// Characters of a client's `Origin` that the log tells.
+/// Characters of a client's `Origin` in the log.
 const ORIGIN_SHOWN: usize = 128;
 
-/// The engine listens: what its starter is told.
+/// Where the engine listens.
 #[derive(Debug, Clone, Copy)]
 pub struct Listening {
     /// The port on 127.0.0.1.
@@ -67,7 +65,7 @@ pub struct Listening {
 }
 
 /// Serves clients until `shutdown`, a client's `Shutdown`, or an error. A run that is under way then is
-/// ended and its results are kept; all of it takes at most 5 seconds.
+/// ended and its results stay; all of it takes at most 5 seconds.
 ///
 /// # Errors
 /// [`StartError`]; nothing was served.
@@ -152,7 +150,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Connections that have not shown yet that they may connect. Where there are too many, the oldest gives way
-/// to the newest: connections that say nothing keep nobody out.
+/// to the newest, so that silent connections block no client.
 #[derive(Debug, Default)]
 struct Greetings(Mutex<BTreeMap<u64, CancellationToken>>);
 
@@ -195,7 +193,7 @@ impl Drop for Greeting {
     }
 }
 
-/// Ends the run, tells the clients, and waits for them, as long as there is time.
+/// Ends the run, closes the connections, and waits for them, as long as there is time.
 async fn end(shared: &Arc<Shared>) {
     shared.lock().stop_run(None);
     let venues = Arc::clone(shared);
@@ -230,7 +228,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
     let Some((socket, hello)) = greeted else { return };
     drop(greeting);
     let outbox = Arc::new(Outbox::new(shared.started));
-    let joined = shared.join(&outbox, |state| ready(&shared, &hello, state));
+    let joined = shared.join(&outbox, |state| present::ready(&shared, hello.proof.clone(), state));
     let Some(client) = joined else {
         return close(socket, 1008, TOO_MANY_CLIENTS).await;
     };
@@ -253,10 +251,10 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
     if let Ok(sink) = written
         && let Ok(socket) = source.reunite(sink)
     {
-        give_up_rest(socket).await;
+        discard_rest(socket).await;
     }
     shared.leave(client);
-    outbox.tell_waits();
+    outbox.log_waits();
     match outbox.closing() {
         // Neither who leaves nor who sees the engine end was sent away.
         Some(Closing { code, reason, .. }) if ![1000, 1001].contains(&code) => {
@@ -269,7 +267,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
     }
 }
 
-/// The client's first message, checked; none where it may not connect, which it is told.
+/// The client's first message, checked; none where it may not connect. It gets the reason.
 async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     let since = shared.started.elapsed();
     let time_left =
@@ -291,12 +289,7 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     let upgrade = accept_hdr_async_with_config(stream, check, Some(config));
     let mut socket = timeout(time_left(), upgrade).await.ok()?.ok()?;
     let server_nonce = random_hex();
-    let challenge = Event::Challenge(Challenge {
-        server_nonce: Text::Borrowed(&server_nonce),
-        schema_major: SCHEMA_MAJOR,
-        schema_minor: SCHEMA_MINOR,
-    });
-    let challenge = Message::Text(crate::hub::text(&challenge));
+    let challenge = Message::Text(crate::hub::text(&present::challenge(&server_nonce)));
     timeout(time_left(), socket.send(challenge)).await.ok()?.ok()?;
     let mut pings = 0;
     let text = loop {
@@ -342,7 +335,7 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
     let mode = shared.config.mode.as_str();
     let token = &shared.config.token;
     let Hello { client_nonce, proof: sent, .. } = &hello;
-    // Whoever has no token is told nothing else.
+    // A client without the token learns nothing else.
     if !is_proof(token, Side::Client, &server_nonce, client_nonce, &hello.mode, sent) {
         let text = "the proof is wrong: check the token, both nonces and the mode";
         refuse(socket, error_code::AUTH_FAILED, text).await;
@@ -391,34 +384,10 @@ fn own_proof(shared: &Shared, server_nonce: &str, hello: &Hello) -> String {
     proof(token, Side::Server, server_nonce, &hello.client_nonce, mode)
 }
 
-/// What a client is told that may connect. `hello` has the engine's proof in place of the client's.
-fn ready(shared: &Shared, hello: &Hello, session_state: SessionState) -> Event<'static> {
-    let replay = shared.config.mode == EngineMode::Replay;
-    Event::Ready(Ready {
-        schema_major: SCHEMA_MAJOR,
-        schema_minor: SCHEMA_MINOR,
-        engine_version: env!("CARGO_PKG_VERSION").into(),
-        engine_session_id: shared.engine_session_id.clone().into(),
-        capabilities: Capabilities {
-            strategy_engine: StrategyEngineCapabilities { live: false, replay },
-        },
-        venue_capabilities: shared.live.capabilities(),
-        dialects: shared.live.dialects(),
-        simulators: shared.live.simulators(),
-        session_state,
-        proof: hello.proof.clone().into(),
-    })
-}
-
-/// Tells a client why it may not connect.
+/// Refuses a connection with the reason.
 async fn refuse(mut socket: Socket, code: &str, message: &str) {
     tracing::warn!(code, "the engine refuses a client");
-    let event = Event::EngineError(EngineError {
-        request_id: None,
-        code: Text::Borrowed(code),
-        message: Text::Borrowed(message),
-        strategy_id: None,
-    });
+    let event = present::engine_error(None, code, message, None);
     let _ = socket.send(Message::Text(crate::hub::text(&event))).await;
     close(socket, 1008, code).await;
 }
@@ -430,19 +399,19 @@ fn close_frame(code: u16, reason: &str) -> Message {
 /// Ends a connection of which nothing else is running.
 async fn close(mut socket: Socket, code: u16, reason: &str) {
     let _ = timeout(CLOSE_TIME, socket.send(close_frame(code, reason))).await;
-    give_up_rest(socket).await;
+    discard_rest(socket).await;
 }
 
 /// Reads what a client still sends. A connection that is dropped before is reset, and the client may
 /// never see why.
-async fn give_up_rest(socket: Socket) {
+async fn discard_rest(socket: Socket) {
     let mut stream = socket.into_inner();
     // The client sees the end at once, and closes its side.
     let _ = stream.shutdown().await;
     let rest = async {
         let mut buffer = vec![0; 64 << 10];
         let mut read = 0;
-        while read < GIVEN_UP_BYTES_MAX {
+        while read < DISCARDED_BYTES_MAX {
             match stream.read(&mut buffer).await {
                 Ok(0) | Err(_) => return,
                 Ok(bytes) => read += bytes,
@@ -476,7 +445,7 @@ async fn read(
     done: &CancellationToken,
 ) -> SplitStream<Socket> {
     let (mut pings, mut since) = (0_u32, shared.started.elapsed());
-    // What it is told when it has just come says nothing of it.
+    // The first messages say nothing of how the client reads.
     let mut written = outbox.bytes_queued();
     loop {
         written = written.max(outbox.bytes_written());
@@ -485,8 +454,8 @@ async fn read(
             () = done.cancelled() => return source,
         };
         let Ok(message) = message else {
-            // Whoever reads slowly may have the ping still before it; little of what was written may be with the
-            // system, and read by nobody.
+            // A slow reader may not have come to the ping. A small number of written bytes may still be in the
+            // buffers of the system.
             if outbox.bytes_written().saturating_sub(written) > SYSTEM_HOLDS_BYTES {
                 continue;
             }
@@ -548,7 +517,7 @@ impl Writer {
         let Self { shared, client, outbox } = self;
         let mut pings = tokio::time::interval(PING_EVERY);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // The first comes at once; the client has only just been heard.
+        // The first tick comes at once, and the client has just sent its Hello.
         pings.tick().await;
         let mut pace = Pace::new(shared.started);
         loop {

@@ -7,21 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::clock::Stopwatch;
-use domain::{InstrumentId, JstDate, Money, OrderRecord, Quantity, TsNanos};
-use ipc::{
-    ClientConnected, EngineBusy, EngineError, Error, Event, Granularity, LastRun, LoadedInstrument,
-    RunEnd, Session, SessionState, SubmittedOrder, Text,
-};
+use domain::{InstrumentId, JstDate, Money, Quantity, TsNanos};
+use ipc::{Event, Granularity, RunEnd, SessionState};
 use replay::RunCommand;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::ACCOUNT;
 use crate::hub::{ClientId, Hub};
-use crate::ledger::{ListFilter, RequestContext};
-use crate::limits::{ABANDONED_AFTER, LASTING_ERRORS_MAX, LIST_ROWS_MAX};
+use crate::ledger::RequestContext;
+use crate::limits::{ABANDONED_AFTER, LASTING_ERRORS_MAX};
 use crate::live::Venues;
 use crate::outbox::Outbox;
+use crate::present::session as present;
 use crate::run::Run;
 use crate::startup::EngineConfig;
 
@@ -34,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) started: Stopwatch,
     /// The engine is to end.
     pub(crate) shutdown: CancellationToken,
-    /// The present run is being ended: heard before every row, whatever else waits for the run.
+    /// The present run is to end. The run checks it before every row, before all commands that wait.
     pub(crate) is_stopping: Arc<AtomicBool>,
     /// The venues, in live mode.
     pub(crate) live: Venues,
@@ -76,6 +73,12 @@ impl Loaded {
         let rows = self.rows_between(self.start, self.end);
         if self.granularity == Granularity::Trade { (rows, 0) } else { (0, rows) }
     }
+
+    /// Trades and bars of several instruments.
+    pub(crate) fn counts_of(all: &[Self]) -> (u64, u64) {
+        let counts = all.iter().map(Self::counts);
+        counts.fold((0, 0), |(trades, bars), (more, other)| (trades + more, bars + other))
+    }
 }
 
 /// A run that is over.
@@ -107,7 +110,7 @@ pub(crate) struct Core {
     pub(crate) last_run: Option<EndedRun>,
     /// Errors that last: all clients got them, and each client that joins gets them too. The newest
     /// [`LASTING_ERRORS_MAX`].
-    lasting: VecDeque<EngineError<'static>>,
+    lasting: VecDeque<Event<'static>>,
 }
 
 impl Shared {
@@ -152,11 +155,11 @@ impl Shared {
         }
         let id = core.hub.join(Arc::clone(outbox));
         let ready = welcome(core.state);
-        core.hub.tell(id, &ready);
+        core.hub.send(id, &ready);
         for error in &core.lasting {
-            core.hub.tell(id, &Event::EngineError(error.clone()));
+            core.hub.send(id, error);
         }
-        core.tell_count();
+        core.broadcast_count();
         Some(id)
     }
 
@@ -166,7 +169,7 @@ impl Shared {
         if !core.hub.leave(id) {
             return;
         }
-        core.tell_count();
+        core.broadcast_count();
         self.live.client_left(id);
         if core.hub.count() > 0 || self.config.standalone {
             return;
@@ -186,23 +189,17 @@ impl Shared {
 }
 
 impl Core {
-    fn tell_count(&mut self) {
-        let count = u32::try_from(self.hub.count()).unwrap_or(u32::MAX);
-        self.hub.tell_all(&Event::ClientConnected(ClientConnected { count }));
+    fn broadcast_count(&mut self) {
+        self.hub.broadcast(&present::client_count(self.hub.count()));
     }
 
-    /// Tells every client what went wrong and stays so until the engine ends, also those that come later.
-    pub(crate) fn tell_lasting(&mut self, error: EngineError<'static>) {
-        self.hub.tell_all(&Event::EngineError(error.clone()));
+    /// Sends an error that lasts until the engine ends to all clients, also to those that come later.
+    pub(crate) fn broadcast_lasting(&mut self, error: Event<'static>) {
+        self.hub.broadcast(&error);
         if self.lasting.len() == LASTING_ERRORS_MAX {
             self.lasting.pop_front();
         }
         self.lasting.push_back(error);
-    }
-
-    /// Tells every client that is there what went wrong.
-    pub(crate) fn tell_error(&mut self, error: EngineError<'static>) {
-        self.hub.tell_all(&Event::EngineError(error));
     }
 
     /// The session's state as clients see it.
@@ -222,12 +219,12 @@ impl Core {
     }
 
     /// Ends the run, if one runs. Tells whether one did.
-    pub(crate) fn stop_run(&mut self, asked: Option<RequestContext>) -> bool {
+    pub(crate) fn stop_run(&mut self, request: Option<RequestContext>) -> bool {
         if self.state != SessionState::Running {
             return false;
         }
         let Some(run) = &mut self.run else { return false };
-        run.stop = asked;
+        run.stop = request;
         // A run that is over takes no more.
         let _ = run.setup.commands.send(RunCommand::Stop);
         self.state = SessionState::Stopping;
@@ -241,101 +238,32 @@ impl Core {
     }
 
     /// Refuses a command as one that does not fit the state.
-    pub(crate) fn busy(&self, to: &Refusing<'_>, reason: &str) {
+    pub(crate) fn busy(&self, to: &CommandContext<'_>, reason: &str) {
         // It was right but for the time, so it is no error of the client.
-        self.hub.tell(to.client, &self.busy_event(to, reason));
+        self.hub.send(to.client, &self.busy_event(to, reason));
     }
 
     /// The same as an event.
-    pub(crate) fn busy_event<'a>(&self, to: &Refusing<'a>, reason: &'a str) -> Event<'a> {
-        Event::EngineBusy(EngineBusy {
-            request_id: to.request_id.map(Text::Borrowed),
-            current_state: self.state(),
-            attempted_command: Text::Borrowed(to.op),
-            reason: Text::Borrowed(reason),
-            venue: to.venue.map(Text::Borrowed),
-        })
+    pub(crate) fn busy_event<'a>(&self, to: &CommandContext<'a>, reason: &'a str) -> Event<'a> {
+        present::busy(to, self.state(), reason)
     }
 
     /// Refuses a command with a code.
-    pub(crate) fn error(&mut self, to: &Refusing<'_>, code: &str, message: &str) {
-        let event = Event::Error(Error {
-            request_id: to.request_id.map(Text::Borrowed),
-            code: Text::Borrowed(code),
-            message: Text::Borrowed(message),
-            venue_order_id: None,
-        });
+    pub(crate) fn error(&mut self, to: &CommandContext<'_>, code: &str, message: &str) {
+        let event = present::error(to.request_id, code, message, None);
         self.hub.refuse(to.client, &event, to.now);
     }
 
     /// The same for what is the engine's or the strategy's.
     pub(crate) fn engine_error(
         &mut self,
-        to: &Refusing<'_>,
+        to: &CommandContext<'_>,
         code: &str,
         message: &str,
         strategy_id: Option<&str>,
     ) {
-        let event = Event::EngineError(EngineError {
-            request_id: to.request_id.map(Text::Borrowed),
-            code: Text::Borrowed(code),
-            message: Text::Borrowed(message),
-            strategy_id: strategy_id.map(Text::Borrowed),
-        });
+        let event = present::engine_error(to.request_id, code, message, strategy_id);
         self.hub.refuse(to.client, &event, to.now);
-    }
-
-    /// Everything that a client has to know.
-    pub(crate) fn session<'a>(&'a self, request_id: &'a str) -> Session<'a> {
-        let run = self.run.as_ref();
-        let live = run.filter(|_| self.is_live());
-        let text = |text: fn(&Run) -> &str| live.map(|run| Text::Borrowed(text(run)));
-        let money = |amount: fn(&Run) -> Money| run.map(|run| amount(run).into());
-        let orders = run.map(|run| {
-            let filter = ListFilter::default();
-            newest(run.orders.numbered(), |record| {
-                filter.row(record, run.instrument(record.request.instrument))
-            })
-        });
-        let orders_submitted = run.map(|run| {
-            newest(run.orders.unnumbered(), |record| {
-                SubmittedOrder::of_record(record, run.instrument(record.request.instrument))
-            })
-        });
-        Session {
-            request_id: Text::Borrowed(request_id),
-            state: self.state(),
-            run_id: text(|run| &run.setup.run_id),
-            strategy_id: text(|run| &run.setup.strategy_id),
-            account_id: live.map(|_| ACCOUNT.into()),
-            instruments: self.loaded.iter().map(Loaded::instrument).collect(),
-            multiplier: live.map(|run| run.setup.multiplier),
-            ts_event_ms: run.map(|run| run.now.millis()),
-            rows_done: run.map_or(0, |run| run.rows_done),
-            rows_total: run.map_or(0, |run| run.setup.rows_total),
-            start_date: run.map(|run| Text::Owned(run.setup.dates.0.to_string())),
-            end_date: run.map(|run| Text::Owned(run.setup.dates.1.to_string())),
-            execution: run.and_then(|run| run.execution.clone()),
-            initial_cash: money(|run| run.setup.cash),
-            cash: money(Run::cash),
-            buying_power: money(Run::cash),
-            equity: money(Run::equity),
-            orders: orders.unwrap_or_default(),
-            orders_submitted: orders_submitted.unwrap_or_default(),
-            executions: run.map(Run::executions).unwrap_or_default(),
-            signals: run.map(Run::signals).unwrap_or_default(),
-            positions: run.map(|run| run.positions(None).positions).unwrap_or_default(),
-            last_bars: run.map(Run::last_bars).unwrap_or_default(),
-            last_trades: run.map(Run::last_trades).unwrap_or_default(),
-            last_run: self.last_run.as_ref().map(|run| LastRun {
-                run_id: Text::Borrowed(&run.run_id),
-                run_dir: run.run_dir.to_string_lossy(),
-                final_equity: run.final_equity.into(),
-                status: run.status,
-                fault: run.fault.as_ref().map(crate::start::run_fault),
-            }),
-            sequence: self.hub.sequence(),
-        }
     }
 
     /// The virtual time: that of the run, or of the first day that is loaded; zero before that.
@@ -346,38 +274,28 @@ impl Core {
     }
 }
 
-/// The rows of the newest orders, the oldest of them first.
-fn newest<'a, R>(
-    records: impl DoubleEndedIterator<Item = &'a OrderRecord>,
-    row: impl Fn(&'a OrderRecord) -> Option<R>,
-) -> Vec<R> {
-    let mut rows: Vec<R> = records.rev().take(LIST_ROWS_MAX).filter_map(row).collect();
-    rows.reverse();
-    rows
-}
-
-impl Loaded {
-    fn instrument(&self) -> LoadedInstrument<'_> {
-        let (trades_loaded, bars_loaded) = self.counts();
-        LoadedInstrument {
-            instrument_id: Text::Borrowed(&self.name),
-            start_date: Text::Owned(self.start.to_string()),
-            end_date: Text::Owned(self.end.to_string()),
-            granularity: self.granularity,
-            trades_loaded,
-            bars_loaded,
-        }
-    }
-}
-
 /// The command that is being answered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Refusing<'a> {
+pub(crate) struct CommandContext<'a> {
     pub(crate) client: ClientId,
-    pub(crate) op: &'a str,
+    pub(crate) op: &'static str,
     pub(crate) request_id: Option<&'a str>,
     /// The venue that it names.
     pub(crate) venue: Option<&'a str>,
     /// Time since the engine's start.
     pub(crate) now: std::time::Duration,
+}
+
+impl CommandContext<'_> {
+    /// The command and its client, for answers that come later.
+    pub(crate) fn request(&self) -> RequestContext {
+        let request_id = self.request_id.unwrap_or_default().to_owned();
+        RequestContext { client: self.client, request_id }
+    }
+
+    /// The same for a venue.
+    pub(crate) fn venue_request(&self) -> venues::RequestContext {
+        let RequestContext { client, request_id } = self.request();
+        venues::RequestContext { client: client.number(), request_id }
+    }
 }

@@ -30,7 +30,7 @@ pub(crate) struct ConfigFolder {
 /// Why a config folder cannot be had.
 #[derive(Debug)]
 pub(crate) enum NotOurs {
-    /// Another engine has it; its port, where its file tells it.
+    /// Another engine has it; its port, if its file has one.
     Running(Option<u16>),
     /// The system says something else.
     System(io::Error),

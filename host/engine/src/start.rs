@@ -15,9 +15,8 @@ use domain::text::with_causes;
 use domain::{InstrumentId, JstDate, Money, Quantity};
 use exchange::{Commission, ExecutionModel, Preset, SameDayRoundTrips};
 use ipc::{
-    EngineKind, EngineMode, EngineStartConfig, EngineStopped, Event, ExecutionConfig, Granularity,
-    KlineInterval, Multiplier, ReplayStopped, RunEnd, RunFault, SessionState, StartEngine, Text,
-    error_code,
+    EngineKind, EngineMode, EngineStartConfig, ExecutionConfig, Granularity, KlineInterval,
+    Multiplier, RunEnd, SessionState, StartEngine, error_code,
 };
 use replay::data_set::DataRequest;
 use replay::driver::{Paced, SystemClock};
@@ -34,9 +33,10 @@ use crate::limits::{
     BESIDE_OTHERS_MAX, READER_PATIENCE, READERS_WAIT_MAX, READERS_WAIT_STEP, ROWS_BETWEEN_LOOKS,
     STRATEGY_ID_CHARS_MAX,
 };
-use crate::load::{Refusal, Telling, dates, granularity, instruments, internal};
-use crate::run::{Run, RunSetup};
-use crate::session::{Core, EndedRun, Refusing, Shared, UnderWay};
+use crate::load::{ProgressReport, Refusal, dates, granularity, instruments, internal};
+use crate::present::session as present;
+use crate::run::{Run, RunSetup, WaitingCommand};
+use crate::session::{CommandContext, Core, EndedRun, Shared, UnderWay};
 
 /// Trades handed to the strategy at once: one, so that a command of a person acts before the next.
 const WINDOW: u32 = 1;
@@ -47,7 +47,7 @@ fn invalid(text: impl Into<String>) -> Refusal {
     (error_code::VALIDATION_ERROR, text.into())
 }
 
-/// What a run is asked to be, read from a command.
+/// The run that a command wants.
 struct Wanted {
     strategy_id: String,
     data: DataRequest,
@@ -62,13 +62,8 @@ struct Wanted {
 }
 
 impl Shared {
-    /// Starts a run. What is checked first is told first (specification 4, P65).
-    pub(crate) fn start(
-        self: &Arc<Self>,
-        to: &Refusing<'_>,
-        asked: RequestContext,
-        start: &StartEngine,
-    ) {
+    /// Starts a run. The first check that fails gives the refusal (specification 4, P65).
+    pub(crate) fn start(self: &Arc<Self>, to: &CommandContext<'_>, start: &StartEngine) {
         let mut core = self.lock();
         let (id, config) = (&start.strategy_id, &start.config);
         let is_name =
@@ -114,20 +109,20 @@ impl Shared {
         }
         core.under_way = Some(UnderWay::Start);
         drop(core);
-        let shared = Arc::clone(self);
+        let (shared, client_request) = (Arc::clone(self), to.request());
         let run_id = run_id(domain::clock::wall_now());
         let run_dir = self.config.cache_dir.join(RUNS).join(&run_id);
         thread::spawn(move || {
-            let run = AssertUnwindSafe(|| shared.run(&asked, wanted, (&run_id, &run_dir)));
+            let run = AssertUnwindSafe(|| shared.run(&client_request, wanted, (&run_id, &run_dir)));
             let end = catch_unwind(run).unwrap_or_else(|_| {
                 let (code, why) = internal();
                 End::Nothing { code, why }
             });
-            shared.ended(&asked, &end, (run_id, run_dir));
+            shared.ended(&client_request, &end, (run_id, run_dir));
         });
     }
 
-    /// Reads what a run is asked to be.
+    /// Reads the run that a command wants.
     fn wanted(&self, strategy_id: &str, config: &EngineStartConfig) -> Result<Wanted, Refusal> {
         if config.max_qty.is_some() || config.max_notional_jpy.is_some() {
             let field = if config.max_qty.is_some() { "MAX_QTY" } else { "MAX_NOTIONAL_JPY" };
@@ -177,7 +172,7 @@ impl Shared {
     /// The run from its begin to its end.
     fn run(
         self: &Arc<Self>,
-        asked: &RequestContext,
+        client_request: &RequestContext,
         wanted: Wanted,
         (run_id, run_dir): (&str, &Path),
     ) -> End {
@@ -213,7 +208,7 @@ impl Shared {
                 lots,
                 run_id: run_id.to_owned(),
                 strategy_id: wanted.strategy_id,
-                asked: asked.clone(),
+                request: client_request.clone(),
                 multiplier: wanted.multiplier,
                 instruments: ids,
                 dates: wanted.dates,
@@ -225,7 +220,8 @@ impl Shared {
                 },
                 commands,
             });
-            run.execution = Some(values_of(wanted.model_name, &request.model, &choices));
+            run.execution =
+                Some(present::execution_config(wanted.model_name, &request.model, &choices));
             core.run = Some(run);
         }
         let mut clock = SystemClock::default();
@@ -237,7 +233,8 @@ impl Shared {
             waited_for: None,
             beside_others: BTreeMap::new(),
         };
-        let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
+        let request_id = client_request.request_id.clone();
+        let mut observer = ProgressReport::new(Arc::clone(self), request_id);
         observer.ends_with_run = true;
         let outcome = request.run(&mut driver, Some(&mut sink), &mut observer);
         if let Ok(RequestOutcome::Finished(finished)) = &outcome
@@ -246,21 +243,19 @@ impl Shared {
             observer.end_run();
         }
         let runs = self.config.cache_dir.join(RUNS);
-        let kept = keep_newest(&runs, self.config.runs_kept, run_id);
-        if let Err(error) = kept {
+        if let Err(error) = remove_oldest(&runs, self.config.runs_kept, run_id) {
             tracing::warn!(error = %error, "cannot remove older runs");
         }
         End::of(outcome)
     }
 
-    /// Tells the end of a run.
-    fn ended(&self, asked: &RequestContext, end: &End, (run_id, run_dir): (String, PathBuf)) {
+    /// Sends the end of a run.
+    fn ended(&self, request: &RequestContext, end: &End, (run_id, run_dir): (String, PathBuf)) {
         let mut guard = self.lock();
         let core = &mut *guard;
         core.under_way = None;
         let now = self.started.elapsed();
-        let request_id = Some(&*asked.request_id);
-        let to = Refusing { client: asked.client, op: "StartEngine", request_id, venue: None, now };
+        let to = request.command_context("StartEngine", now);
         let has_started = core.run.as_ref().is_some_and(|run| run.has_started);
         if let (false, End::Nothing { code, why }) = (has_started, end) {
             let id = core.run.take().map(|run| run.setup.strategy_id);
@@ -268,7 +263,7 @@ impl Shared {
         }
         let Core { hub, run: Some(run), .. } = core else { return };
         run.start(hub);
-        run.tell_filled(hub);
+        run.send_fill(hub);
         run.end_bars(hub);
         let (status, fault) = match end {
             End::Run { finished, status, fault } => {
@@ -280,66 +275,41 @@ impl Shared {
                 (*status, fault.clone())
             }
             End::Nothing { code, why } => {
-                run.give_up(hub, why);
+                run.reject_unanswered(hub, why);
                 (RunEnd::Fault, Some((*code, why.clone())))
             }
         };
-        hub.tell_all(&Event::ReplayBuyingPower(run.buying_power(None)));
-        let id = run.setup.strategy_id.clone();
-        let final_equity = run.equity();
+        hub.broadcast(&present::buying_power(run, None));
         if let Some((code, message)) = &fault {
             let code =
                 if *code == error_code::RESULTS_FAILED { code } else { error_code::STRATEGY_FAULT };
-            hub.tell_all(&Event::EngineError(ipc::EngineError {
-                request_id: None,
-                code: code.into(),
-                message: Text::Borrowed(message),
-                strategy_id: Some(Text::Borrowed(&id)),
-            }));
+            let id = Some(&*run.setup.strategy_id);
+            hub.broadcast(&present::engine_error(None, code, message, id));
         }
         let left: Vec<_> = run.waiting.drain(..).collect();
         let stop = run.stop.take();
-        let (rows_done, ts_event_ms) = (run.rows_done, run.now.millis());
+        let final_equity = run.equity();
         core.state = SessionState::Idle;
         self.is_stopping.store(false, Ordering::Relaxed);
         core.loaded.clear();
-        for waiting in left {
-            let request_id = Some(&*waiting.asked.request_id);
-            let to = Refusing {
-                client: waiting.asked.client,
-                op: waiting.ask.op(),
-                request_id,
+        for WaitingCommand { request, action, .. } in left {
+            let to = CommandContext {
                 venue: Some(crate::VENUE),
-                now,
+                ..request.command_context(action.op(), now)
             };
             // It was right when it was sent, so it is no error of the client.
-            core.hub.tell(to.client, &core.busy_event(&to, "the run has ended"));
+            core.busy(&to, "the run has ended");
         }
+        let Core { hub, run: Some(run), .. } = core else { return };
+        let ended = EndedRun { run_id, run_dir, final_equity, status, fault };
         if let Some(stop) = &stop {
-            core.hub.tell_all(&Event::ReplayStopped(ReplayStopped {
-                request_id: Text::Borrowed(&stop.request_id),
-                run_id: Text::Borrowed(&run_id),
-                final_equity: final_equity.into(),
-            }));
+            hub.broadcast(&present::run_stopped(&stop.request_id, &ended));
         }
+        let (run_id, rows_done) = (&ended.run_id, run.rows_done);
         tracing::info!(run_id, status = ?status, rows_done, "a run has ended");
-        core.hub.tell_all(&Event::EngineStopped(EngineStopped {
-            strategy_id: Text::Borrowed(&id),
-            run_id: Text::Borrowed(&run_id),
-            final_equity: final_equity.into(),
-            status,
-            fault: fault.as_ref().map(run_fault),
-            run_dir: run_dir.to_string_lossy(),
-            rows_done,
-            ts_event_ms,
-        }));
-        core.last_run = Some(EndedRun { run_id, run_dir, final_equity, status, fault });
+        hub.broadcast(&present::run_ended(run, &ended));
+        core.last_run = Some(ended);
     }
-}
-
-/// Why a run failed, for clients.
-pub(crate) fn run_fault<'a>((code, message): &'a (&'static str, String)) -> RunFault<'a> {
-    RunFault { code: Text::Borrowed(code), message: Text::Borrowed(message) }
 }
 
 /// How a run ended.
@@ -473,25 +443,6 @@ fn execution(
     Ok((preset, model, choices))
 }
 
-/// The values that are used, for clients.
-fn values_of(
-    preset: Preset,
-    model: &ExecutionModel,
-    choices: &InstrumentChoices,
-) -> ExecutionConfig {
-    ExecutionConfig {
-        model: preset.as_str().to_owned(),
-        latency_ns: Some(model.latency_ns),
-        slippage_ticks: Some(model.slippage_ticks),
-        participation_percent: Some(model.participation_percent),
-        queue_ahead: model.queue_ahead,
-        commission: Some(model.commission.to_string()),
-        lot: choices.lots.to_string().parse().ok(),
-        ticks: Some(choices.ticks.to_string()).filter(|text| !text.is_empty()),
-        same_day_round_trips: Some(model.same_day_round_trips == SameDayRoundTrips::Allow),
-    }
-}
-
 /// Drives a run by the wall clock and the commands of clients.
 struct ClientDriver<'a, 'c> {
     shared: &'a Arc<Shared>,
@@ -522,7 +473,7 @@ impl RunDriver for ClientDriver<'_, '_> {
 }
 
 impl Shared {
-    /// The strategy has started: the run is told, once.
+    /// The strategy has started: clients get the run's begin, once.
     pub(crate) fn begin_run(&self) {
         let mut core = self.lock();
         if core.under_way == Some(UnderWay::Start) {
@@ -539,7 +490,7 @@ impl Shared {
     }
 }
 
-/// Tells clients the records of a run.
+/// Sends clients the records of a run.
 struct ClientSink<'a> {
     shared: &'a Arc<Shared>,
     /// Trades, bars and events of orders since the last look at who is behind.
@@ -551,9 +502,9 @@ struct ClientSink<'a> {
 }
 
 impl ClientSink<'_> {
-    /// A run without pace waits for who reads what it tells, so that nobody is sent away only because it takes
-    /// longer for an event than the run. Who reads nothing is not waited for, who is not the only client for a
-    /// few seconds of the run altogether, and a command ends the wait.
+    /// A run without pace waits for a client that reads slower than the run goes, so that it is not disconnected
+    /// for that alone. It does not wait for a client that reads nothing. With more than one client it waits a few
+    /// seconds in the whole run. A command ends the wait.
     fn wait_for_reader(&mut self) {
         self.since_look += 1;
         if self.since_look < ROWS_BETWEEN_LOOKS {
@@ -572,7 +523,7 @@ impl ClientSink<'_> {
                 let so_far = self.beside_others.entry(behind.0).or_default();
                 *so_far += READERS_WAIT_STEP;
                 if *so_far > BESIDE_OTHERS_MAX {
-                    hub.wait_no_more(behind.0);
+                    hub.end_backpressure(behind.0);
                     continue;
                 }
             }
@@ -580,7 +531,7 @@ impl ClientSink<'_> {
                 Some((same, so_far)) if *same == behind => {
                     *so_far += READERS_WAIT_STEP;
                     if *so_far > READER_PATIENCE {
-                        hub.wait_no_more(behind.0);
+                        hub.end_backpressure(behind.0);
                     }
                 }
                 other => *other = Some((behind, Duration::ZERO)),
@@ -621,7 +572,7 @@ impl RunSink for ClientSink<'_> {
     }
 
     fn live_records(&self) -> LiveRecords {
-        // Cash after each fill is worked out here; the loop tells it once an instant.
+        // The account after each fill is known here; the loop records it once an instant.
         LiveRecords { market: true, buying_power: false }
     }
 }
@@ -647,7 +598,7 @@ fn is_run_id(name: &str) -> bool {
 
 /// Removes the oldest runs, never the `present` one. Ours are folders with the name of a run that hold
 /// what a run writes and nothing else.
-fn keep_newest(runs: &Path, kept: usize, present: &str) -> io::Result<()> {
+fn remove_oldest(runs: &Path, runs_max: usize, present: &str) -> io::Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(runs)? {
         let name = entry?.file_name();
@@ -655,7 +606,7 @@ fn keep_newest(runs: &Path, kept: usize, present: &str) -> io::Result<()> {
         names.extend(others.map(str::to_owned));
     }
     names.sort();
-    let old = names.len().saturating_sub(kept.saturating_sub(1));
+    let old = names.len().saturating_sub(runs_max.saturating_sub(1));
     for name in &names[..old] {
         RunFolder::remove(&runs.join(name))?;
     }
@@ -683,7 +634,7 @@ mod tests {
         make(&names[0], "thesis.txt", "mine");
         make("20240101T090000000Z-nothexxx", "manifest.json", "{}");
         make("other", "file", "");
-        keep_newest(folder.path(), 2, &names[2]).unwrap();
+        remove_oldest(folder.path(), 2, &names[2]).unwrap();
         let is_there = |name: &String| folder.path().join(name).exists();
         let left: Vec<bool> = names.iter().map(is_there).collect();
         assert_eq!(left, [true, false, true, false, true]);

@@ -82,7 +82,7 @@ pub enum StartError {
         .port.map_or(String::new(), |port| format!(" and listens on port {port}"))
     )]
     Running {
-        /// Its port, where its session file tells it.
+        /// Its port, if its session file has one.
         port: Option<u16>,
         /// The config folder.
         folder: PathBuf,
@@ -118,7 +118,7 @@ pub enum StartError {
          dialect out"
     )]
     DialectHost(String),
-    /// The real market is asked for at the local broker, and not allowed.
+    /// The real market is set for the local broker, and not allowed.
     #[error("[local_broker] {0}")]
     Production(String),
     /// The local broker's venue cannot start.
@@ -179,13 +179,13 @@ pub struct EngineConfig {
     pub cache_dir: PathBuf,
     /// The folder with the vendor's files; needed for replays.
     pub data: Option<PathBuf>,
-    /// Where strategies are, and where decoded data and compiled ones are kept.
+    /// Where strategies are, and where decoded data and compiled strategies are stored.
     pub strategies: Strategies,
     /// Whether runs go on when all clients have left.
     pub standalone: bool,
     /// Pages in browsers that may connect, by their `Origin`.
     pub allowed_origins: Vec<String>,
-    /// Folders of runs that are kept.
+    /// Folders of runs that stay.
     pub runs_kept: usize,
     /// What strategies may take.
     pub limits: Limits,
@@ -195,8 +195,8 @@ pub struct EngineConfig {
     pub local_broker: Option<LocalBroker>,
 }
 
-/// Reads the line that starts the engine. When the input ends after it, `ended` is called: whoever
-/// started the engine is gone.
+/// Reads the line that starts the engine. When the input ends after it, `ended` is called: the program
+/// that started the engine is gone.
 ///
 /// # Errors
 /// [`StartError::NoLine`] when none comes in time, [`StartError::BadLine`].
@@ -230,7 +230,7 @@ pub fn read_start_line(
         if !inner.is_data() {
             return StartError::BadLine(format!("it is not JSON (column {})", inner.column()));
         }
-        // Names of fields are told, values never.
+        // The error has names of fields, never values.
         let words = inner.to_string();
         let missing = words.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
         let path = error.path();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_starts_nothing_is_told_without_the_token() {
+    fn a_bad_start_line_is_refused_without_the_token() {
         assert!(refused("").contains("no line"));
         assert!(refused("hello\n").contains("not JSON"));
         for (wrong, why) in [
@@ -303,9 +303,9 @@ mod tests {
             ("[]".to_owned(), "it is not a JSON object"),
             ("7".to_owned(), "it is not a JSON object"),
         ] {
-            let told = refused(&wrong);
-            assert!(told.contains(why), "{wrong}: {told}");
-            assert!(!told.contains("0123456789abcdef") && !told.contains("12345678"), "{told}");
+            let error = refused(&wrong);
+            assert!(error.contains(why), "{wrong}: {error}");
+            assert!(!error.contains("0123456789abcdef") && !error.contains("12345678"), "{error}");
         }
         assert!(refused(&LINE.replace("0123456789abcdef", "short")).contains("16 to 1024"));
         assert!(refused(&format!("{}{LINE}", " ".repeat(70_000))).contains("longer than 65536"));

@@ -15,7 +15,7 @@ const SLOTS: usize = ((u64::BITS - PART_BITS + 1) as u64 * PARTS) as usize;
 /// What a client has waited for.
 #[derive(Debug)]
 pub(crate) struct Waits {
-    /// The clock by which events are told.
+    /// The clock of the events' times.
     clock: Stopwatch,
     /// The writer alone takes it.
     seen: Mutex<Seen>,
@@ -25,7 +25,7 @@ pub(crate) struct Waits {
 struct Seen {
     /// What the writer has in hand: when it was queued, and how many events it is.
     in_hand: Vec<(Duration, u64)>,
-    told: u64,
+    sent: u64,
     longest: u64,
     slots: Vec<u64>,
 }
@@ -37,11 +37,11 @@ impl Waits {
     }
 
     fn new(clock: Stopwatch) -> Self {
-        let seen = Seen { in_hand: Vec::new(), told: 0, longest: 0, slots: vec![0; SLOTS] };
+        let seen = Seen { in_hand: Vec::new(), sent: 0, longest: 0, slots: vec![0; SLOTS] };
         Self { clock, seen: Mutex::new(seen) }
     }
 
-    /// The time by which events are told.
+    /// The time on the clock of the events.
     pub(crate) fn now(&self) -> Duration {
         self.clock.elapsed()
     }
@@ -66,7 +66,7 @@ impl Waits {
         for (since, events) in &in_hand {
             let nanos = u64::try_from(now.saturating_sub(*since).as_nanos()).unwrap_or(u64::MAX);
             seen.slots[slot(nanos)] += events;
-            seen.told += events;
+            seen.sent += events;
             seen.longest = seen.longest.max(nanos);
         }
         in_hand.clear();
@@ -74,12 +74,12 @@ impl Waits {
         seen.in_hand = in_hand;
     }
 
-    /// Tells the log. Each event of a message counts as having waited as long as the oldest in it.
-    pub(crate) fn tell(&self) {
+    /// Logs it. Each event of a message counts as having waited as long as the oldest in it.
+    pub(crate) fn log(&self) {
         let seen = self.seen();
         let micros = |nanos: u64| nanos as f64 / 1e3;
         tracing::debug!(
-            told = seen.told,
+            told = seen.sent,
             p50_us = micros(seen.at(50)),
             p99_us = micros(seen.at(99)),
             max_us = micros(seen.longest),
@@ -91,7 +91,7 @@ impl Waits {
 impl Seen {
     /// The time that so many of 100 events did not wait longer than; at most 1/32 more than the true one.
     fn at(&self, percent: u64) -> u64 {
-        let wanted = (self.told * percent).div_ceil(100);
+        let wanted = (self.sent * percent).div_ceil(100);
         let mut counted = 0;
         for (slot, events) in self.slots.iter().enumerate() {
             counted += events;
@@ -146,7 +146,7 @@ mod tests {
         waits.written();
         waits.written();
         let seen = waits.seen();
-        assert_eq!(seen.told, 99);
+        assert_eq!(seen.sent, 99);
         assert!(seen.at(50) <= seen.at(99) && seen.at(99) <= seen.at(100));
         assert_eq!(seen.at(100), seen.longest);
     }

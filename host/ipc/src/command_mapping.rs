@@ -9,7 +9,9 @@ use domain::{
     ShortText, TriggerType, TsNanos,
 };
 
-use crate::{Command, OrderModifyChange, SubmitOrderRequest};
+use crate::{
+    CancelAllOrders, CancelOrder, ModifyOrder, OrderModifyChange, SubmitOrder, SubmitOrderRequest,
+};
 
 /// Characters of a wrong text that a rejection repeats.
 const NAME_CHARS_SHOWN: usize = 32;
@@ -26,38 +28,47 @@ pub trait OrderNames {
     fn client_order_id(&self, venue_order_id: &str) -> Result<ShortText, Rejection>;
 }
 
-impl Command {
-    /// What a command wants done with orders; `None` for commands about something else.
+impl SubmitOrder {
+    /// The order for an exchange.
     ///
     /// # Errors
-    /// A [`Rejection`] with `VALIDATION_ERROR` whose text begins with the field that is wrong, or the
-    /// one that `names` gives for a number of the venue.
-    pub fn order_command(
-        &self,
-        names: &impl OrderNames,
-    ) -> Option<Result<OrderCommand, Rejection>> {
-        Some(match self {
-            Self::SubmitOrder(submit) => instrument(&submit.order.instrument_id, names)
-                .and_then(|instrument| submit.order.to_request(instrument))
-                .map(OrderCommand::Submit),
-            Self::ModifyOrder(modify) => {
-                order_id(modify.client_order_id.as_deref(), modify.venue_order_id.as_deref(), names)
-                    .and_then(|client_order_id| {
-                        let change = modify.change.to_modify()?;
-                        Ok(OrderCommand::Modify { client_order_id, change })
-                    })
-            }
-            Self::CancelOrder(cancel) => {
-                order_id(cancel.client_order_id.as_deref(), cancel.venue_order_id.as_deref(), names)
-                    .map(|client_order_id| OrderCommand::Cancel { client_order_id })
-            }
-            Self::CancelAllOrders(all) => {
-                let only = all.instrument_id.as_deref().map(|id| instrument(id, names));
-                only.transpose()
-                    .map(|instrument| OrderCommand::CancelAll { instrument, side: all.order_side })
-            }
-            _ => return None,
-        })
+    /// `VALIDATION_ERROR` whose text begins with the field that is wrong.
+    pub fn order_request(&self, names: &impl OrderNames) -> Result<OrderRequest, Rejection> {
+        self.order.to_request(instrument(&self.order.instrument_id, names)?)
+    }
+}
+
+impl ModifyOrder {
+    /// The command for an exchange.
+    ///
+    /// # Errors
+    /// As [`SubmitOrder::order_request`], or the one that `names` gives for a number of the venue.
+    pub fn order_command(&self, names: &impl OrderNames) -> Result<OrderCommand, Rejection> {
+        let (client, venue) = (self.client_order_id.as_deref(), self.venue_order_id.as_deref());
+        let client_order_id = order_id(client, venue, names)?;
+        Ok(OrderCommand::Modify { client_order_id, change: self.change.to_modify()? })
+    }
+}
+
+impl CancelOrder {
+    /// The command for an exchange.
+    ///
+    /// # Errors
+    /// As [`ModifyOrder::order_command`].
+    pub fn order_command(&self, names: &impl OrderNames) -> Result<OrderCommand, Rejection> {
+        let (client, venue) = (self.client_order_id.as_deref(), self.venue_order_id.as_deref());
+        Ok(OrderCommand::Cancel { client_order_id: order_id(client, venue, names)? })
+    }
+}
+
+impl CancelAllOrders {
+    /// The command for an exchange.
+    ///
+    /// # Errors
+    /// As [`SubmitOrder::order_request`].
+    pub fn order_command(&self, names: &impl OrderNames) -> Result<OrderCommand, Rejection> {
+        let only = self.instrument_id.as_deref().map(|id| instrument(id, names));
+        Ok(OrderCommand::CancelAll { instrument: only.transpose()?, side: self.order_side })
     }
 }
 
@@ -174,6 +185,7 @@ mod tests {
     use domain::{OrderSide, OrderType, TimeInForce, TriggerType};
 
     use super::*;
+    use crate::Command;
 
     struct OneInstrument;
 
@@ -191,8 +203,15 @@ mod tests {
     }
 
     fn mapped(json: &str) -> Result<OrderCommand, String> {
-        let command: Command = serde_json::from_str(json).unwrap();
-        let mapped = command.order_command(&OneInstrument).expect("it is about orders");
+        let mapped = match serde_json::from_str(json).unwrap() {
+            Command::SubmitOrder(submit) => {
+                submit.order_request(&OneInstrument).map(OrderCommand::Submit)
+            }
+            Command::ModifyOrder(modify) => modify.order_command(&OneInstrument),
+            Command::CancelOrder(cancel) => cancel.order_command(&OneInstrument),
+            Command::CancelAllOrders(all) => all.order_command(&OneInstrument),
+            other => panic!("{} is not about orders", other.op()),
+        };
         mapped.map_err(|rejection| rejection.to_string())
     }
 
@@ -267,12 +286,5 @@ mod tests {
         let buys = all(Some(InstrumentIx(3)), Some(OrderSide::Buy));
         assert_eq!(with("CancelAllOrders", part), buys);
         assert!(with("CancelAllOrders", r#","instrument_id":"x""#).is_err());
-    }
-
-    #[test]
-    fn other_commands_are_none_of_it() {
-        let command: Command =
-            serde_json::from_str(r#"{"op":"Shutdown","request_id":"a"}"#).unwrap();
-        assert!(command.order_command(&OneInstrument).is_none());
     }
 }

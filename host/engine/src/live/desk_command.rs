@@ -1,55 +1,54 @@
-//! From a client's command to a command of the order desk: decoded once, with the texts as they were sent in
-//! the key of an order (specification 4, P35).
+//! From a client's command to a command of the order desk, with the texts as they were sent in the key of an
+//! order (specification 4, P35).
 
 use domain::order_rules::{check_texts, stock_symbol};
 use domain::{OrderFilter, OrderOrigin, OrderRequest, ReasonCode, Rejection};
-use ipc::{Command, OrderListFilter, SubmitOrderRequest};
+use ipc::{OrderListFilter, SubmitOrderRequest};
 use orders::limits::{CHARS_SHOWN, TAGS_MAX};
 use orders::{CancelMany, DeskCommand, InstrumentTable, NamedOrder, NewOrder, OrderChange};
 
-/// The desk's command; none for a command that is none of the desk's.
-pub(crate) fn desk_command(command: Command, instruments: &InstrumentTable) -> Option<DeskCommand> {
-    Some(match command {
-        Command::SubmitOrder(submit) => DeskCommand::Submit(new_order(&submit.order, instruments)),
-        Command::ModifyOrder(modify) => DeskCommand::Modify(OrderChange {
+use crate::command::{AccountCommand, OrderInstruction, PasswordCommand};
+
+pub(super) fn order(command: OrderInstruction, instruments: &InstrumentTable) -> DeskCommand {
+    match command {
+        OrderInstruction::Submit(submit) => {
+            DeskCommand::Submit(new_order(&submit.order, instruments))
+        }
+        OrderInstruction::Modify(modify) => DeskCommand::Modify(OrderChange {
             change: modify.change.to_modify(),
             order: NamedOrder {
                 client_order_id: modify.client_order_id,
                 venue_order_id: modify.venue_order_id,
             },
         }),
-        Command::CancelOrder(cancel) => DeskCommand::Cancel(NamedOrder {
+        OrderInstruction::Cancel(cancel) => DeskCommand::Cancel(NamedOrder {
             client_order_id: cancel.client_order_id,
             venue_order_id: cancel.venue_order_id,
         }),
         // A person's cancel of many ends the orders of all.
-        Command::CancelAllOrders(all) => DeskCommand::CancelAll(CancelMany {
+        OrderInstruction::CancelAll(all) => DeskCommand::CancelAll(CancelMany {
             origin: None,
             instrument_id: all.instrument_id,
             side: all.order_side,
         }),
-        Command::GetOrderList(list) => DeskCommand::OrderList(filter(list.filter)),
-        Command::GetBuyingPower(_) => DeskCommand::BuyingPower,
-        Command::GetPositions(_) => DeskCommand::Positions,
-        Command::SetSecondPassword(set) => DeskCommand::SetSecondPassword(set.value),
-        Command::ForgetSecondPassword(_) => DeskCommand::ForgetSecondPassword,
-        Command::RequestVenueLogin(login) => {
-            DeskCommand::Login(login.request_id.map(|id| id.as_text().into_owned()))
-        }
-        Command::GetVenueState(_) => DeskCommand::VenueState,
-        Command::Hello(_)
-        | Command::Ping(_)
-        | Command::LoadReplayData(_)
-        | Command::StartEngine(_)
-        | Command::StopEngine(_)
-        | Command::SetReplaySpeed(_)
-        | Command::GetSession(_)
-        | Command::Subscribe(_)
-        | Command::Unsubscribe(_)
-        | Command::GetBoard(_)
-        | Command::EvictLru(_)
-        | Command::Shutdown(_) => return None,
-    })
+    }
+}
+
+pub(super) fn account(command: AccountCommand, request_id: Option<&str>) -> DeskCommand {
+    match command {
+        AccountCommand::OrderList(list) => DeskCommand::OrderList(filter(list)),
+        AccountCommand::BuyingPower => DeskCommand::BuyingPower,
+        AccountCommand::Positions => DeskCommand::Positions,
+        AccountCommand::Login => DeskCommand::Login(request_id.map(str::to_owned)),
+        AccountCommand::VenueState => DeskCommand::VenueState,
+    }
+}
+
+pub(super) fn password(command: PasswordCommand) -> DeskCommand {
+    match command {
+        PasswordCommand::Set(value) => DeskCommand::SetSecondPassword(value),
+        PasswordCommand::Forget => DeskCommand::ForgetSecondPassword,
+    }
 }
 
 fn new_order(order: &SubmitOrderRequest, instruments: &InstrumentTable) -> NewOrder {

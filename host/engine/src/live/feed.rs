@@ -1,5 +1,5 @@
-//! From the events and market data of the local broker's venue to what waits for clients: who wants which symbol, and each
-//! snapshot and trade on its way to them (specification 1, "Events"; specification 4, P51, P53, P56).
+//! The events and market data of the local broker's venue on their way to clients: who subscribes which symbol, and
+//! each snapshot and trade (specification 1, "Events"; specification 4, P51, P53, P56).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use venues::local_broker::{VENUE, VenueEvent};
 use crate::hub::{ClientId, Hub};
 use crate::limits::STREAM_HEADS_MAX;
 use crate::outbox::TradesHead;
-use crate::present::market::{EXCHANGE, depth, live_trade};
+use crate::present::market::{EXCHANGE, depth_event, live_trade};
 use crate::session::Shared;
 
 /// What the trades of each symbol have in common, so that they are made once.
@@ -21,21 +21,20 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Puts what came of a frame into the queues of the clients that want it. It waits for no client; it goes out at the
-    /// next
-    /// [`Hub::wake_writers`].
+    /// Queues an update for the subscribers of its symbol, without waiting for any of them. The next
+    /// [`Hub::wake_writers`] sends it.
     pub(super) fn market(&mut self, shared: &Shared, update: &MarketUpdate) {
         let symbol = update.board.symbol.as_str();
         // Only this thread changes who wants what, but for clients that leave.
         if !shared.lock().hub.is_wanted(symbol) {
             return;
         }
-        let text = crate::hub::depth_text(depth(&update.board));
+        let text = crate::hub::depth_text(&depth_event(&update.board));
         let trade =
             update.trade.as_ref().map(|trade| (self.head(&update.board), live_trade(trade)));
         let trade = trade.as_ref().map(|(head, row)| (head, row));
         let now = shared.started.elapsed();
-        shared.lock().hub.tell_market(symbol, &text, trade, now);
+        shared.lock().hub.publish_market(symbol, &text, trade, now);
     }
 
     fn head(&mut self, board: &Board) -> Arc<TradesHead> {
@@ -60,23 +59,33 @@ impl Feed {
     }
 }
 
-/// Sends an event, and keeps in mind who wants which symbol from now on.
+/// Sends an event, after it has changed who subscribes which symbol.
 pub(super) fn send(hub: &mut Hub, to: Recipient, event: &VenueEvent) {
-    match (to, event) {
-        (Recipient::Client(number), VenueEvent::Subscribed { symbol, .. }) => {
-            if let Some(tickers) = hub.tickers(ClientId::of(number)) {
-                tickers.insert(symbol.clone());
-            }
+    let tickers = match to {
+        Recipient::Client(number) => hub.tickers(ClientId::of(number)),
+        Recipient::All => None,
+    };
+    match event {
+        VenueEvent::Subscribed { symbol, .. } => {
+            tickers.map(|tickers| tickers.insert(symbol.clone()));
         }
-        (Recipient::Client(number), VenueEvent::Unsubscribed { symbol, .. }) => {
-            if let Some(tickers) = hub.tickers(ClientId::of(number)) {
-                tickers.remove(symbol);
-            }
+        VenueEvent::Unsubscribed { symbol, .. } => {
+            tickers.map(|tickers| tickers.remove(symbol));
         }
-        (_, VenueEvent::Evicted { symbol, .. }) => hub.forget_ticker(symbol),
-        _ => {}
+        VenueEvent::Evicted { symbol, .. } => hub.forget_ticker(symbol),
+        VenueEvent::LoginStarted { .. }
+        | VenueEvent::LoginCancelled { .. }
+        | VenueEvent::Ready { .. }
+        | VenueEvent::Unusable { .. }
+        | VenueEvent::State { .. }
+        | VenueEvent::Error { .. }
+        | VenueEvent::Board { .. }
+        | VenueEvent::BuyingPower { .. }
+        | VenueEvent::Orders { .. }
+        | VenueEvent::Positions { .. }
+        | VenueEvent::UnreadableOrder { .. } => {}
     }
-    hub.tell_recipient(to, &crate::present::local_broker::event(event));
+    hub.send_to(to, &crate::present::local_broker::event(event));
 }
 
 #[cfg(test)]
@@ -128,7 +137,7 @@ pub(super) mod tests {
     }
 
     /// What waits for a client, as (event, numbers of its rows or its own).
-    fn told(outbox: &Outbox) -> Vec<(String, Vec<u64>)> {
+    fn sent(outbox: &Outbox) -> Vec<(String, Vec<u64>)> {
         let mut all = Vec::new();
         while let Taken::Messages(messages) = outbox.take() {
             for message in messages {
@@ -179,11 +188,11 @@ pub(super) mod tests {
         world.event(to(second), &subscribed("9984"));
         world.frame("7203", "s", 3, true);
         world.frame("9984", "s", 1, false);
-        let events = |told: Vec<(String, Vec<u64>)>| -> Vec<String> {
-            told.into_iter().map(|(event, numbers)| format!("{event} {numbers:?}")).collect()
+        let events = |sent: Vec<(String, Vec<u64>)>| -> Vec<String> {
+            sent.into_iter().map(|(event, numbers)| format!("{event} {numbers:?}")).collect()
         };
-        assert_eq!(events(told(&first_box)), ["Subscribed [0]", "DepthSnapshot [3]", "Trades [4]"]);
-        assert_eq!(events(told(&second_box)), ["Subscribed [0]", "DepthSnapshot [1]"]);
+        assert_eq!(events(sent(&first_box)), ["Subscribed [0]", "DepthSnapshot [3]", "Trades [4]"]);
+        assert_eq!(events(sent(&second_box)), ["Subscribed [0]", "DepthSnapshot [1]"]);
         let request_id = || "r".to_owned();
         let unsubscribed =
             VenueEvent::Unsubscribed { request_id: request_id(), symbol: "7203".into() };
@@ -192,20 +201,20 @@ pub(super) mod tests {
         world.event(Recipient::All, &evicted);
         world.frame("7203", "s", 5, false);
         world.frame("9984", "s", 2, false);
-        assert_eq!(events(told(&first_box)), ["Unsubscribed [0]", "SubscriptionEvicted [0]"]);
-        assert_eq!(events(told(&second_box)), ["SubscriptionEvicted [0]"]);
+        assert_eq!(events(sent(&first_box)), ["Unsubscribed [0]", "SubscriptionEvicted [0]"]);
+        assert_eq!(events(sent(&second_box)), ["SubscriptionEvicted [0]"]);
     }
 
     /// P53: trades of two sessions are never in one message.
     #[test]
-    fn p53_trades_are_told_with_the_session_that_numbers_them() {
+    fn p53_trades_have_the_session_that_numbers_them() {
         let mut world = World::new();
         let (client, outbox) = world.client();
         world.event(Recipient::Client(client.number()), &subscribed("7203"));
-        drop(told(&outbox));
+        drop(sent(&outbox));
         for (session, number) in [("one", 1), ("two", 1)] {
             world.frame("7203", session, number, true);
-            let Taken::Messages(messages) = outbox.take() else { panic!("nothing was told") };
+            let Taken::Messages(messages) = outbox.take() else { panic!("nothing was sent") };
             let texts: Vec<_> = messages.into_iter().map(|message| message.into_text()).collect();
             assert_eq!(texts.len(), 2);
             let session = format!("\"stream_session_id\":\"{session}\"");
@@ -220,10 +229,10 @@ pub(super) mod tests {
         }
     }
 
-    /// A client that reads nothing delays nobody: the other one gets every frame at once. What the first is
-    /// told when it reads again has every trade, rises, and its gaps show what was left out.
+    /// A client that reads nothing delays no other, which gets every frame at once. When the first reads again, it gets
+    /// every trade in rising numbers, and gaps show what was left out.
     #[test]
-    fn p56_a_stopped_client_loses_boards_and_no_trade_and_delays_nobody() {
+    fn p56_a_stopped_client_loses_boards_and_no_trade_and_delays_no_other() {
         let mut world = World::new();
         let ((stopped, stopped_box), (reads, reads_box)) = (world.client(), world.client());
         let symbols = ["7203", "9984", "130A"];
@@ -232,7 +241,7 @@ pub(super) mod tests {
                 world.event(Recipient::Client(client.number()), &subscribed(symbol));
             }
         }
-        drop((told(&stopped_box), told(&reads_box)));
+        drop((sent(&stopped_box), sent(&reads_box)));
         let frames = 20 * BEHIND_FRAMES as u64;
         let mut trades = Vec::new();
         for frame in 0..frames {
@@ -244,9 +253,9 @@ pub(super) mod tests {
             world.frame(symbol, "s", number, made.is_some());
             let mut expected = vec![("DepthSnapshot".to_owned(), vec![number])];
             expected.extend(made.map(|number| ("Trades".to_owned(), vec![number])));
-            assert_eq!(told(&reads_box), expected, "at once, whatever the other does");
+            assert_eq!(sent(&reads_box), expected, "at once, whatever the other does");
         }
-        let late = told(&stopped_box);
+        let late = sent(&stopped_box);
         let numbers: Vec<u64> = late.iter().flat_map(|(_, numbers)| numbers.clone()).collect();
         assert!(numbers.is_sorted_by(|one, next| one < next), "in the order of the stream");
         let of = |name: &str| -> Vec<u64> {

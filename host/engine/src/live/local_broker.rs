@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::gateway_mapping::GatewayMapping;
 use domain::{ReasonCode, Rejection};
-use ipc::{Command, Dialect, VenueCapabilities};
+use ipc::{Dialect, OrderListFilter, VenueCapabilities};
 use keys::dialog::Dialog;
-use venues::RequestContext;
+use venues::OrderQuery;
 use venues::local_broker::config::Endpoint;
 use venues::local_broker::{
-    ConfigError, LocalBrokerConfig, Output, REGISTER_MAX, Service, ServiceError, Setup,
+    Command, ConfigError, LocalBrokerConfig, Output, REGISTER_MAX, Service, ServiceError, Setup,
 };
 
 use super::feed::{self, Feed};
 use super::load_dialect;
 use super::recording::Recording;
+use crate::command::{AccountCommand, MarketCommand, OrderInstruction};
 use crate::credentials;
 use crate::hub::ClientId;
-use crate::present;
-use crate::session::Shared;
+use crate::session::{CommandContext, Shared};
 use crate::startup::StartError;
 
 /// The venue's name on the wire.
@@ -71,14 +71,9 @@ impl Gateway {
     }
 
     /// Hands a command over; fails where the venue is too busy or has ended.
-    pub(super) fn command(&self, client: ClientId, command: Command) -> Result<(), ()> {
-        let request_id = command.request_id().map(|id| id.as_text().into_owned());
-        let context =
-            RequestContext { client: client.number(), request_id: request_id.unwrap_or_default() };
-        // What the venue has no part in is passed over.
-        let Some(command) = present::local_broker::command(command) else { return Ok(()) };
+    pub(super) fn command(&self, to: &CommandContext<'_>, command: Command) -> Result<(), ()> {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = service.as_ref().map(|service| service.command(context, command));
+        let taken = service.as_ref().map(|service| service.command(to.venue_request(), command));
         taken.and_then(Result::ok).ok_or(())
     }
 
@@ -99,8 +94,8 @@ impl Gateway {
         }
     }
 
-    /// Checks where the gateway may be, before anything else of the engine is under way: the real market is
-    /// asked for by two variables together (specification 4, P44).
+    /// Checks where the gateway may be, before anything else of the engine is under way: the real market needs two
+    /// variables together (specification 4, P44).
     pub(super) fn check(local_broker: &LocalBroker) -> Result<(), StartError> {
         Endpoint::of(&local_broker.config).map(drop).map_err(not_there)
     }
@@ -130,7 +125,7 @@ impl Gateway {
     ) -> Result<Self, StartError> {
         let identity = mapping.identity();
         let dialect = Dialect { name: identity.component, sha256: identity.sha256 };
-        let asked = dialog.clone();
+        let password_dialog = dialog.clone();
         let place = Endpoint::of(&config).map_err(not_there)?.authority();
         // Both are the same gateway.
         let place = place.replace("localhost:", "127.0.0.1:");
@@ -143,7 +138,7 @@ impl Gateway {
             registration_file: Some(shared.config.cache_dir.join(file)),
             mapping,
             ask_password: Box::new(move || {
-                credentials::gateway_password(dev_login_allowed, &asked)
+                credentials::gateway_password(dev_login_allowed, &password_dialog)
             }),
         };
         let clients = Arc::downgrade(shared);
@@ -174,16 +169,16 @@ impl Gateway {
 
 #[cfg(test)]
 impl Gateway {
-    /// A venue with this dialect, where nobody is asked for a password.
+    /// A venue with this dialect, without a dialog for the password.
     pub(super) fn of_mapping(
         shared: &Arc<Shared>,
         config: LocalBrokerConfig,
         mapping: Box<dyn GatewayMapping>,
         record: Option<&Path>,
     ) -> Result<Self, StartError> {
-        let nobody = Dialog::from_environment(false);
-        nobody.close();
-        Self::of_parts(shared, config, mapping, (nobody, false), record)
+        let closed = Dialog::from_environment(false);
+        closed.close();
+        Self::of_parts(shared, config, mapping, (closed, false), record)
     }
 }
 
@@ -196,25 +191,30 @@ fn not_there(error: ConfigError) -> StartError {
     }
 }
 
-/// Whether a command would send, change or cancel orders.
-pub(super) const fn is_order(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::SubmitOrder(_)
-            | Command::ModifyOrder(_)
-            | Command::CancelOrder(_)
-            | Command::CancelAllOrders(_)
-    )
+pub(super) fn market_command(command: MarketCommand) -> Command {
+    match command {
+        MarketCommand::Subscribe(ticker) => Command::Subscribe(ticker),
+        MarketCommand::Unsubscribe(ticker) => Command::Unsubscribe(ticker),
+        MarketCommand::ReadBoard(ticker) => Command::ReadBoard(ticker),
+        MarketCommand::EvictLru => Command::EvictLru,
+    }
+}
+
+pub(super) fn account_command(command: AccountCommand) -> Command {
+    match command {
+        AccountCommand::OrderList(OrderListFilter { status, instrument_id, date }) => {
+            Command::ListOrders(OrderQuery { status, instrument_id, date })
+        }
+        AccountCommand::BuyingPower => Command::ReadBuyingPower,
+        AccountCommand::Positions => Command::ListPositions,
+        AccountCommand::Login => Command::Login,
+        AccountCommand::VenueState => Command::ReadState,
+    }
 }
 
 /// Why the venue does not take an order: what is no stock first (specification 4, P58).
-pub(super) fn rejection(command: &Command) -> Rejection {
-    let instrument_id = match command {
-        Command::SubmitOrder(submit) => Some(submit.order.instrument_id.as_str()),
-        Command::CancelAllOrders(all) => all.instrument_id.as_deref(),
-        _ => None,
-    };
-    instrument_id.and_then(crate::orders::no_stock).unwrap_or_else(|| {
+pub(super) fn rejection(order: &OrderInstruction) -> Rejection {
+    order.instrument_id().and_then(crate::orders::no_stock).unwrap_or_else(|| {
         let text = format!(
             "PHASE_1: {VENUE} takes no orders in this version; it gives market data and shows the \
              account"

@@ -12,13 +12,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use domain::{ReasonCode, Rejection};
-use ipc::{Command, Dialect, EngineMode, OrderContext, Text, VenueCapabilities, error_code};
+use domain::Rejection;
+use ipc::{Dialect, EngineMode, VenueCapabilities, error_code};
 use sandbox::{Sandbox, SandboxConfig, SandboxError};
 
+use crate::command::{AccountCommand, PasswordCommand, VenueCommand};
+use crate::dispatch::NO_LOGIN;
 use crate::hub::ClientId;
-use crate::present::orders::rejected;
-use crate::session::{Refusing, Shared};
+use crate::present::orders::{of_command, rejected};
+use crate::session::{CommandContext, Shared};
 use crate::startup::{EngineConfig, StartError};
 
 use local_broker::Gateway;
@@ -62,14 +64,6 @@ impl Venue<'_> {
         match self {
             Self::WebBroker(desk) => desk.dialect(),
             Self::LocalBroker(gateway) => gateway.dialect(),
-        }
-    }
-
-    /// Hands a command over; gives it up where the venue is too busy or has ended.
-    fn command(self, client: ClientId, command: Command) -> Result<(), ()> {
-        match self {
-            Self::WebBroker(desk) => desk.command(client, command),
-            Self::LocalBroker(gateway) => gateway.command(client, command),
         }
     }
 }
@@ -161,102 +155,82 @@ fn load_dialect<D>(
     loaded.map_err(|error| failed(why(error).chars().take(WHY_CHARS).collect()))
 }
 
-/// Whether a command wants market data.
-const fn is_for_market_data(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Subscribe(_)
-            | Command::Unsubscribe(_)
-            | Command::GetBoard(_)
-            | Command::EvictLru(_)
-    )
-}
-
-/// The client's id of the order that a command is about, and whether it is about orders at all.
-fn order_id(command: &Command) -> Option<Option<&str>> {
-    match command {
-        Command::SubmitOrder(submit) => Some(Some(&submit.order.client_order_id)),
-        Command::ModifyOrder(modify) => Some(modify.client_order_id.as_deref()),
-        Command::CancelOrder(cancel) => Some(cancel.client_order_id.as_deref()),
-        Command::CancelAllOrders(_) | Command::GetOrderList(_) => Some(None),
-        _ => None,
-    }
-}
-
 impl Shared {
-    /// Hands venues a command that is theirs, and gives every other one back.
-    pub(crate) fn take_for_venue(&self, to: &Refusing<'_>, command: Command) -> Option<Command> {
-        let desk = self.live.web_broker.get().map(Venue::WebBroker);
-        let gateway = self.live.local_broker.get().map(Venue::LocalBroker);
-        if let Command::GetVenueState(state) = &command
-            && state.venue.is_none()
-        {
-            let mut asked = false;
-            for venue in self.live.all() {
-                asked = true;
-                self.hand_over(to, venue, command.clone());
+    /// Hands a command to the venue that it names, or to all if it names none. A replay takes its own.
+    pub(crate) fn venue_command(&self, to: &CommandContext<'_>, command: VenueCommand) {
+        let Some(name) = to.venue else {
+            let venues: Vec<_> = self.live.all().collect();
+            if venues.is_empty() {
+                self.needs_venue(to, NO_LOGIN);
             }
-            return (!asked).then_some(command);
-        }
-        let venue = match &command {
-            Command::SetSecondPassword(_) | Command::ForgetSecondPassword(_) => desk,
-            other => match other.venue() {
-                Some(WEB_BROKER) => desk,
-                Some(LOCAL_BROKER) => gateway,
-                _ => None,
-            },
+            for venue in venues {
+                self.hand_over(to, venue, VenueCommand::Account(AccountCommand::VenueState));
+            }
+            return;
         };
-        let Some(venue) = venue else { return Some(command) };
-        self.hand_over(to, venue, command);
-        None
+        match self.live.all().find(|venue| venue.name() == name) {
+            Some(venue) => self.hand_over(to, venue, command),
+            None if self.is_here(to, &command, name) => self.replay_command(to, command),
+            None => {}
+        }
     }
 
-    /// Hands a venue a command, or tells its sender why not.
-    fn hand_over(&self, to: &Refusing<'_>, venue: Venue<'_>, command: Command) {
-        match venue {
-            Venue::WebBroker(_) if is_for_market_data(&command) => {
+    /// Hands the order desk a command about its password.
+    pub(crate) fn password_command(&self, to: &CommandContext<'_>, command: PasswordCommand) {
+        match self.live.web_broker.get() {
+            Some(desk) => {
+                let taken = desk.command(to, |_| desk_command::password(command));
+                self.busy_if_refused(to, WEB_BROKER, taken);
+            }
+            None => self.needs_venue(to, "a replay needs no second password"),
+        }
+    }
+
+    /// Hands a venue a command, or refuses it.
+    fn hand_over(&self, to: &CommandContext<'_>, venue: Venue<'_>, command: VenueCommand) {
+        use VenueCommand::{Account, Market, Order};
+        let taken = match (venue, command) {
+            (Venue::WebBroker(desk), Order(order)) => {
+                desk.command(to, |instruments| desk_command::order(order, instruments))
+            }
+            (Venue::WebBroker(desk), Account(account)) => {
+                desk.command(to, |_| desk_command::account(account, to.request_id))
+            }
+            (Venue::WebBroker(_), Market(_)) => {
                 let why = "web_broker takes orders; for market data use local_broker";
                 return self.lock().error(to, error_code::VENUE_NOT_AVAILABLE, why);
             }
             // No way leads from here to an endpoint for orders (specification 4, P58).
-            Venue::LocalBroker(_) if local_broker::is_order(&command) => {
-                return self.reject(to, &command, &local_broker::rejection(&command));
+            (Venue::LocalBroker(_), Order(order)) => {
+                let rejection = local_broker::rejection(&order);
+                return self.reject(to, order.client_order_id(), &rejection);
             }
-            _ => {}
-        }
-        if venue.command(to.client, command).is_err() {
-            let name = venue.name();
-            let why = format!("too many commands wait for {name}; wait for their answers");
+            (Venue::LocalBroker(gateway), Account(account)) => {
+                gateway.command(to, local_broker::account_command(account))
+            }
+            (Venue::LocalBroker(gateway), Market(market)) => {
+                gateway.command(to, local_broker::market_command(market))
+            }
+        };
+        self.busy_if_refused(to, venue.name(), taken);
+    }
+
+    fn busy_if_refused(&self, to: &CommandContext<'_>, venue: &str, taken: Result<(), ()>) {
+        if taken.is_err() {
+            let why = format!("too many commands wait for {venue}; wait for their answers");
             self.lock().busy(to, &why);
         }
     }
 
-    /// Refuses a command about orders at an unknown venue (specification 4, P23b). Tells
-    /// whether it was one.
-    pub(crate) fn refuse_unknown_venue(&self, to: &Refusing<'_>, command: &Command) -> bool {
-        let (true, Some(_), Some(venue)) =
-            (self.config.mode == EngineMode::Live, order_id(command), to.venue)
-        else {
-            return false;
-        };
-        let text = format!("VENUE: `{venue}` is unknown; write {WEB_BROKER} or {LOCAL_BROKER}");
-        self.reject(to, command, &Rejection::new(ReasonCode::ValidationError, text));
-        true
-    }
-
     /// Rejects a command about orders, and counts that as an error of its sender.
-    fn reject(&self, to: &Refusing<'_>, command: &Command, rejection: &Rejection) {
-        let id = order_id(command).flatten();
-        let context = OrderContext {
-            request_id: to.request_id.map(Text::Borrowed),
-            // A name that is unknown is a text of the client's.
-            venue: to.venue.filter(|venue| *venue == LOCAL_BROKER).map(Text::Borrowed),
-            ..OrderContext::default()
-        };
+    pub(crate) fn reject(&self, to: &CommandContext<'_>, id: Option<&str>, rejection: &Rejection) {
+        // An unknown name is a text of the client's.
+        let venue = to.venue.filter(|venue| *venue == LOCAL_BROKER);
         let now = domain::clock::wall_now();
+        let context = of_command(to.request_id, venue, None);
         let event = rejected(id, Cow::Borrowed(rejection), now, context);
         let mut core = self.lock();
-        core.hub.tell_all(&event);
+        core.hub.broadcast(&event);
         core.hub.count_error(to.client, to.now);
     }
 }
@@ -326,7 +300,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A live engine with the local broker's venue, where no gateway runs, what one client is told, and the
+    /// A live engine with the local broker's venue, where no gateway runs, the queue of one client, and the
     /// engine's cache.
     fn engine() -> (Arc<Shared>, ClientId, Arc<Outbox>, TempDir) {
         let cache = tempfile::tempdir().unwrap();
@@ -344,7 +318,7 @@ pub(super) mod tests {
         (shared, client, outbox, cache)
     }
 
-    pub(in crate::live) fn told(outbox: &Outbox) -> Vec<serde_json::Value> {
+    pub(in crate::live) fn events(outbox: &Outbox) -> Vec<serde_json::Value> {
         match outbox.take() {
             Taken::Messages(messages) => messages
                 .into_iter()
@@ -386,7 +360,7 @@ pub(super) mod tests {
             (plain("CancelAllOrders", r#","instrument_id":"160060018.OSE""#), futures, "FUTURES: "),
         ] {
             shared.handle(client, &command);
-            let events = told(&outbox);
+            let events = events(&outbox);
             assert_eq!(events.len(), 1, "{command}: {events:?}");
             let event = &events[0];
             assert_eq!(event["event"], "OrderRejected", "{command}");
@@ -399,7 +373,7 @@ pub(super) mod tests {
         }
         // An order that is none is refused before that, at its venue.
         shared.handle(client, &order("7203.TSE").replace("\"BUY\"", "1"));
-        let events = told(&outbox);
+        let events = events(&outbox);
         assert_eq!(events[0]["reason_code"], "VALIDATION_ERROR", "{events:?}");
         assert_eq!(events[0]["venue"], "local_broker", "{events:?}");
         shared.live.stop();
@@ -409,23 +383,23 @@ pub(super) mod tests {
     #[test]
     fn p44_the_capabilities_of_the_local_broker() {
         let (shared, _, _, _cache) = engine();
-        let told = serde_json::to_value(shared.live.capabilities()).unwrap();
+        let capabilities = serde_json::to_value(shared.live.capabilities()).unwrap();
         let expected = serde_json::json!({"local_broker": {
             "requires_local_app": true, "max_push_symbols": 50, "supports_amend": false,
             "requires_trade_password_for_cancel": true, "is_production": false,
         }});
-        assert_eq!(told, expected);
+        assert_eq!(capabilities, expected);
         assert_eq!(shared.live.dialects()["local_broker"].name, "none");
         shared.live.stop();
     }
 
-    /// What is asked of a venue that has ended, or that the engine does not have, is refused.
+    /// A command for a venue that has ended, or that the engine does not have, is refused.
     #[test]
     fn commands_go_to_the_venue_that_they_name() {
         let (shared, client, outbox, _cache) = engine();
         shared.handle(client, r#"{"op":"GetBuyingPower","request_id":"w","venue":"web_broker"}"#);
         shared.handle(client, r#"{"op":"SetSecondPassword","request_id":"p","value":"v"}"#);
-        for event in told(&outbox) {
+        for event in events(&outbox) {
             assert_eq!(
                 (&event["event"], &event["code"]),
                 (&"Error".into(), &"venue_not_available".into())
@@ -440,7 +414,7 @@ pub(super) mod tests {
             ("GetVenueState", ""),
         ] {
             shared.handle(client, &format!(r#"{{"op":"{op}","request_id":"r"{fields}}}"#));
-            let events = told(&outbox);
+            let events = events(&outbox);
             assert_eq!(events.len(), 1, "{op}: {events:?}");
             assert_eq!(events[0]["event"], "EngineBusy", "{op}: {events:?}");
             assert!(events[0]["reason"].as_str().unwrap().contains("local_broker"), "{events:?}");

@@ -6,9 +6,10 @@ use std::sync::Weak;
 
 use domain::market_update::MarketUpdate;
 use domain::text::with_causes;
-use ipc::{EngineError, Text, error_code};
+use ipc::error_code;
 use marketdata::board::{Recorder, RecorderEvent};
 
+use crate::present::session::engine_error;
 use crate::session::Shared;
 use crate::startup::StartError;
 
@@ -25,13 +26,11 @@ impl Recording {
         let recorder = Recorder::start(folder, move |event| {
             let Some((code, message)) = error_of(&event) else { return };
             let Some(shared) = clients.upgrade() else { return };
-            let message = Text::Owned(message);
-            let code = code.into();
-            let error = EngineError { request_id: None, code, message, strategy_id: None };
+            let error = engine_error(None, code, message, None);
             match event {
-                // What comes after them is kept.
-                RecorderEvent::Dropped { .. } => shared.lock().tell_error(error),
-                _ => shared.lock().tell_lasting(error),
+                // Rows that come after them are recorded.
+                RecorderEvent::Dropped { .. } => shared.lock().hub.broadcast(&error),
+                _ => shared.lock().broadcast_lasting(error),
             }
         });
         let recorder = recorder.map_err(|error| StartError::Recorder {
@@ -92,10 +91,10 @@ mod tests {
     use super::*;
     use crate::limits::LASTING_ERRORS_MAX;
     use crate::live::feed::tests::update;
-    use crate::live::tests::{shared, told};
+    use crate::live::tests::{events, shared};
     use crate::outbox::Outbox;
 
-    /// What is told is kept: when the venue ends, its boards and its trades are in the files of the day.
+    /// When the venue ends, all of its boards and trades are in the files of the day.
     #[test]
     fn boards_and_trades_are_on_the_disk_when_the_venue_has_ended() {
         let folder = tempfile::tempdir().unwrap();
@@ -117,7 +116,7 @@ mod tests {
 
     /// A disk that takes no more, in the place of which stands a file where the day's folder is to be.
     #[test]
-    fn that_nothing_is_recorded_any_more_is_told_also_to_those_who_come_later() {
+    fn the_end_of_recording_is_sent_also_to_clients_that_come_later() {
         let folder = tempfile::tempdir().unwrap();
         let shared = shared();
         let join = || {
@@ -131,16 +130,16 @@ mod tests {
         let day = BoardFolder::new(folder.path()).day(TsNanos::from_nanos(5_000_000).jst_date());
         std::fs::write(day.path(), "in the way").unwrap();
         recording.record(&update("7203", "one", 1, false));
-        // The recorder's thread has told when it has ended.
+        // The recorder's thread has sent its events when it has ended.
         drop(recording);
         let later = join();
         for (outbox, place) in [(&before, 2), (&later, 1)] {
-            let told = told(outbox);
-            let event = &told[place];
+            let events = events(outbox);
+            let event = &events[place];
             assert_eq!(
                 (&event["event"], &event["code"]),
                 (&"EngineError".into(), &"recording_stopped".into()),
-                "{told:?}"
+                "{events:?}"
             );
             let message = event["message"].as_str().unwrap();
             assert!(
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_segment_of_a_day_is_told_also_to_those_who_come_later() {
+    fn a_damaged_segment_of_a_day_is_sent_also_to_clients_that_come_later() {
         let folder = tempfile::tempdir().unwrap();
         let shared = shared();
         let day = BoardFolder::new(folder.path()).day(TsNanos::from_nanos(5_000_000).jst_date());
@@ -169,29 +168,26 @@ mod tests {
         drop(recording);
         let later = join();
         for outbox in [&before, &later] {
-            let told = told(outbox);
+            let events = events(outbox);
             let errors: Vec<_> =
-                told.iter().filter(|event| event["event"] == "EngineError").collect();
-            let [error, ..] = &*errors else { panic!("{told:?}") };
+                events.iter().filter(|event| event["event"] == "EngineError").collect();
+            let [error, ..] = &*errors else { panic!("{events:?}") };
             assert_eq!(error["code"], "recording_incomplete");
             let message = error["message"].as_str().unwrap();
             assert!(message.contains("trades-000001.parquet"), "{message}");
         }
         for number in 0..=LASTING_ERRORS_MAX {
-            shared.lock().tell_lasting(EngineError {
-                request_id: None,
-                code: error_code::RECORDING_INCOMPLETE.into(),
-                message: number.to_string().into(),
-                strategy_id: None,
-            });
+            let code = error_code::RECORDING_INCOMPLETE;
+            shared.lock().broadcast_lasting(engine_error(None, code, number.to_string(), None));
         }
-        let told = told(&join());
-        let messages: Vec<_> = told.iter().filter_map(|event| event["message"].as_str()).collect();
+        let events = events(&join());
+        let messages: Vec<_> =
+            events.iter().filter_map(|event| event["message"].as_str()).collect();
         assert_eq!((messages.len(), messages[0]), (LASTING_ERRORS_MAX, "1"));
     }
 
     #[test]
-    fn rows_that_are_not_recorded_are_told_to_the_clients_that_are_there() {
+    fn lost_rows_are_sent_to_the_clients_that_are_connected() {
         let folder = tempfile::tempdir().unwrap();
         let shared = shared();
         let join = || {
@@ -208,19 +204,21 @@ mod tests {
         }
         drop(recording);
         let errors = |outbox: &Arc<Outbox>| {
-            let told = told(outbox).into_iter();
-            told.filter(|event| event["event"] == "EngineError").collect::<Vec<_>>()
+            events(outbox)
+                .into_iter()
+                .filter(|event| event["event"] == "EngineError")
+                .collect::<Vec<_>>()
         };
-        let told = errors(&before);
-        assert!(told.iter().all(|error| error["code"] == "recording_incomplete"), "{told:?}");
-        // The recorder may look between two of them: each is told once, whenever that is.
-        let rows = told.iter().map(|error| {
+        let sent = errors(&before);
+        assert!(sent.iter().all(|error| error["code"] == "recording_incomplete"), "{sent:?}");
+        // The recorder may report between two of them: each counts once.
+        let rows = sent.iter().map(|error| {
             let message = error["message"].as_str().unwrap();
             let (count, _) =
                 message.split_once(" rows of boards and trades are not recorded: ").unwrap();
             count.parse::<u64>().unwrap()
         });
-        assert_eq!(rows.sum::<u64>(), 3, "{told:?}");
+        assert_eq!(rows.sum::<u64>(), 3, "{sent:?}");
         assert!(errors(&join()).is_empty());
     }
 

@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ipc::{Command, Dialect, VenueCapabilities};
-use orders::{AuditError, DeskRules, RequestContext, Service, ServiceError, Setup};
+use ipc::{Dialect, VenueCapabilities};
+use orders::{AuditError, DeskCommand, DeskRules, InstrumentTable, Service, ServiceError, Setup};
 use venues::web_broker::WebBrokerConfig;
 
-use super::desk_command::desk_command;
 use super::load_dialect;
 use crate::credentials;
 use crate::hub::ClientId;
 use crate::present::orders::desk_event;
-use crate::session::Shared;
+use crate::session::{CommandContext, Shared};
 use crate::startup::StartError;
 
 /// The venue's name on the wire.
@@ -59,16 +58,15 @@ impl OrderDesk {
         self.simulator.as_deref()
     }
 
-    /// Hands a command over; gives it up where the desk is too busy or has ended.
-    pub(super) fn command(&self, client: ClientId, command: Command) -> Result<(), ()> {
+    /// Hands a command over; fails where the desk is too busy or has ended.
+    pub(super) fn command(
+        &self,
+        to: &CommandContext<'_>,
+        command: impl FnOnce(&InstrumentTable) -> DeskCommand,
+    ) -> Result<(), ()> {
         let service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
         let service = service.as_ref().ok_or(())?;
-        let request_id = command.request_id().map(|id| id.as_text().into_owned());
-        let asked =
-            RequestContext { client: client.number(), request_id: request_id.unwrap_or_default() };
-        // No other command names this venue.
-        let Some(command) = desk_command(command, service.instruments()) else { return Ok(()) };
-        service.command(asked, command).map_err(|_| ())
+        service.command(to.venue_request(), command(service.instruments())).map_err(|_| ())
     }
 
     /// A client is gone.
@@ -87,7 +85,7 @@ impl OrderDesk {
         }
     }
 
-    /// Starts the desk, which restores what its log says. What it tells goes to the clients of `shared`.
+    /// Starts the desk, which restores what its log says. Its events go to the clients of `shared`.
     pub(super) fn start(shared: &Arc<Shared>, web_broker: &WebBroker) -> Result<Self, StartError> {
         let cache = &shared.config.cache_dir;
         let loaded =
@@ -110,7 +108,7 @@ impl OrderDesk {
             if let Some(shared) = clients.upgrade() {
                 // Made before the lock: a list may be long.
                 let event = desk_event(event);
-                shared.lock().hub.tell_recipient(to, &event);
+                shared.lock().hub.send_to(to, &event);
             }
         });
         let service = service.map_err(|error| match error {

@@ -1,65 +1,44 @@
-//! The local broker's venue as clients know it: its commands, its events and its account (specification 1,
-//! "Events"; specification 4, P45 to P61).
+//! The local broker's venue as clients know it: its events and its account (specification 1, "Events";
+//! specification 4, P45 to P61).
 
 use std::borrow::Cow;
 
 use ipc::{
-    BuyingPowerUpdated, Command, Decimal, Discrepancy, Event, OrderDiscrepancy, OrderListFilter,
-    OrderListUpdated, OrderRecordWire, PositionRow, PositionsUpdated, Subscribed,
-    SubscriptionEvicted, Text, TickerInfo, Unsubscribed, VenueError, VenueLifecycle,
-    VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState,
+    BuyingPowerUpdated, Decimal, Discrepancy, Event, OrderDiscrepancy, OrderListUpdated,
+    OrderRecordWire, PositionRow, PositionsUpdated, SubscriptionEvicted, VenueError,
+    VenueLifecycle, VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState,
 };
-use venues::OrderQuery;
 use venues::local_broker::account::{AccountOrder, AccountPosition, PositionKind};
 use venues::local_broker::lifecycle::State;
-use venues::local_broker::{self, VENUE, VenueEvent};
+use venues::local_broker::{VENUE, VenueEvent};
 
 use super::market::{self, EXCHANGE};
-
-/// What a command wants of the venue; none where it is not one of the venue's.
-pub(crate) fn command(command: Command) -> Option<local_broker::Command> {
-    use local_broker::Command as Of;
-    Some(match command {
-        Command::Subscribe(subscribe) => Of::Subscribe(subscribe.ticker),
-        Command::Unsubscribe(unsubscribe) => Of::Unsubscribe(unsubscribe.ticker),
-        Command::GetBoard(board) => Of::ReadBoard(board.ticker),
-        Command::EvictLru(_) => Of::EvictLru,
-        Command::GetBuyingPower(_) => Of::ReadBuyingPower,
-        Command::GetOrderList(list) => {
-            let OrderListFilter { status, instrument_id, date } = list.filter;
-            Of::ListOrders(OrderQuery { status, instrument_id, date })
-        }
-        Command::GetPositions(_) => Of::ListPositions,
-        Command::RequestVenueLogin(_) => Of::Login,
-        Command::GetVenueState(_) => Of::ReadState,
-        _ => return None,
-    })
-}
+use super::{optional, text};
 
 /// An event of the venue.
 pub(crate) fn event(event: &VenueEvent) -> Event<'_> {
-    let venue = || Text::Borrowed(VENUE);
+    let venue = || text(VENUE);
     match event {
         VenueEvent::LoginStarted { request_id } => Event::VenueLoginStarted(VenueLoginStarted {
             venue: venue(),
-            request_id: text(request_id.as_ref()),
+            request_id: optional(request_id),
         }),
         VenueEvent::LoginCancelled { request_id } => {
             Event::VenueLoginCancelled(VenueLoginCancelled {
                 venue: venue(),
-                request_id: text(request_id.as_ref()),
+                request_id: optional(request_id),
             })
         }
         VenueEvent::Ready { request_id } => {
-            Event::VenueReady(VenueReady { venue: venue(), request_id: text(request_id.as_ref()) })
+            Event::VenueReady(VenueReady { venue: venue(), request_id: optional(request_id) })
         }
         VenueEvent::Unusable { code, message } => Event::VenueError(VenueError {
             venue: venue(),
             code: code.name().into(),
-            message: Text::Borrowed(message),
+            message: text(message),
         }),
         VenueEvent::State { request_id, state, code, since } => Event::VenueState(VenueState {
-            request_id: Text::Borrowed(request_id),
+            request_id: text(request_id),
             venue: venue(),
             state: lifecycle(*state),
             push: state.push().map(|push| Cow::Owned(push.to_string())),
@@ -67,40 +46,30 @@ pub(crate) fn event(event: &VenueEvent) -> Event<'_> {
             since_ms: since.millis(),
         }),
         VenueEvent::Error { request_id, code, message } => Event::Error(ipc::Error {
-            request_id: text(request_id.as_ref()),
+            request_id: optional(request_id),
             code: code.name().into(),
-            message: Text::Borrowed(message),
+            message: text(message),
             venue_order_id: None,
         }),
-        VenueEvent::Subscribed { request_id, symbol, name } => Event::Subscribed(Subscribed {
-            request_id: Text::Borrowed(request_id),
-            venue: venue(),
-            ticker: Text::Borrowed(symbol),
-            ticker_info: TickerInfo {
-                symbol: Text::Borrowed(symbol),
-                exchange: EXCHANGE.into(),
-                market_kind: "Stock".into(),
-                display_name_ja: text(name.as_ref()),
-            },
-        }),
-        VenueEvent::Unsubscribed { request_id, symbol } => Event::Unsubscribed(Unsubscribed {
-            request_id: Text::Borrowed(request_id),
-            venue: venue(),
-            ticker: Text::Borrowed(symbol),
-        }),
+        VenueEvent::Subscribed { request_id, symbol, name } => {
+            market::subscribed(text(request_id), (VENUE, EXCHANGE), symbol, optional(name))
+        }
+        VenueEvent::Unsubscribed { request_id, symbol } => {
+            market::unsubscribed(text(request_id), VENUE, symbol)
+        }
         VenueEvent::Evicted { request_id, symbol } => {
             Event::SubscriptionEvicted(SubscriptionEvicted {
-                request_id: Some(Text::Borrowed(request_id)),
-                symbol: Text::Borrowed(symbol),
+                request_id: Some(text(request_id)),
+                symbol: text(symbol),
             })
         }
         VenueEvent::Board { request_id, board } => {
-            let request_id = Some(Text::Borrowed(request_id.as_str()));
+            let request_id = Some(text(request_id));
             Event::DepthSnapshot(ipc::DepthSnapshot { request_id, ..market::depth(board) })
         }
         VenueEvent::BuyingPower { request_id, cash, margin, at } => {
             Event::BuyingPowerUpdated(BuyingPowerUpdated {
-                request_id: Some(Text::Borrowed(request_id)),
+                request_id: Some(text(request_id)),
                 venue: venue(),
                 cash_available: cash.map(|amount| Decimal::from_units(amount.units())),
                 cash_shortfall: None,
@@ -110,7 +79,7 @@ pub(crate) fn event(event: &VenueEvent) -> Event<'_> {
         }
         VenueEvent::Orders { request_id, orders, more, next } => {
             Event::OrderListUpdated(OrderListUpdated {
-                request_id: Text::Borrowed(request_id),
+                request_id: text(request_id),
                 orders: orders.iter().map(order).collect(),
                 more: *more,
                 next: *next,
@@ -118,7 +87,7 @@ pub(crate) fn event(event: &VenueEvent) -> Event<'_> {
         }
         VenueEvent::Positions { request_id, positions, at } => {
             Event::PositionsUpdated(PositionsUpdated {
-                request_id: Some(Text::Borrowed(request_id)),
+                request_id: Some(text(request_id)),
                 venue: venue(),
                 positions: positions.iter().map(position).collect(),
                 ts_ms: at.millis(),
@@ -128,17 +97,13 @@ pub(crate) fn event(event: &VenueEvent) -> Event<'_> {
             Event::OrderDiscrepancy(OrderDiscrepancy {
                 venue: venue(),
                 client_order_id: None,
-                venue_order_id: text(venue_order_id.as_ref()),
+                venue_order_id: optional(venue_order_id),
                 discrepancy: Discrepancy::Unreadable,
-                message: Text::Borrowed(message),
+                message: text(message),
                 ts_event_ms: at.millis(),
             })
         }
     }
-}
-
-fn text(text: Option<&String>) -> Option<Text<'_>> {
-    text.map(|text| Text::Borrowed(text.as_str()))
 }
 
 const fn lifecycle(state: State) -> VenueLifecycle {
@@ -154,8 +119,8 @@ const fn lifecycle(state: State) -> VenueLifecycle {
 fn order(order: &AccountOrder) -> OrderRecordWire<'_> {
     OrderRecordWire {
         client_order_id: None,
-        venue_order_id: Text::Borrowed(&order.venue_order_id),
-        instrument_id: Text::Borrowed(&order.instrument_id),
+        venue_order_id: text(&order.venue_order_id),
+        instrument_id: text(&order.instrument_id),
         order_side: order.side,
         order_type: order.order_type,
         quantity: order.quantity.into(),
@@ -182,14 +147,14 @@ fn position(position: &AccountPosition) -> PositionRow<'_> {
         PositionKind::Derivative => "derivative",
     };
     PositionRow {
-        instrument_id: Text::Borrowed(&position.instrument_id),
+        instrument_id: text(&position.instrument_id),
         qty: position.quantity.into(),
         avg_open_price: position.average_price.map(Into::into),
         market_value: position.market_value.map(|value| Decimal::from_units(value.units())),
         unrealized_pnl: position.unrealized.map(|value| Decimal::from_units(value.units())),
         side: position.side,
         position_type: kind.into(),
-        tategyoku_id: text(position.number.as_ref()),
+        tategyoku_id: optional(&position.number),
         venue: VENUE.into(),
     }
 }
@@ -205,8 +170,8 @@ mod tests {
 
     use super::*;
 
-    fn written(said: &VenueEvent) -> Value {
-        serde_json::to_value(event(said)).unwrap()
+    fn written(of: &VenueEvent) -> Value {
+        serde_json::to_value(event(of)).unwrap()
     }
 
     fn id() -> String {

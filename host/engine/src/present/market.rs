@@ -5,24 +5,72 @@ use domain::market_update::{AggressorSide, Board, Level, SideRule, TimeSource, T
 use domain::time::NANOS_PER_MINUTE;
 use domain::{Quantity, TsNanos};
 use ipc::{
-    BookLevel, Decimal, DepthSnapshot, Kline, KlineInterval, Text, TimestampSource, TradeRow,
-    TradeSide,
+    BookLevel, Decimal, DepthSnapshot, Event, Kline, KlineInterval, Subscribed, Text, TickerInfo,
+    TimestampSource, TradeRow, TradeSide, Trades, Unsubscribed,
 };
 use marketdata::MadeBar;
 use venues::local_broker::VENUE;
 
+use super::{optional, text};
+use crate::outbox::TradesHead;
+
 /// The local broker's market as clients know it (specification 1, "Identifiers").
 pub const EXCHANGE: &str = "LocalBrokerStock";
+
+/// Market data of a ticker begin, at a venue and its exchange.
+pub(super) fn subscribed<'a>(
+    request_id: Text<'a>,
+    (venue, exchange): (&'a str, &'a str),
+    ticker: &'a str,
+    display_name_ja: Option<Text<'a>>,
+) -> Event<'a> {
+    let ticker_info = TickerInfo {
+        symbol: text(ticker),
+        exchange: text(exchange),
+        market_kind: "Stock".into(),
+        display_name_ja,
+    };
+    let (venue, ticker) = (text(venue), text(ticker));
+    Event::Subscribed(Subscribed { request_id, venue, ticker, ticker_info })
+}
+
+/// Market data of a ticker end.
+pub(super) fn unsubscribed<'a>(request_id: Text<'a>, venue: &'a str, ticker: &'a str) -> Event<'a> {
+    let (venue, ticker) = (text(venue), text(ticker));
+    Event::Unsubscribed(Unsubscribed { request_id, venue, ticker })
+}
+
+/// Trades of one ticker.
+pub(crate) fn trades(head: &TradesHead, trades: Vec<TradeRow>) -> Trades<'_> {
+    Trades {
+        venue: text(&head.venue),
+        exchange: text(&head.exchange),
+        ticker: text(&head.ticker),
+        instrument_id: optional(&head.instrument_id),
+        stream_session_id: text(&head.stream_session_id),
+        trades,
+    }
+}
+
+/// The same as an event.
+pub(crate) fn trades_event(head: &TradesHead, rows: Vec<TradeRow>) -> Event<'_> {
+    Event::Trades(trades(head, rows))
+}
+
+/// The event of an order book.
+pub(crate) fn depth_event(board: &Board) -> Event<'_> {
+    Event::DepthSnapshot(depth(board))
+}
 
 /// An order book of the local broker's.
 #[must_use]
 pub fn depth(board: &Board) -> DepthSnapshot<'_> {
     DepthSnapshot {
         request_id: None,
-        venue: Text::Borrowed(VENUE),
-        exchange: Text::Borrowed(EXCHANGE),
-        ticker: Text::Borrowed(board.symbol.as_str()),
-        stream_session_id: Text::Borrowed(&board.stream_session_id),
+        venue: text(VENUE),
+        exchange: text(EXCHANGE),
+        ticker: text(board.symbol.as_str()),
+        stream_session_id: text(&board.stream_session_id),
         sequence_id: board.sequence_id,
         received_ms: board.received.millis(),
         timestamp_ms: board.timestamp_ms,
@@ -140,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_minute_is_told_by_its_start_and_its_end() {
+    fn a_minute_has_its_start_and_its_end() {
         let trade = Trade {
             ts_event: TsNanos::from_nanos(70_000_000_000),
             instrument: InstrumentIx(0),

@@ -1,9 +1,9 @@
-//! From what the order desk tells to events of the wire: the only place that does it for orders at a broker
+//! The order desk as clients know it: orders at a broker, answers, discrepancies and its session
 //! (specification 2, "Events").
 
 use std::borrow::Cow;
 
-use domain::{OrderOrigin, OrderSide, Rejection, ShortText, TriggerType, TsNanos};
+use domain::{OrderOrigin, OrderSide, Origin, Rejection, ShortText, TriggerType, TsNanos};
 use ipc::{
     BuyingPowerUpdated, CancelAllResult, Error, Event, OrderContext, OrderDiscrepancy,
     OrderEventParts, OrderListUpdated, OrderRecordWire, OrderRejected, PositionRow,
@@ -17,6 +17,8 @@ use orders::event::{
     ListedOrder, OrderListPart, Reply, SessionEvent, SubmitReply, VenueStage, VenueStanding,
 };
 use venues::web_broker::account::{Holding, MarginPosition};
+
+use super::{optional, text};
 
 /// The event of the wire.
 pub(crate) fn desk_event(event: &DeskEvent) -> Event<'_> {
@@ -49,15 +51,17 @@ pub(crate) fn rejected<'a>(
     })
 }
 
-fn text(text: &str) -> Text<'_> {
-    Text::Borrowed(text)
+/// Which command an event answers, at a venue that is known.
+pub(crate) fn of_command<'a>(
+    request_id: Option<&'a str>,
+    venue: Option<&'a str>,
+    origin: Option<Origin>,
+) -> OrderContext<'a> {
+    let (request_id, venue) = (request_id.map(text), venue.map(text));
+    OrderContext { request_id, venue, origin, ..OrderContext::default() }
 }
 
-fn optional<T: AsRef<str>>(of: &Option<T>) -> Option<Text<'_>> {
-    of.as_ref().map(|of| Text::Borrowed(of.as_ref()))
-}
-
-/// Which order and command an event belongs to. Events of people's orders do not tell their origin.
+/// Which order and command an event belongs to. Events of people's orders have no origin.
 fn context<'a>(
     request_id: &'a Option<String>,
     origin: &'a Option<OrderOrigin>,
