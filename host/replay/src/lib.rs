@@ -7,6 +7,7 @@
 //! - [`series`]: what is replayed: trades or bars of up to four instruments, day by day.
 //! - [`RunDays`]: which days a run has.
 //! - [`run`]: the loop that hands market events to the strategy and its commands to the exchange.
+//! - [`stream`]: the same loop over rows that come one by one, as a live market gives them.
 //! - [`request`]: the use case "run a replay", from data and strategy to the folder of results, with
 //!   [`data_set`]; the only modules that name the sandbox or files of data.
 //! - [`verify`]: a run made again from its folder, to see whether the same comes out.
@@ -25,6 +26,7 @@ pub mod request;
 mod rows;
 pub mod run;
 pub mod series;
+pub mod stream;
 pub mod verify;
 
 pub use days::RunDays;
@@ -36,3 +38,4 @@ pub use options::{OptionsError, ReplayOptions, UnitChange, check_instruments};
 pub use request::RunRequest;
 pub use run::{ReplayError, WorthError, replay};
 pub use series::{BarSeries, MarketDay, MarketSeries, TradeSeries, TradingDay};
+pub use stream::{MarketStream, StreamStep};

@@ -7,6 +7,7 @@
 //! - [`trial`]: tries a strategy without a market: its parameters, and what an event costs.
 
 mod account_check;
+mod order_guard;
 mod output_budget;
 pub mod rows;
 mod session;
@@ -14,6 +15,7 @@ pub mod strategies;
 pub mod trial;
 
 pub use account_check::AccountCheck;
+pub use order_guard::OrderLimits;
 pub use rows::{BarRows, LastPrices, Pass, Rows};
 pub use session::{SessionLimits, StrategySession};
 pub use strategies::{Loading, Strategies, StrategyError, component_identity, config_json};

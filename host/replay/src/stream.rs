@@ -1,0 +1,64 @@
+//! A run whose rows come one by one, as a live market gives them. It is a replay otherwise: the same loop, exchange
+//! and records, so what it does over some rows a replay does over the same.
+
+use domain::OrderSide;
+use domain::fault::FaultKind;
+use domain::market::{Bar, Trade};
+use domain::strategy::StrategyRuntime;
+use results::RunTotals;
+use results::sink::RunSink;
+use trader::OrderLimits;
+
+use crate::options::ReplayOptions;
+use crate::run::ReplayError;
+
+/// What comes next in a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamStep {
+    /// A trade. Times never fall.
+    Trade {
+        /// The trade.
+        trade: Trade,
+        /// Who was its aggressor, where that is known (specification 4, P118).
+        aggressor: Option<OrderSide>,
+    },
+    /// A bar of one minute.
+    Bar(Bar),
+    /// The trading day is over: 5 minutes after the close by the engine's clock (specification 4, P119).
+    EndOfDay,
+    /// A line for the run's log, as a warning: `GAP: 7203.TSE ...`.
+    Note(String),
+    /// Market data are lost, or back (specification 4, P115).
+    MarketDataLost(bool),
+    /// Cash and equity are wanted now.
+    ReportBuyingPower,
+    /// The run ends (specification 4, P86).
+    Stop,
+    /// The run ends with this fault.
+    Fail(FaultKind),
+}
+
+/// Where the steps of a stream come from.
+pub trait MarketStream {
+    /// The strategy's init went well, so that steps may come. Called once, before the first step.
+    fn ready(&mut self);
+
+    /// The next step. Waits until there is one.
+    fn next(&mut self) -> StreamStep;
+}
+
+/// Runs a strategy over a stream of trades or bars until the stream stops it or it fails. Orders are held against
+/// `limits`, every record goes to `sink` in order.
+///
+/// # Errors
+/// As [`crate::replay`].
+pub fn stream(
+    source: &mut dyn MarketStream,
+    strategy: &mut dyn StrategyRuntime,
+    options: &ReplayOptions,
+    limits: OrderLimits,
+    sink: &mut dyn RunSink,
+) -> Result<RunTotals, ReplayError> {
+    let _ = (source, strategy, options, limits, sink);
+    unimplemented!("the next commit has it")
+}
