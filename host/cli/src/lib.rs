@@ -53,6 +53,7 @@ mod paths;
 mod progress;
 #[cfg(feature = "database")]
 mod rank;
+mod replay_journal;
 mod replay_results;
 mod replay_run;
 mod replay_sweep;
@@ -95,8 +96,8 @@ const INCOMPLETE: u8 = 3;
 /// From the same data and strategy something else came out: the strategy saw the future, or a file of the
 /// run, the manifest's own words too, is not what was written.
 const DIFFERENT: u8 = 4;
-/// Data, tables of their folder or the strategy are not those whose hashes the manifest has; nothing was
-/// run.
+/// Data, tables of their folder or the strategy are not those whose hashes the manifest has, or a journal is
+/// damaged; nothing was run to its end.
 const INPUTS_CHANGED: u8 = 5;
 /// A business day is missing between days that are published.
 const GAP: u8 = 6;
@@ -186,6 +187,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(sweep),
         Command::Replay(ReplayCommand::Merge(merge)) => replay_sweep_merge::run(merge),
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
+        Command::Replay(ReplayCommand::Journal(journal)) => replay_journal::run(journal),
         Command::Live(command) => live::run(command),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::instrument::InstrumentIx;
 use crate::money::Money;
-use crate::order::{OrderRequest, OrderStatus};
+use crate::order::{OrderRequest, OrderStatus, shared_request};
 use crate::price::{Price, Quantity};
 use crate::text::ShortText;
 use crate::time::TsNanos;
 
 /// Cash and results of the account.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Money in the account, 1/10,000 yen.
     pub cash: Money,
@@ -23,7 +25,7 @@ pub struct Account {
 }
 
 /// What is held of one instrument.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// The instrument, by its position in the list given at init.
     pub instrument: InstrumentIx,
@@ -36,9 +38,10 @@ pub struct Position {
 }
 
 /// A working order, as a portfolio query reports it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkingOrder {
     /// The request as it stands after changes.
+    #[serde(with = "shared_request")]
     pub request: Arc<OrderRequest>,
     /// The venue's number, once there is one.
     pub venue_order_id: Option<ShortText>,
@@ -51,7 +54,7 @@ pub struct WorkingOrder {
 }
 
 /// What the portfolio queries of a strategy answer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortfolioView {
     /// Cash, what of it is reserved, and results.
     pub account: Account,

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::instrument::{InstrumentIx, TickTable};
 use crate::money::Money;
 use crate::price::Price;
@@ -11,10 +13,26 @@ use crate::time::JstDate;
 
 /// Each `old` shares become `new` ones. Both are 1 to [`Adjustment::TERM_MAX`] without a common
 /// divisor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "(u32, u32)", try_from = "(u32, u32)")]
 pub struct Adjustment {
     new: u32,
     old: u32,
+}
+
+impl From<Adjustment> for (u32, u32) {
+    fn from(adjustment: Adjustment) -> Self {
+        adjustment.terms()
+    }
+}
+
+impl TryFrom<(u32, u32)> for Adjustment {
+    type Error = String;
+
+    fn try_from((new, old): (u32, u32)) -> Result<Self, Self::Error> {
+        Self::from_terms(new, old)
+            .ok_or_else(|| format!("{new} new shares for {old} old ones are no adjustment"))
+    }
 }
 
 /// What a number of shares becomes.

@@ -1,11 +1,14 @@
 //! Commands for orders, as strategies, clients and replays give them to an exchange or a venue.
 
+use serde::{Deserialize, Serialize};
+
 use crate::instrument::InstrumentIx;
 use crate::order::{OrderModify, OrderRequest, OrderSide};
 use crate::text::ShortText;
 
 /// What somebody wants done with orders (specification 2, "Endpoints").
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OrderCommand {
     /// Send an order.
     Submit(OrderRequest),

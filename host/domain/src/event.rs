@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
 use crate::adjustment::Adjustment;
 use crate::instrument::InstrumentIx;
 use crate::money::Money;
-use crate::order::{OrderModify, OrderRequest, OrderSide, OrderStatus, Origin, Rejection};
+use crate::order::{
+    OrderModify, OrderRequest, OrderSide, OrderStatus, Origin, Rejection, TimeInForce,
+    shared_request,
+};
 use crate::price::{Price, Quantity};
 use crate::text::ShortText;
 use crate::time::TsNanos;
 
 /// A fill of an order, or of a part of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fill {
     /// Which way the order goes.
     pub side: OrderSide,
@@ -40,11 +46,29 @@ impl Fill {
     }
 }
 
+/// Why the time of an order ran out; one of a closed list.
+type ExpiryText = &'static str;
+
+/// Why the time of an order ran out, besides its time in force.
+const EXPIRY_TEXTS: [&str; 5] =
+    ["PRICE_LIMIT", "EX_RIGHTS", "LOT_CHANGE", "TICK_CHANGE", "END_OF_DATA"];
+
+/// Reads why the time of an order ran out.
+fn expiry_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExpiryText, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let in_force = TimeInForce::ALL.iter().map(|kind| kind.as_str());
+    let mut known = in_force.chain(EXPIRY_TEXTS);
+    known.find(|known| *known == text).ok_or_else(|| {
+        D::Error::custom(format!("`{text}` is no reason for which the time of an order runs out"))
+    })
+}
+
 /// The kinds of an order's events.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OrderEventKind {
     /// Taken by the engine and sent; carries the whole request.
-    Submitted(Arc<OrderRequest>),
+    Submitted(#[serde(with = "shared_request")] Arc<OrderRequest>),
     /// The venue gave it a number.
     Accepted,
     /// Rejected, by the engine or by the venue.
@@ -52,7 +76,7 @@ pub enum OrderEventKind {
     /// A change was sent.
     PendingUpdate(OrderModify),
     /// The change is done; carries the request as it is now.
-    Updated(Arc<OrderRequest>),
+    Updated(#[serde(with = "shared_request")] Arc<OrderRequest>),
     /// A cancel was sent.
     PendingCancel,
     /// The venue has cancelled it.
@@ -61,13 +85,13 @@ pub enum OrderEventKind {
     /// `AT_THE_CLOSE`), `PRICE_LIMIT` (outside a new day's range), `EX_RIGHTS` (a split on the new
     /// day), `LOT_CHANGE` or `TICK_CHANGE` (the new day has another lot or other price steps), or
     /// `END_OF_DATA`.
-    Expired(&'static str),
+    Expired(#[serde(deserialize_with = "expiry_text")] ExpiryText),
     /// Filled, wholly or partly.
     Filled(Fill),
 }
 
 /// One event of one order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderEvent {
     /// Time of the event, UTC nanoseconds; virtual in a replay.
     pub ts_event: TsNanos,
@@ -88,7 +112,7 @@ pub struct OrderEvent {
 }
 
 /// A split or reverse split of the shares of an instrument, as its strategy is told (rule F12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     /// How many shares become how many.
     pub adjustment: Adjustment,
@@ -101,14 +125,15 @@ pub struct Split {
 }
 
 /// The kinds of events of the account.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AccountEventKind {
     /// Shares were split on their ex-rights date.
     Split(Split),
 }
 
 /// Something that happened to the account without an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountEvent {
     /// Time of the event, UTC nanoseconds: the first of its day.
     pub ts_event: TsNanos,

@@ -1,12 +1,14 @@
 //! Market data as strategies and the exchange see it: single trades and bars, columns of trades, and
 //! the windows in which they are handed over. Times are UTC nanoseconds, prices 1/10,000 yen.
 
+use serde::{Deserialize, Serialize};
+
 use crate::instrument::InstrumentIx;
 use crate::price::{Price, Quantity};
 use crate::time::TsNanos;
 
 /// One execution seen on the market.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trade {
     /// Time of the execution, UTC nanoseconds, as the market's data give it.
     pub ts_event: TsNanos,
@@ -19,7 +21,7 @@ pub struct Trade {
 }
 
 /// Prices and volume of one instrument over a span of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bar {
     /// End of the bar's span, UTC nanoseconds.
     pub ts_event: TsNanos,
@@ -48,7 +50,8 @@ impl Bar {
 }
 
 /// The span of a bar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BarGranularity {
     /// One minute.
     Minute,

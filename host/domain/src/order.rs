@@ -225,7 +225,7 @@ impl fmt::Display for Rejection {
 }
 
 /// An order as a strategy or a client asks for it (specification 2, `SubmitOrderRequest`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderRequest {
     /// Chosen by the caller: 1 to 36 printable ASCII characters, unique in one strategy run.
     pub client_order_id: ShortText,
@@ -253,6 +253,28 @@ pub struct OrderRequest {
     pub reduce_only: bool,
     /// `key=value` texts for the venue.
     pub tags: Vec<String>,
+}
+
+/// A request that several hold, as JSON has it: each reader gets one of its own.
+pub(crate) mod shared_request {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::OrderRequest;
+
+    pub(crate) fn serialize<S: Serializer>(
+        request: &Arc<OrderRequest>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        request.as_ref().serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<OrderRequest>, D::Error> {
+        OrderRequest::deserialize(deserializer).map(Arc::new)
+    }
 }
 
 impl OrderRequest {
@@ -298,7 +320,7 @@ impl OrderRequest {
 }
 
 /// A change of a working order (specification 2, `OrderModifyChange`); `None` means unchanged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderModify {
     /// New total quantity in shares.
     pub quantity: Option<Quantity>,

@@ -44,7 +44,7 @@ impl SignalKind {
 }
 
 /// A mark that the strategy sets (specification 2, `StrategySignal`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
     /// The instrument, by its position in the list given at init.
     pub instrument: InstrumentIx,
@@ -61,7 +61,7 @@ pub struct Signal {
 }
 
 /// A reasoned decision, kept beside the run's orders.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NarrativeRecord {
     /// The order that it explains, if any.
     pub client_order_id: Option<ShortText>,
@@ -72,7 +72,8 @@ pub struct NarrativeRecord {
 }
 
 /// What a strategy asks the host to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Do something with orders.
     Order(OrderCommand),
@@ -92,7 +93,7 @@ pub struct Outcome {
 }
 
 /// Which optional imports a strategy uses; known before it runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Asks for positions or the account.
     pub portfolio: bool,
@@ -103,7 +104,8 @@ pub struct Capabilities {
 }
 
 /// How grave a log line is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LogLevel {
     /// Details for the author.
     Debug,
@@ -132,7 +134,7 @@ impl LogLevel {
 }
 
 /// A line that a strategy wrote.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     /// The event that the strategy was handling, once there was one.
     pub ts_event: Option<TsNanos>,

@@ -1,1 +1,38 @@
-//! To be written.
+//! The journal of a run on the live market: all that its strategy was given and answered, so that each decision can
+//! be made again (specification 4, P112 and P113).
+//!
+//! - [`Journaled`] stands around a strategy and records each call with its answer.
+//! - [`Journal`] takes the records and writes them on a thread of its own. It never waits for the disk.
+//! - [`read`] gives the records back, [`reproduce`] hands them to a component again.
+//!
+//! A journal is a folder with files `journal-YYYYMMDD.jsonl`, one for each day in Japan on which something happened.
+//! A line is the xxh3 of its JSON in 16 hexadecimal digits, a space, and the JSON of a [`Record`]. Prices and money
+//! are integers of 1/10,000 yen, times are nanoseconds. The first line of each file is the [`Header`].
+//!
+//! | record | what it is |
+//! |---|---|
+//! | `header` | the run, first in each file |
+//! | `row` | a row of the market, before all that it causes |
+//! | `portfolio` | what the strategy's queries about its account answer from here on |
+//! | `call` | a call of the strategy and its answer |
+//! | `host` | what else ended the day or the run, or changed the market's data |
+//!
+//! A crash cuts off the end of the last file at most. What is left is the start of what happened.
+
+mod journaled;
+mod line;
+mod reader;
+mod record;
+mod reproduce;
+mod writer;
+
+pub use journaled::Journaled;
+pub use reader::{JournalError, Records, read};
+pub use record::{
+    Answer, Call, FaultRecord, Header, HostRecord, Input, JOURNAL_VERSION, Record, RecordedLimits,
+    Row, RowKind, RunKind,
+};
+pub use reproduce::{
+    Difference, Output, OutputKind, ReproduceError, Reproduced, STRATEGY_FILE, reproduce,
+};
+pub use writer::{JOURNAL_WAITING_BYTES_MAX, Journal, JournalFile, JournalFiles};

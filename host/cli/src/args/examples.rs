@@ -1,7 +1,7 @@
 //! Two examples of each command, which end its help. A test reads them as the program would.
 
 /// Commands and their examples.
-pub(super) const EXAMPLES: [(&str, [&str; 2]); 46] = [
+pub(super) const EXAMPLES: [(&str, [&str; 2]); 47] = [
     (
         "replay",
         [
@@ -35,6 +35,13 @@ pub(super) const EXAMPLES: [(&str, [&str; 2]); 46] = [
         [
             "kumiki replay verify runs/first --data data",
             "kumiki replay verify runs/mine --data data --strategy ./mine.wasm",
+        ],
+    ),
+    (
+        "replay journal",
+        [
+            "kumiki replay journal runs/paper-1",
+            "kumiki replay journal runs/paper-1 --component ./mine.wasm --format json",
         ],
     ),
     (

@@ -38,6 +38,11 @@ pub(crate) enum ReplayCommand {
     /// The run is made one trade at a time, and nothing comes from a cache.
     #[command(after_long_help = VERIFY_HELP)]
     Verify(VerifyArgs),
+    /// Make every decision of a run on the live market again from its journal.
+    ///
+    /// The component gets what the journal has, in the same order. Its answers are compared with those of the run.
+    #[command(after_long_help = JOURNAL_HELP)]
+    Journal(JournalArgs),
     /// Make the report of a run again.
     Report(ReportArgs),
     /// Compare runs: parameters, statistics, equity.
@@ -428,6 +433,45 @@ pub(crate) struct VerifyArgs {
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+}
+
+const JOURNAL_HELP: &str = "\
+Examples:
+  kumiki replay journal runs/paper-1
+  kumiki replay journal runs/paper-1 --component ./my_strategy.wasm --format json
+
+The command needs the run's folder alone: journal-YYYYMMDD.jsonl and strategy.wasm. A single file is read where it is the first of its run. If a crash has cut off the end of the journal, the rest is compared, and the answer says so.
+
+Outputs are orders, signals, narratives, lines of the log, and a fault of the component. A call that took too long on the clock is none. With --component you see what another version would have decided: the first output that differs, with both sides. It gets the order events of the run, whatever it decides.
+
+Example of an answer:
+  $ kumiki replay journal runs/paper-1
+  identical: 214 outputs of `sma-cross` came out again
+
+Exit codes:
+  0  all outputs came out again, and nothing else
+  4  something else came out; the first difference is shown
+  5  the journal is damaged before its end, or the component is another one and --component was
+     not given
+  1 and 2 as everywhere";
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalArgs {
+    /// Folder of a run on the live market, or its first journal file.
+    #[arg(value_name = "RUN_DIR|FILE")]
+    pub(crate) path: PathBuf,
+
+    /// Another component in place of the run's own.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) component: Option<PathBuf>,
+
+    /// Form of the result.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// Folder of compiled strategies.
+    #[arg(long, alias = "cache", value_name = "DIR", env = "KUMIKI_CACHE")]
+    pub(crate) cache_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
