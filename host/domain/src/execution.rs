@@ -4,7 +4,8 @@ use crate::account::PortfolioView;
 use crate::command::OrderCommand;
 use crate::event::OrderEvent;
 use crate::instrument::InstrumentIx;
-use crate::order::{OrderRecord, Origin};
+use crate::money::Money;
+use crate::order::{OrderRecord, OrderRequest, Origin, Rejection};
 use crate::price::Price;
 use crate::text::ShortText;
 use crate::time::TsNanos;
@@ -25,6 +26,16 @@ pub struct Warning {
 pub trait ExecutionClient {
     /// Executes a command of `origin`, which reaches its own orders only.
     fn execute(&mut self, now: TsNanos, origin: Origin, command: OrderCommand);
+
+    /// Tells that a command of the strategy was refused before it was sent: a new order is rejected without having
+    /// been submitted, and an order that was to change stays as it is. Other commands are never refused.
+    fn refuse(&mut self, now: TsNanos, command: OrderCommand, rejection: Rejection);
+
+    /// Tells what an order is worth at most: at its limit, else at the highest price that can be expected.
+    ///
+    /// # Errors
+    /// Why that cannot be told, so that the order cannot be sent where its worth counts.
+    fn order_value(&self, request: &OrderRequest) -> Result<Money, Rejection>;
 
     /// Puts the events since the last call into `events`, in order; its old content goes, its memory is used again.
     fn swap_events(&mut self, events: &mut Vec<OrderEvent>);

@@ -24,6 +24,9 @@ pub const COMMISSION_TIERS_MAX: usize = 16;
 pub const FUEL_EVENTS_MAX: usize = 16;
 /// Rows of one window handed to a strategy.
 pub const WINDOW_ROWS_MAX: u32 = 65_536;
+/// Rows of the market that a run over a live market takes in one minute, because it keeps them until the
+/// minute has passed: 17,000 a second.
+pub const MINUTE_ROWS_MAX: usize = 1 << 20;
 /// Names that the verification of a run tells of files in its folder that the run does not write.
 pub const VERIFY_OTHERS_MAX: usize = 100;
 /// Stack of a strategy in bytes.

@@ -332,6 +332,20 @@ pub struct OrderModify {
     pub expire_time: Option<TsNanos>,
 }
 
+impl OrderModify {
+    /// The order as it is after the change.
+    #[must_use]
+    pub fn applied_to(self, request: &OrderRequest) -> OrderRequest {
+        OrderRequest {
+            quantity: self.quantity.unwrap_or(request.quantity),
+            price: self.price.or(request.price),
+            trigger_price: self.trigger_price.or(request.trigger_price),
+            expire_time: self.expire_time.or(request.expire_time),
+            ..request.clone()
+        }
+    }
+}
+
 /// What moves an order to its next state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderTrigger {

@@ -205,11 +205,7 @@ impl Exchange {
     ) -> Result<OrderRequest, Rejection> {
         let order = &self.orders[number];
         let market = self.market_of(number);
-        let mut changed = OrderRequest::clone(&order.record.request);
-        changed.quantity = change.quantity.unwrap_or(changed.quantity);
-        changed.price = change.price.or(changed.price);
-        changed.trigger_price = change.trigger_price.or(changed.trigger_price);
-        changed.expire_time = change.expire_time.or(changed.expire_time);
+        let mut changed = change.applied_to(&order.record.request);
         round_to_tick(&mut changed, market.instrument.ticks);
         changed.validate_shape()?;
         check_lot(changed.quantity, market.instrument.lot)?;

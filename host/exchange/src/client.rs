@@ -2,14 +2,17 @@
 
 use domain::account::PortfolioView;
 use domain::execution::{ExecutionClient, Warning};
-use domain::{InstrumentIx, OrderCommand, OrderEvent, OrderRecord, Origin, Price, TsNanos};
+use domain::{
+    InstrumentIx, Money, OrderCommand, OrderEvent, OrderEventKind, OrderRecord, OrderRequest,
+    Origin, Price, Rejection, TsNanos,
+};
 
 use crate::Exchange;
 
 impl ExecutionClient for Exchange {
     fn execute(&mut self, now: TsNanos, origin: Origin, command: OrderCommand) {
         match command {
-            OrderCommand::Submit(request) => self.submit(now, origin, request),
+            OrderCommand::Submit(request) => self.submit(now, origin, request, None),
             OrderCommand::Modify { client_order_id, change } => {
                 self.modify(now, origin, &client_order_id, change);
             }
@@ -22,6 +25,25 @@ impl ExecutionClient for Exchange {
                 self.cancel_all(now, origin, instrument, side);
             }
         }
+    }
+
+    fn refuse(&mut self, now: TsNanos, command: OrderCommand, rejection: Rejection) {
+        match command {
+            OrderCommand::Submit(request) => {
+                self.submit(now, Origin::Strategy, request, Some(rejection));
+            }
+            OrderCommand::Modify { client_order_id, .. } => {
+                if let Some(number) = self.find(Origin::Strategy, &client_order_id, "modify") {
+                    self.count_rejected(number, &rejection);
+                    self.tell(number, now, OrderEventKind::Rejected(rejection));
+                }
+            }
+            OrderCommand::Cancel { .. } | OrderCommand::CancelAll { .. } => {}
+        }
+    }
+
+    fn order_value(&self, request: &OrderRequest) -> Result<Money, Rejection> {
+        self.value_of(request)
     }
 
     #[inline]

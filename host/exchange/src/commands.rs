@@ -28,7 +28,14 @@ fn text_bytes(text: &str) -> u64 {
 }
 
 impl Exchange {
-    pub(crate) fn submit(&mut self, now: TsNanos, origin: Origin, mut request: OrderRequest) {
+    /// Takes a new order, or with a reason the one that was `refused` before it was sent.
+    pub(crate) fn submit(
+        &mut self,
+        now: TsNanos,
+        origin: Origin,
+        mut request: OrderRequest,
+        refused: Option<Rejection>,
+    ) {
         if self.orders.sent(origin) >= self.model.orders_max {
             return self.take_no_more(now, origin, &request);
         }
@@ -39,7 +46,8 @@ impl Exchange {
         let record = OrderRecord::new(origin, self.orders.sent(origin), request, now);
         let arrival = now.plus_nanos(self.model.latency_ns);
         let (number, is_new) = self.orders.push(Order::new(record, arrival));
-        if let Err(rejection) = self.rejection_of(number, now, is_new) {
+        let refused = refused.or_else(|| self.rejection_of(number, now, is_new).err());
+        if let Some(rejection) = refused {
             self.reject(number, now, rejection);
             return;
         }
@@ -284,7 +292,7 @@ impl Exchange {
     /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
         self.round_trips_rejected += u64::from(is_round_trip(&rejection));
-        self.count_rejected(number, text_bytes(&rejection.text));
+        self.count_rejected(number, &rejection);
         let record = &self.orders[number].record;
         if record.origin == Origin::Client && record.venue_order_id.is_none() {
             // The venue does not have it, so a person may mend the order and send it (specification 4, P11, P21).
@@ -295,10 +303,12 @@ impl Exchange {
         self.close(number);
     }
 
-    fn count_rejected(&mut self, number: OrderIx, reason: u64) {
+    /// Counts what a rejection of an order, or of a change of it, leaves in a run's folder.
+    pub(crate) fn count_rejected(&mut self, number: OrderIx, rejection: &Rejection) {
         let request = &self.orders[number].record.request;
         let tags: u64 = request.tags.iter().map(|tag| text_bytes(tag)).sum();
-        let texts = text_bytes(request.client_order_id.as_str()) + tags + reason;
+        let texts =
+            text_bytes(request.client_order_id.as_str()) + tags + text_bytes(&rejection.text);
         if origin_of(number) == Origin::Strategy {
             self.rejected_bytes += REJECTED_ORDER_BYTES + texts;
         }

@@ -294,6 +294,13 @@ impl Exchange {
         let taken = order.take(trigger, now);
         let record = &order.record;
         assert!(taken.is_ok(), "{taken:?} for {}", record.request.client_order_id);
+        let kind = kind(record);
+        self.tell(number, now, kind);
+    }
+
+    /// Tells an event of an order in its present state.
+    fn tell(&mut self, number: OrderIx, now: TsNanos, kind: OrderEventKind) {
+        let record = &self.orders[number].record;
         self.events.push(OrderEvent {
             ts_event: now,
             origin: record.origin,
@@ -302,7 +309,7 @@ impl Exchange {
             instrument: record.request.instrument,
             side: record.request.side,
             status: record.status,
-            kind: kind(record),
+            kind,
         });
     }
 }

@@ -1,9 +1,11 @@
 //! Money and shares that are reserved for open orders, so that cash never goes below zero.
 
 use domain::instrument::DailyLimits;
+use domain::tags::OrderTags;
 use domain::{Money, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection};
 
 use crate::Exchange;
+use crate::checks::round_to_tick;
 use crate::order::{Order, OrderIx};
 use crate::rejection::{Check, reject};
 
@@ -33,21 +35,25 @@ impl<'a> OpenPart<'a> {
             worst: order.worst,
         }
     }
+
+    fn worst_price(self) -> Price {
+        worst_price(self.request, self.funari, self.worst)
+    }
+}
+
+/// The most that a share can cost: the limit, or the highest price that can be expected for orders that
+/// are market orders sooner or later.
+fn worst_price(request: &OrderRequest, funari: bool, worst: DailyLimits) -> Price {
+    request.price.filter(|_| !funari).unwrap_or(worst.high)
 }
 
 impl Exchange {
-    /// The most that a share can cost: the limit, or the highest price that can be expected for
-    /// orders that are market orders sooner or later.
-    fn worst_price(part: OpenPart<'_>) -> Price {
-        part.request.price.filter(|_| !part.funari).unwrap_or(part.worst.high)
-    }
-
     /// Money that may be needed at worst, fees included; `None` where it cannot be counted.
     pub(crate) fn money_needed(&self, part: OpenPart<'_>) -> Option<Money> {
         let fees = &self.model.commission;
         match part.request.side {
             OrderSide::Buy => {
-                let value = Money::checked_notional(Self::worst_price(part), part.leaves)?;
+                let value = Money::checked_notional(part.worst_price(), part.leaves)?;
                 let fee = fees.fee(part.done.checked_add(value)?) - part.paid;
                 value.checked_add(fee)
             }
@@ -60,6 +66,21 @@ impl Exchange {
                 Some(fees.sale_shortfall(part.done, part.paid, next, part.done.checked_add(rest)?))
             }
         }
+    }
+
+    /// What an order of an instrument that there is may be worth: at the price that money is reserved at, without
+    /// the fee.
+    pub(crate) fn value_of(&self, request: &OrderRequest) -> Result<Money, Rejection> {
+        let funari = OrderTags::parse(&request.tags, request.time_in_force)?.funari;
+        let ticks = self.ticks(request.instrument);
+        let mut request = request.clone();
+        round_to_tick(&mut request, ticks);
+        let worst = self.worst_prices(&request, funari)?;
+        let price = worst_price(&request, funari, worst);
+        Money::checked_notional(price, request.quantity).ok_or_else(|| {
+            let text = format!("QUANTITY: {} shares are worth too much", request.quantity);
+            Rejection::new(ReasonCode::ValidationError, text)
+        })
     }
 
     /// Money that may be needed at worst, against the money that is free and `released`.
@@ -75,7 +96,7 @@ impl Exchange {
             OrderSide::Buy => {
                 let has_fee = self.model.commission != super::Commission::None;
                 let fee = if has_fee { " and the fee" } else { "" };
-                let worst = Self::worst_price(part);
+                let worst = part.worst_price();
                 format!("CASH: needs {needed} at {worst} a share{fee}, {free} yen are free")
             }
             OrderSide::Sell => format!(

@@ -38,4 +38,4 @@ pub use options::{OptionsError, ReplayOptions, UnitChange, check_instruments};
 pub use request::RunRequest;
 pub use run::{ReplayError, WorthError, replay};
 pub use series::{BarSeries, MarketDay, MarketSeries, TradeSeries, TradingDay};
-pub use stream::{MarketStream, StreamStep};
+pub use stream::{MarketStream, StreamStep, stream};

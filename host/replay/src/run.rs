@@ -5,8 +5,10 @@
 //! day), then our orders against the trade, then the strategy sees the trade. What the strategy asks
 //! for is done at once, at the time of the event it was handling.
 
+mod columns;
 mod day;
 mod ex_rights;
+mod stream;
 mod worth;
 
 use std::io;
@@ -28,11 +30,13 @@ use crate::driver::{
 use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions, UnitChange};
 use crate::series::{MarketDay, TradingDay, hours_of};
+use columns::Columns;
 use exchange::Exchange;
 use results::recorder::{DaySlice, RowTimes};
 use results::rows::ClientCommand;
 use results::sink::{Record, RunSink};
 use results::{RunStatus, RunTotals};
+pub(crate) use stream::{EachRow, StreamRun};
 use trader::{LastPrices, SessionLimits, StrategySession};
 use worth::Worth;
 pub use worth::WorthError;
@@ -82,55 +86,9 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
     driver: &mut dyn RunDriver,
 ) -> Result<RunTotals, ReplayError> {
     options.check()?;
-    let instruments = &options.instruments;
-    let window = options.window as usize;
-    // With window 1 the strategy gets one trade at a time, whoever gives it to it.
-    let batch = if window == 1 { strategy.batch_rows() as usize } else { window };
-    let exchange = Exchange::new(options.model, instruments, options.cash)
-        .with_calendar(options.calendar.clone());
-    let prices = LastPrices::new(instruments.len(), &options.base_prices);
-    let limits = SessionLimits {
-        orders: options.model.orders_max,
-        warnings: options.warnings_max,
-        rejected_bytes: options.rejected_bytes_max,
-        folder_bytes: options.folder_bytes_max,
-        folder_bytes_per_day: options.folder_bytes_per_day,
-    };
-    let mut run = Run {
-        session: StrategySession::new(
-            strategy,
-            (exchange, Worth::new(instruments)),
-            sink,
-            (options.cash, prices),
-            limits,
-        ),
-        driver,
-        windows: Windows { trades: batch, bars: window },
-        merge: Merge::new(batch),
-        started: false,
-        had_longer_hours: false,
-        trades_seen: 0,
-        market_volume: 0,
-        span: None,
-        rows_done: 0,
-        days_done: 0,
-        rows_until_poll: 0,
-        ex_rights: &options.ex_rights,
-        unit_changes: &options.unit_changes,
-        split_prices: [None; INSTRUMENTS_MAX],
-        listed: instruments,
-    };
-    let ended = run.all(days, options);
-    if let Some(error) = run.session.check.take_error() {
-        return Err(error.into());
-    }
-    let status = match ended {
-        Ok(Control::Continue) => RunStatus::Completed,
-        Ok(Control::Stop) => RunStatus::Interrupted,
-        Err(fault) => RunStatus::Failed(fault),
-    };
-    let (totals, failure) = run.finish(status, options);
-    failure.map_or(Ok(totals), |failure| Err(failure.into()))
+    let mut run = Run::new(strategy, options, sink, driver);
+    let ended = run.all(days);
+    run.into_result(ended)
 }
 
 /// Rows that are handed over at once.
@@ -140,7 +98,7 @@ struct Windows {
     bars: usize,
 }
 
-struct Run<'s> {
+pub(crate) struct Run<'s> {
     session: StrategySession<'s, Exchange, Worth<'s>>,
     driver: &'s mut dyn RunDriver,
     windows: Windows,
@@ -165,18 +123,83 @@ struct Run<'s> {
     split_prices: [Option<Price>; INSTRUMENTS_MAX],
     /// The instruments.
     listed: &'s [Instrument],
+    options: &'s ReplayOptions,
 }
 
 /// How a day or a part of it went: the rows of it that the strategy has seen, and how it ended.
 type Seen = (usize, Result<Control, Box<Fault>>);
 
+impl<'s> Run<'s> {
+    /// A run that has not begun, with options that were checked.
+    pub(crate) fn new(
+        strategy: &'s mut dyn StrategyRuntime,
+        options: &'s ReplayOptions,
+        sink: &'s mut dyn RunSink,
+        driver: &'s mut dyn RunDriver,
+    ) -> Self {
+        let instruments = &options.instruments;
+        let window = options.window as usize;
+        // With window 1 the strategy gets one trade at a time, whoever gives it to it.
+        let batch = if window == 1 { strategy.batch_rows() as usize } else { window };
+        let exchange = Exchange::new(options.model, instruments, options.cash)
+            .with_calendar(options.calendar.clone());
+        let prices = LastPrices::new(instruments.len(), &options.base_prices);
+        let limits = SessionLimits {
+            orders: options.model.orders_max,
+            warnings: options.warnings_max,
+            rejected_bytes: options.rejected_bytes_max,
+            folder_bytes: options.folder_bytes_max,
+            folder_bytes_per_day: options.folder_bytes_per_day,
+        };
+        Self {
+            session: StrategySession::new(
+                strategy,
+                (exchange, Worth::new(instruments)),
+                sink,
+                (options.cash, prices),
+                limits,
+            ),
+            driver,
+            windows: Windows { trades: batch, bars: window },
+            merge: Merge::new(batch),
+            started: false,
+            had_longer_hours: false,
+            trades_seen: 0,
+            market_volume: 0,
+            span: None,
+            rows_done: 0,
+            days_done: 0,
+            rows_until_poll: 0,
+            ex_rights: &options.ex_rights,
+            unit_changes: &options.unit_changes,
+            split_prices: [None; INSTRUMENTS_MAX],
+            listed: instruments,
+            options,
+        }
+    }
+
+    /// What the run comes to, however it ended.
+    fn into_result(mut self, ended: Result<Control, Box<Fault>>) -> Result<RunTotals, ReplayError> {
+        if let Some(error) = self.session.check.take_error() {
+            return Err(error.into());
+        }
+        let status = match ended {
+            Ok(Control::Continue) => RunStatus::Completed,
+            Ok(Control::Stop) => RunStatus::Interrupted,
+            Err(fault) => RunStatus::Failed(fault),
+        };
+        let (totals, failure) = self.finish(status);
+        failure.map_or(Ok(totals), |failure| Err(failure.into()))
+    }
+}
+
 impl Run<'_> {
     fn all<'a, M: Into<MarketDay<'a>>>(
         &mut self,
         days: impl IntoIterator<Item = M>,
-        options: &ReplayOptions,
     ) -> Result<Control, Box<Fault>> {
-        self.session.init(&options.config_json, &options.instruments)?;
+        let options = self.options;
+        self.init()?;
         // When the rows of the last day and its orders end.
         let mut end = None;
         let mut control = Control::Continue;
@@ -187,18 +210,15 @@ impl Run<'_> {
         let is_daily = days.next_rows().is_some_and(MarketDay::is_of_daily_bars);
         let mut days = days.peekable();
         while let Some((date, rows)) = days.next() {
-            let has_rows = rows.is_some();
-            let day = rows.unwrap_or_else(|| MarketDay::bars(Vec::new()));
+            let is_last = days.peek().is_none();
             let hours = hours_of(date, self.had_longer_hours, is_daily);
+            let Some(day) = rows else {
+                end = (!is_daily).then_some(hours.close);
+                self.day_without_rows(hours, is_last)?;
+                continue;
+            };
             end = (!is_daily).then(|| day.end(hours).unwrap_or(hours.close));
-            self.begin_day(&day, hours, days.peek().is_none(), options)?;
-            if is_daily && !has_rows {
-                // Daily bars end their day, here there are none.
-                self.run_due(hours.close)?;
-                self.session.now = hours.close;
-                self.session.execution.end_day(hours.close);
-                self.session.deliver()?;
-            }
+            self.begin_day(hours, Some((&day, is_last)))?;
             let (seen, ended) = self.day(&day);
             if self.session.check.is_beyond() {
                 // What the day would be valued at cannot be counted.
@@ -206,16 +226,12 @@ impl Run<'_> {
             }
             // Noted also when the strategy failed in the middle of the day.
             self.note_day(&day, seen);
-            if !has_rows {
-                self.session.recorder.end_day_without_rows(hours.close);
-            }
             self.had_longer_hours |=
                 day.last_timestamp().is_some_and(|last| hours.are_exceeded_by(last));
             control = ended?;
             // The day's log was noted just now.
             self.session.check_folder()?;
-            // Without rows it has no position of its own, where a command could be given again.
-            if control == Control::Continue && has_rows {
+            if control == Control::Continue {
                 control = self.poll(None)?;
                 if control == Control::Stop && days.next().is_none() {
                     // Nothing was left to do.
@@ -227,18 +243,33 @@ impl Run<'_> {
             }
         }
         if control == Control::Stop {
-            self.session.execution.cancel_open(self.session.now);
-            self.session.deliver()?;
+            self.cancel_open()?;
         } else if let Some(end) = end {
             // The instruments' days end after the rows of that time.
             self.hand_prices();
             self.run_due(end.plus_nanos(1))?;
         }
+        self.end_of_data()?;
+        Ok(control)
+    }
+
+    /// Hands its configuration and instruments to the strategy.
+    fn init(&mut self) -> Result<(), Box<Fault>> {
+        self.session.init(&self.options.config_json, &self.options.instruments)
+    }
+
+    /// The run is stopped: open orders are cancelled, and the strategy hears of it.
+    fn cancel_open(&mut self) -> Result<(), Box<Fault>> {
+        self.session.execution.cancel_open(self.session.now);
+        self.session.deliver()
+    }
+
+    /// There is no more data: orders expire, and the strategy stops.
+    fn end_of_data(&mut self) -> Result<(), Box<Fault>> {
         self.session.execution.end_of_data(self.session.now);
         self.session.deliver()?;
         // The exchange rejects orders that are sent now.
-        self.session.stop()?;
-        Ok(control)
+        self.session.stop()
     }
 
     /// Hands the last prices to the exchange, before it is to act.
@@ -247,18 +278,33 @@ impl Run<'_> {
         self.session.prices.hand_to(&mut self.session.execution);
     }
 
+    /// A day of which nothing trades. It has no position of its own, where a command could be given again.
+    fn day_without_rows(&mut self, hours: TradingHours, is_last: bool) -> Result<(), Box<Fault>> {
+        self.begin_day(hours, Some((&MarketDay::bars(Vec::new()), is_last)))?;
+        if hours.is_one_session() {
+            // Daily bars end their day, here there are none.
+            self.run_due(hours.close)?;
+            self.session.now = hours.close;
+            self.session.execution.end_day(hours.close);
+            self.session.deliver()?;
+        }
+        self.end_day();
+        self.session.recorder.end_day_without_rows(hours.close);
+        self.session.check_folder()
+    }
+
+    /// A day begins. Where its rows are `known`, the days of its instruments end with them, and their data on the last
+    /// one.
     fn begin_day(
         &mut self,
-        day: &MarketDay<'_>,
         hours: TradingHours,
-        is_last: bool,
-        options: &ReplayOptions,
+        known: Option<(&MarketDay<'_>, bool)>,
     ) -> Result<(), Box<Fault>> {
         // What was due before the day keeps its own time, and meets the day before.
         self.hand_prices();
         self.run_due(TsNanos::from_nanos(hours.start.nanos().saturating_sub(1)))?;
         let account_events = self.take_ex_rights(hours)?;
-        self.session.check.begin_day(day);
+        self.session.check.begin_day(known.map(|(day, _)| day));
         self.session.check_account(hours.date)?;
         self.session.begin_day();
         let units_changed = self.take_unit_changes(hours);
@@ -275,11 +321,13 @@ impl Run<'_> {
                 _ => base,
             };
             self.session.execution.begin_day(hours, instrument, base);
-            let known = self.are_splits_known(instrument, hours.date, options);
+            let splits_known = self.are_splits_known(instrument, hours.date);
             let exchange = &mut self.session.execution;
-            exchange.set_splits_known(instrument, known);
+            exchange.set_splits_known(instrument, splits_known);
             // Daily bars end their day themselves.
-            if !hours.is_one_session() {
+            if let Some((day, is_last)) = known
+                && !hours.is_one_session()
+            {
                 exchange.end_day_at(day.end_of(instrument, hours), instrument, is_last);
             }
         }
@@ -364,9 +412,14 @@ impl Run<'_> {
         }));
     }
 
-    fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {
+    /// A day has ended; what is known of its rows is noted next.
+    fn end_day(&mut self) {
         self.session.end_day();
         self.days_done += 1;
+    }
+
+    fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {
+        self.end_day();
         if seen == 0 {
             return;
         }
@@ -389,37 +442,31 @@ impl Run<'_> {
             *slice = DaySlice { ts_event: &part.ts_event()[..seen], price: &part.price()[..seen] };
             self.market_volume += part.volume(seen);
         }
-        self.note_slices(&slices, RowTimes::Events);
-    }
-
-    fn note_bars(&mut self, bars: &[Bar]) {
-        let mut columns = vec![(Vec::new(), Vec::new()); self.listed.len()];
-        for bar in bars {
-            let (ts_event, price) = &mut columns[usize::from(bar.instrument.0)];
-            ts_event.push(bar.ts_event.nanos());
-            price.push(bar.close.units());
-            self.market_volume += u128::from(bar.volume.shares());
-        }
-        let slices: Vec<_> =
-            columns.iter().map(|(ts_event, price)| DaySlice { ts_event, price }).collect();
-        self.note_slices(&slices, RowTimes::SpanEnds);
-    }
-
-    fn note_slices(&mut self, slices: &[DaySlice<'_>], times: RowTimes) {
-        self.session.recorder.end_day(slices, times);
+        self.session.recorder.end_day(&slices, RowTimes::Events);
         let first = slices.iter().filter_map(|slice| slice.ts_event.first()).min();
         let last = slices.iter().filter_map(|slice| slice.ts_event.last()).max();
         if let (Some(first), Some(last)) = (first, last) {
-            let start = self.span.map_or(TsNanos::from_nanos(*first), |(start, _)| start);
-            self.span = Some((start, TsNanos::from_nanos(*last)));
+            self.note_span(TsNanos::from_nanos(*first), TsNanos::from_nanos(*last));
         }
     }
 
-    fn finish(
-        mut self,
-        status: RunStatus,
-        options: &ReplayOptions,
-    ) -> (RunTotals, Option<io::Error>) {
+    fn note_bars(&mut self, bars: &[Bar]) {
+        let mut columns = Columns::new(self.listed.len());
+        for bar in bars {
+            columns.push(bar.instrument, bar.ts_event, bar.close);
+            self.market_volume += u128::from(bar.volume.shares());
+        }
+        self.session.recorder.end_day(&columns.slices(), RowTimes::SpanEnds);
+        if let (Some(first), Some(last)) = (bars.first(), bars.last()) {
+            self.note_span(first.ts_event, last.ts_event);
+        }
+    }
+
+    fn note_span(&mut self, first: TsNanos, last: TsNanos) {
+        self.span = Some((self.span.map_or(first, |(start, _)| start), last));
+    }
+
+    fn finish(mut self, status: RunStatus) -> (RunTotals, Option<io::Error>) {
         self.session.finish();
         let StrategySession { execution: exchange, mut recorder, now, prices, parameters, .. } =
             self.session;
@@ -445,7 +492,7 @@ impl Run<'_> {
             trades_seen: self.trades_seen,
             market_volume: self.market_volume,
             our_volume,
-            cash_start: options.cash,
+            cash_start: self.options.cash,
             cash_end: account.cash,
             equity_end: equity,
             position_end: held,

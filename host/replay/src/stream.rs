@@ -10,7 +10,7 @@ use results::sink::RunSink;
 use trader::OrderLimits;
 
 use crate::options::ReplayOptions;
-use crate::run::ReplayError;
+use crate::run::{EachRow, ReplayError, Run, StreamRun};
 
 /// What comes next in a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +50,14 @@ pub trait MarketStream {
 /// Runs a strategy over a stream of trades or bars until the stream stops it or it fails. Orders are held against
 /// `limits`, every record goes to `sink` in order.
 ///
+/// A day begins with its first row. It ends at [`StreamStep::EndOfDay`], at the first row of a later day or at
+/// [`StreamStep::Stop`]; DAY orders then end at the close, or at the last row where that is later (F6).
+///
 /// # Errors
 /// As [`crate::replay`].
+///
+/// # Panics
+/// When a row has another instrument than the options.
 pub fn stream(
     source: &mut dyn MarketStream,
     strategy: &mut dyn StrategyRuntime,
@@ -59,6 +65,8 @@ pub fn stream(
     limits: OrderLimits,
     sink: &mut dyn RunSink,
 ) -> Result<RunTotals, ReplayError> {
-    let _ = (source, strategy, options, limits, sink);
-    unimplemented!("the next commit has it")
+    options.check()?;
+    let options = ReplayOptions { window: 1, ..options.clone() };
+    let mut driver = EachRow;
+    StreamRun::new(Run::new(strategy, &options, sink, &mut driver), limits).run(source)
 }

@@ -176,8 +176,14 @@ impl<'s> Recorder<'s> {
         self.sink.take(Record::Order(order));
     }
 
+    /// Values the account at the end of each of some minutes of a day that goes on: all rows of these minutes,
+    /// one slice for each instrument. The rows of a live market are not kept for the day's end.
+    pub fn minutes(&mut self, rows: &[DaySlice<'_>], times: RowTimes) {
+        self.minutes.value(rows, times, &mut self.performance, &mut self.sink);
+    }
+
     /// Values the account at the end of each minute of a day: one slice for each instrument, cut to
-    /// the rows that the strategy has seen.
+    /// the rows that the strategy has seen. Minutes that are valued already are left out.
     pub fn end_day(&mut self, day: &[DaySlice<'_>], times: RowTimes) {
         self.minutes.end_day(day, times, &mut self.performance, &mut self.sink);
     }

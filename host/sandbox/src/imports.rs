@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use domain::GuestLimit;
 use domain::fault::FaultKind;
 use domain::strategy::{Capabilities, LogLevel};
+use domain::{GuestLimit, OrderSide};
 use wasmtime::{AsContextMut, Caller, Error, Linker, Result};
 
 use crate::abi::{self, Enumeration, Lift, Lower};
@@ -13,8 +13,10 @@ use crate::feeder;
 use crate::proof::HostImport;
 use crate::state::{Guest, State};
 
-/// `aggressor.side.no-aggressor`
+/// `aggressor.side`, by its number in the contract.
 const NO_AGGRESSOR: u32 = 0;
+const BUYER: u32 = 1;
+const SELLER: u32 = 2;
 
 /// Defines every import of a program as it sees it: numbers, pointers and lengths.
 pub(crate) fn define(linker: &mut Linker<State>, imports: &[HostImport]) -> Result<()> {
@@ -163,8 +165,12 @@ fn working_orders(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {
     Ok(())
 }
 
-/// The market data has no side, so neither replay nor today's live feed can tell.
-fn of_trade(mut caller: Caller<'_, State>, _row: u32) -> Result<u32> {
+/// Live trading estimates the side; the market data of a replay has none.
+fn of_trade(mut caller: Caller<'_, State>, row: u32) -> Result<u32> {
     of_guest(&mut caller, |_| ())?;
-    Ok(NO_AGGRESSOR)
+    Ok(match caller.data().aggressor_of(row) {
+        None => NO_AGGRESSOR,
+        Some(OrderSide::Buy) => BUYER,
+        Some(OrderSide::Sell) => SELLER,
+    })
 }

@@ -7,7 +7,7 @@ use domain::fault::{Fault, FaultKind, Identity};
 use domain::limits::{FUEL_EVENTS_MAX, WINDOW_ROWS_MAX};
 use domain::market::Window;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
-use domain::{AccountEvent, Instrument, OrderEvent, TsNanos};
+use domain::{AccountEvent, Instrument, OrderEvent, OrderSide, TsNanos};
 use wasmtime::{Result, Store};
 
 use crate::artefact::Artefact;
@@ -252,6 +252,9 @@ impl StrategyRuntime for StrategyInstance {
             Window::OneTrade(_) | Window::OneBar(_) => self.is_single = true,
             Window::Trades(_) | Window::Bars(_) => self.is_single = false,
         }
+        if !matches!(window, Window::OneTrade(_)) {
+            self.running.store.data_mut().aggressor = None;
+        }
         match (window, &self.feeder) {
             (Window::Trades(columns), Some(feeder)) if self.is_strict => {
                 feeder.fill(&mut self.running.store, columns);
@@ -279,6 +282,7 @@ impl StrategyRuntime for StrategyInstance {
         let used_before = self.running.fuel_used();
         let reached =
             self.call("advance", fuel, |calls, store| calls.advance(store, window, limit))?;
+        self.running.store.data_mut().aggressor = None;
         if reached <= before || reached > limit {
             return Err(self.breach(
                 "advance",
@@ -296,6 +300,10 @@ impl StrategyRuntime for StrategyInstance {
             self.window_rows = rows_at_once(per_event, fuel, reached - before, most);
         }
         Ok(Outcome { reached, actions: self.take_actions() })
+    }
+
+    fn set_aggressor(&mut self, side: Option<OrderSide>) {
+        self.running.store.data_mut().aggressor = side;
     }
 
     fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::TsNanos;
 use domain::account::{PortfolioView, Position};
 use domain::fault::FaultKind;
 use domain::guest_limit::{
     GuestLimit, LOG_LINE_COST, NARRATIVE_COST, SIGNAL_COST, text_cost, text_page_cost,
 };
 use domain::strategy::{Action, LogLevel, LogLine};
+use domain::{OrderSide, TsNanos};
 use wasmtime::{Error, Memory, ResourceLimiter, Result, TypedFunc};
 
 use crate::config::Limits;
@@ -64,6 +64,8 @@ pub(crate) struct State {
     pub(crate) guest: Option<Arc<Guest>>,
     /// Whether the strategy may call an import now: not from inside its allocator.
     pub(crate) may_leave: bool,
+    /// The aggressor of the trade that is handed over, where it is known.
+    pub(crate) aggressor: Option<OrderSide>,
     /// Bytes that the present call may still copy out.
     pub(crate) bytes_left: usize,
     /// Bytes of all its memories together.
@@ -100,6 +102,7 @@ impl State {
             breach: None,
             guest: None,
             may_leave: true,
+            aggressor: None,
             bytes_left: limits.result_bytes,
             memory_bytes: 0,
             buffer: Vec::new(),
@@ -271,6 +274,11 @@ impl State {
             None => Ok(()),
             Some(_) => broken(format!("it reported the parameter {name:?} twice")),
         }
+    }
+
+    /// The aggressor of a row of the present window: known only of a trade that is a window of its own.
+    pub(crate) fn aggressor_of(&self, row: u32) -> Option<OrderSide> {
+        self.aggressor.filter(|_| row == 0)
     }
 
     /// What is held of an instrument.

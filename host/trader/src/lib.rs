@@ -15,7 +15,7 @@ pub mod strategies;
 pub mod trial;
 
 pub use account_check::AccountCheck;
-pub use order_guard::OrderLimits;
+pub use order_guard::{OrderGuard, OrderLimits};
 pub use rows::{BarRows, LastPrices, Pass, Rows};
 pub use session::{SessionLimits, StrategySession};
 pub use strategies::{Loading, Strategies, StrategyError, component_identity, config_json};

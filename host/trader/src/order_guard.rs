@@ -1,6 +1,21 @@
-//! What holds a strategy's orders back before they leave: its own limits, its position, and lost market data.
+//! What holds a strategy's orders back before they leave: its position, lost market data, and limits of its own. A
+//! refused order is told as rejected and the run goes on. A cancel is never refused.
 
-use domain::{Money, Quantity};
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use domain::account::{PortfolioView, Position, WorkingOrder};
+use domain::execution::ExecutionClient;
+use domain::order::OrderTrigger;
+use domain::tags::OrderTags;
+use domain::{
+    Money, OrderCommand, OrderRequest, OrderSide, Quantity, ReasonCode, Rejection, TsNanos,
+};
+
+use crate::rows::LastPrices;
+
+/// The time over which orders are counted (specification 4, P96).
+const RATE_NANOS: u64 = 60_000_000_000;
 
 /// The most that a strategy's orders may be; none is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,4 +32,217 @@ pub struct OrderLimits {
     pub max_daily_loss: Option<Money>,
     /// Shares of an instrument that are held and that working orders would buy (specification 4, P123).
     pub max_position_qty: Option<Quantity>,
+}
+
+/// Holds the orders of one strategy back.
+#[derive(Debug)]
+pub struct OrderGuard {
+    /// Whether market data are lost at present, so that it buys no more (specification 4, P115).
+    pub market_data_lost: bool,
+    limits: OrderLimits,
+    /// When the orders of the last 60 s left, as many as are allowed.
+    sent: VecDeque<TsNanos>,
+    /// What was gained and lost before the present day.
+    realised_before: Money,
+    /// What is held and works; every order needs the memory again.
+    view: PortfolioView,
+}
+
+/// An order as it would be, and what stands beside it.
+struct Wanted<'a> {
+    request: Cow<'a, OrderRequest>,
+    /// The order that it is a change of.
+    before: Option<&'a WorkingOrder>,
+    position: &'a Position,
+    /// Shares that it would still trade.
+    leaves: i128,
+    /// Shares that the other working orders of its instrument and side still trade.
+    others: i128,
+    is_margin: bool,
+}
+
+fn refuse(text: String) -> Result<(), Rejection> {
+    Err(Rejection::new(ReasonCode::ValidationError, text))
+}
+
+/// Shares of a working order that are still to trade.
+fn leaves(order: &WorkingOrder) -> i128 {
+    i128::from(order.request.quantity.shares()) - i128::from(order.filled_quantity.shares())
+}
+
+impl OrderGuard {
+    /// Holds orders against limits, and against the position and lost market data always.
+    #[must_use]
+    pub fn new(limits: OrderLimits) -> Self {
+        Self {
+            market_data_lost: false,
+            limits,
+            sent: VecDeque::new(),
+            realised_before: Money::ZERO,
+            view: PortfolioView::default(),
+        }
+    }
+
+    /// A day begins, with no loss of its own.
+    pub(crate) fn begin_day(&mut self, execution: &impl ExecutionClient) {
+        execution.view_portfolio(&mut self.view, false);
+        self.realised_before = self.view.account.realised_pnl;
+    }
+
+    /// Checks a command of the strategy. A new order that passes counts as sent. A command that cannot have an
+    /// effect passes too: what executes it knows why.
+    pub(crate) fn check(
+        &mut self,
+        now: TsNanos,
+        command: &OrderCommand,
+        execution: &impl ExecutionClient,
+        prices: &LastPrices,
+    ) -> Result<(), Rejection> {
+        if !matches!(command, OrderCommand::Submit(_) | OrderCommand::Modify { .. }) {
+            return Ok(());
+        }
+        let is_over = |sent: &mut TsNanos| sent.plus_nanos(RATE_NANOS) <= now;
+        while self.sent.pop_front_if(is_over).is_some() {}
+        execution.view_portfolio(&mut self.view, true);
+        let Some(wanted) = Wanted::of(command, &self.view) else { return Ok(()) };
+        wanted.check_position()?;
+        if self.market_data_lost && (wanted.is_buy() || wanted.is_margin) && wanted.grows() {
+            let text = "MARKET_DATA: market data are lost; until they are back only sells, cancels \
+                        and changes to fewer shares pass";
+            return refuse(text.to_owned());
+        }
+        self.check_size(&wanted, execution)?;
+        if wanted.before.is_none() {
+            self.check_count()?;
+        }
+        if wanted.is_buy() && wanted.grows() {
+            self.check_loss(prices)?;
+        }
+        if wanted.before.is_none() && self.limits.max_orders_per_minute.is_some() {
+            self.sent.push_back(now);
+        }
+        Ok(())
+    }
+
+    /// P95 and P123.
+    fn check_size(
+        &self,
+        wanted: &Wanted<'_>,
+        execution: &impl ExecutionClient,
+    ) -> Result<(), Rejection> {
+        let OrderLimits { max_qty, max_notional, max_position_qty, .. } = self.limits;
+        let quantity = wanted.request.quantity;
+        if let Some(most) = max_qty.filter(|most| quantity > *most) {
+            return refuse(format!("MAX_QTY: {quantity} shares; an order may have {most}"));
+        }
+        if let Some(most) = max_notional {
+            let value = execution.order_value(&wanted.request)?;
+            if value > most {
+                return refuse(format!(
+                    "MAX_NOTIONAL_JPY: worth up to {value} yen; an order may be worth {most}"
+                ));
+            }
+        }
+        if let Some(most) = max_position_qty.filter(|_| wanted.is_buy()) {
+            let (held, others) = (wanted.position.quantity, wanted.others);
+            let position = i128::from(held) + others + wanted.leaves;
+            if position > i128::from(most.shares()) {
+                return refuse(format!(
+                    "MAX_POSITION: {held} shares held, {others} in other buy orders and {} in this \
+                     one; {most} are allowed",
+                    wanted.leaves
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// P96, of new orders.
+    fn check_count(&self) -> Result<(), Rejection> {
+        let OrderLimits { max_orders_per_minute, max_open_orders, .. } = self.limits;
+        if let Some(most) = max_orders_per_minute.filter(|most| self.sent.len() >= *most as usize) {
+            return refuse(format!(
+                "MAX_ORDERS_PER_MINUTE: {} orders were sent within 60 s; {most} are allowed",
+                self.sent.len()
+            ));
+        }
+        let open = self.view.working_orders.len();
+        match max_open_orders.filter(|most| open >= *most as usize) {
+            Some(most) => refuse(format!("MAX_OPEN_ORDERS: {open} orders work; {most} may")),
+            None => Ok(()),
+        }
+    }
+
+    /// P96, of what buys.
+    fn check_loss(&self, prices: &LastPrices) -> Result<(), Rejection> {
+        let Some(most) = self.limits.max_daily_loss else { return Ok(()) };
+        let cost: Money = self.view.positions.iter().map(|position| position.cost).sum();
+        let prices = prices.or_zero();
+        let value = self.view.equity(&prices) - self.view.account.cash;
+        let realised = self.view.account.realised_pnl - self.realised_before;
+        let loss = cost - value - realised;
+        if loss < most {
+            return Ok(());
+        }
+        refuse(format!(
+            "MAX_DAILY_LOSS_JPY: {loss} yen were lost today; from {most} on it only sells"
+        ))
+    }
+}
+
+impl<'a> Wanted<'a> {
+    /// What a command asks for. None where it has no effect: the order does not work or cannot change now, or there
+    /// is no such instrument.
+    fn of(command: &'a OrderCommand, view: &'a PortfolioView) -> Option<Self> {
+        let (request, before) = match command {
+            OrderCommand::Submit(request) => (Cow::Borrowed(request), None),
+            OrderCommand::Modify { client_order_id, change } => {
+                let is_it =
+                    |order: &&WorkingOrder| order.request.client_order_id == *client_order_id;
+                let order = view.working_orders.iter().find(is_it)?;
+                order.status.transition(OrderTrigger::SendModify).ok()?;
+                (Cow::Owned(change.applied_to(&order.request)), Some(order))
+            }
+            OrderCommand::Cancel { .. } | OrderCommand::CancelAll { .. } => return None,
+        };
+        let position = view.positions.get(usize::from(request.instrument.0))?;
+        let filled = before.map_or(Quantity::ZERO, |order| order.filled_quantity);
+        let is_other = |order: &&WorkingOrder| {
+            before.is_none_or(|before| !std::ptr::eq(before, *order))
+                && order.request.instrument == request.instrument
+                && order.request.side == request.side
+        };
+        let others = view.working_orders.iter().filter(is_other).map(leaves).sum();
+        let leaves = i128::from(request.quantity.shares()) - i128::from(filled.shares());
+        let is_margin = !request.tags.is_empty()
+            && OrderTags::parse(&request.tags, request.time_in_force)
+                .is_ok_and(|tags| tags.is_margin());
+        Some(Self { request, before, position, leaves, others, is_margin })
+    }
+
+    fn is_buy(&self) -> bool {
+        self.request.side == OrderSide::Buy
+    }
+
+    /// Whether it is more than a change to fewer shares.
+    fn grows(&self) -> bool {
+        self.before.is_none_or(|before| {
+            let before = &before.request;
+            let is_same = |one: &OrderRequest, other: &OrderRequest| {
+                (one.price, one.trigger_price) == (other.price, other.trigger_price)
+            };
+            self.request.quantity >= before.quantity || !is_same(&self.request, before)
+        })
+    }
+
+    /// P114: a cash sell has its shares. For margin orders the broker's rules alone hold.
+    fn check_position(&self) -> Result<(), Rejection> {
+        let (leaves, held, others) = (self.leaves, self.position.quantity, self.others);
+        if self.is_buy() || self.is_margin || leaves + others <= i128::from(held) {
+            return Ok(());
+        }
+        refuse(format!(
+            "POSITION: {leaves} shares to sell, {held} held, {others} of them in other sell orders"
+        ))
+    }
 }

@@ -13,13 +13,14 @@ use domain::market::Window;
 use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
 use domain::{
     AccountEvent, GuestLimit, Instrument, JstDate, Money, OrderCommand, OrderEvent, OrderEventKind,
-    Origin, TsNanos,
+    OrderSide, Origin, TsNanos,
 };
 use results::recorder::Recorder;
 use results::rows::BuyingPowerRow;
 use results::sink::{LiveRecords, Record, RunSink};
 
 use crate::account_check::AccountCheck;
+use crate::order_guard::OrderGuard;
 use crate::output_budget::OutputBudget;
 use crate::rows::{LastPrices, Pass, Rows};
 
@@ -50,6 +51,8 @@ pub struct StrategySession<'s, E, C = ()> {
     pub execution: E,
     /// Checks the account.
     pub check: C,
+    /// Holds its orders back before they leave; none in a replay.
+    pub guard: Option<OrderGuard>,
     /// Takes what happens.
     pub recorder: Recorder<'s>,
     /// The time of the last event handled.
@@ -86,6 +89,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         Self {
             execution,
             check,
+            guard: None,
             live: sink.live_records(),
             recorder: Recorder::new(sink, cash, prices.count()),
             now: TsNanos::default(),
@@ -128,8 +132,16 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
     }
 
     /// A day begins, with a budget of its own.
-    pub const fn begin_day(&mut self) {
+    pub fn begin_day(&mut self) {
         self.budget.begin_day();
+        if let Some(guard) = &mut self.guard {
+            guard.begin_day(&self.execution);
+        }
+    }
+
+    /// Sets the aggressor of the trade that the next window is.
+    pub fn set_aggressor(&mut self, side: Option<OrderSide>) {
+        self.strategy.set_aggressor(side);
     }
 
     /// Hands over all rows as one window.
@@ -207,9 +219,7 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
     fn execute(&mut self, mut actions: Vec<Action>) {
         for action in actions.drain(..) {
             match action {
-                Action::Order(command) => {
-                    self.execution.execute(self.now, Origin::Strategy, command);
-                }
+                Action::Order(command) => self.command(command),
                 Action::Signal(signal) => {
                     self.budget.signal(&signal);
                     self.recorder.signal(self.now, &signal);
@@ -221,6 +231,16 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
             }
         }
         self.strategy.take_back(actions);
+    }
+
+    /// Executes a command of the strategy, unless its guard refuses it.
+    #[inline]
+    fn command(&mut self, command: OrderCommand) {
+        let Self { now, execution, prices, guard, .. } = self;
+        match guard.as_mut().map(|guard| guard.check(*now, &command, execution, prices)) {
+            None | Some(Ok(())) => execution.execute(*now, Origin::Strategy, command),
+            Some(Err(rejection)) => execution.refuse(*now, command, rejection),
+        }
     }
 
     /// Hands the events of its orders to the strategy and does what it wants then, until there are no events any
@@ -361,8 +381,8 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
         }
     }
 
-    /// Records the strategy's lines.
-    fn record_log(&mut self) {
+    /// Records the strategy's lines so far.
+    pub fn record_log(&mut self) {
         let lines = self.strategy.take_log();
         lines.iter().for_each(|line| self.budget.log_line(line));
         self.recorder.log(lines);
@@ -370,7 +390,9 @@ impl<'s, E: ExecutionClient, C: AccountCheck<E>> StrategySession<'s, E, C> {
 
     /// Writes a line of the host into the log.
     pub fn note(&mut self, level: LogLevel, message: String) {
-        self.recorder.log([LogLine { ts_event: Some(self.now), level, message }]);
+        // Before the first event there is no time.
+        let ts_event = Some(self.now).filter(|now| *now != TsNanos::default());
+        self.recorder.log([LogLine { ts_event, level, message }]);
     }
 
     /// A day has ended: its ended orders and lines of the log leave memory.

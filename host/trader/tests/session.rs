@@ -11,8 +11,8 @@ use domain::execution::{ExecutionClient, Warning};
 use domain::market::{Trade, TradeColumns};
 use domain::session::TradingHours;
 use domain::{
-    Instrument, InstrumentIx, JstDate, Money, OrderCommand, OrderEvent, Origin, Price, Quantity,
-    TickTable, TsNanos,
+    Instrument, InstrumentIx, JstDate, Money, OrderCommand, OrderEvent, OrderRequest, Origin,
+    Price, Quantity, Rejection, TickTable, TsNanos,
 };
 use exchange::{Exchange, ExecutionModel};
 use results::sink::TotalsOnly;
@@ -35,6 +35,12 @@ impl ExecutionClient for Taped {
         self.1.commands.push((now, command.clone()));
         self.0.execute(now, origin, command);
     }
+    fn refuse(&mut self, now: TsNanos, command: OrderCommand, rejection: Rejection) {
+        self.0.refuse(now, command, rejection);
+    }
+    fn order_value(&self, request: &OrderRequest) -> Result<Money, Rejection> {
+        self.0.order_value(request)
+    }
     fn swap_events(&mut self, events: &mut Vec<OrderEvent>) {
         self.0.swap_events(events);
         self.1.events.push_back(events.clone());
@@ -52,6 +58,10 @@ impl ExecutionClient for Taped {
 impl ExecutionClient for Tape {
     fn execute(&mut self, now: TsNanos, _: Origin, command: OrderCommand) {
         self.commands.push((now, command));
+    }
+    fn refuse(&mut self, _: TsNanos, _: OrderCommand, _: Rejection) {}
+    fn order_value(&self, _: &OrderRequest) -> Result<Money, Rejection> {
+        Ok(Money::ZERO)
     }
     fn swap_events(&mut self, events: &mut Vec<OrderEvent>) {
         *events = self.events.pop_front().unwrap();

@@ -99,7 +99,7 @@ impl Run<'_> {
     }
 
     /// Replays rows, window by window. A window ends where the driver is to be polled.
-    fn rows<'w>(&mut self, rows: impl MarketRows<'w>, window: usize) -> Seen {
+    pub(super) fn rows<'w>(&mut self, rows: impl MarketRows<'w>, window: usize) -> Seen {
         let (mut from, mut calm) = (0, 0);
         while from < rows.len() {
             if self.rows_until_poll == 0 {

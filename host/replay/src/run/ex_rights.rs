@@ -7,7 +7,7 @@ use domain::{AccountEvent, AccountEventKind, InstrumentIx, JstDate, Split};
 use results::sink::Record;
 
 use super::Run;
-use crate::options::{ReplayOptions, UnitChange};
+use crate::options::UnitChange;
 
 impl Run<'_> {
     /// Takes in the splits whose date is not after the day that begins, before its open and its price
@@ -77,12 +77,8 @@ impl Run<'_> {
 
     /// Whether a split of what is held would be known, of every business day after its last trade up
     /// to `date`.
-    pub(super) fn are_splits_known(
-        &self,
-        instrument: InstrumentIx,
-        date: JstDate,
-        options: &ReplayOptions,
-    ) -> bool {
+    pub(super) fn are_splits_known(&self, instrument: InstrumentIx, date: JstDate) -> bool {
+        let options = self.options;
         if self.session.execution.account().held(instrument) == 0 {
             return true;
         }

@@ -104,17 +104,18 @@ impl<'s> Worth<'s> {
         Self { listed, highest, turnover: 0, error: None }
     }
 
-    /// Takes the highest prices of a day.
-    pub(super) fn begin_day(&mut self, day: &MarketDay<'_>) {
+    /// Takes the highest prices of a day, where its rows are known.
+    pub(super) fn begin_day(&mut self, day: Option<&MarketDay<'_>>) {
         self.highest = [Price::default(); INSTRUMENTS_MAX];
         match day {
-            MarketDay::Trades(parts) => {
+            None => {}
+            Some(MarketDay::Trades(parts)) => {
                 for (highest, part) in self.highest.iter_mut().zip(parts) {
                     let price = part.price().iter().copied().max().unwrap_or_default();
                     *highest = Price::from_units(price);
                 }
             }
-            MarketDay::Bars(bars) => {
+            Some(MarketDay::Bars(bars)) => {
                 for bar in bars {
                     if let Some(highest) = self.highest.get_mut(usize::from(bar.instrument.0)) {
                         *highest = bar.high.max(*highest);
@@ -122,6 +123,14 @@ impl<'s> Worth<'s> {
                 }
             }
         }
+    }
+
+    /// Takes the highest price of a row that comes next. Says whether it is the highest of the day so far.
+    pub(super) fn raise(&mut self, instrument: InstrumentIx, price: Price) -> bool {
+        let highest = &mut self.highest[usize::from(instrument.0)];
+        let is_new = price > *highest;
+        *highest = price.max(*highest);
+        is_new
     }
 
     /// Whether the account was found to be worth too much.

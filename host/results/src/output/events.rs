@@ -188,7 +188,8 @@ impl AuditLog {
                     context,
                 })
             }
-            OrderEventKind::Rejected(rejection) if sent => {
+            // A refused change leaves its order as it is, and is no line.
+            OrderEventKind::Rejected(rejection) if sent && event.status.is_final() => {
                 self.in_flight.remove(&key);
                 AuditLine::Rejected(AuditRejected {
                     ts,

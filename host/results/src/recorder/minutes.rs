@@ -20,7 +20,9 @@ pub enum RowTimes {
 }
 
 impl RowTimes {
-    fn minute_end(self, ts_event: u64) -> u64 {
+    /// The end of the minute that a row is in.
+    #[must_use]
+    pub fn minute_end(self, ts_event: u64) -> u64 {
         match self {
             Self::Events => (ts_event / NANOS_PER_MINUTE + 1) * NANOS_PER_MINUTE,
             Self::SpanEnds => ts_event.div_ceil(NANOS_PER_MINUTE) * NANOS_PER_MINUTE,
@@ -55,6 +57,8 @@ pub(super) struct Minutes {
     changes: Vec<Noted>,
     /// The round trips that they ended, in order.
     trips: Vec<RoundTrip>,
+    /// The last minute of the present day that was valued.
+    last: Option<EquityRow>,
 }
 
 /// A fill or a split of the present day.
@@ -85,6 +89,7 @@ impl Minutes {
             excursions: vec![Excursion::default(); instruments],
             changes: Vec::new(),
             trips: Vec::new(),
+            last: None,
         }
     }
 
@@ -134,7 +139,7 @@ impl Minutes {
         sink.take(Record::Day(&row));
     }
 
-    /// Values a day. Excursions first: round trips of the day come before its minutes.
+    /// Values a day, or what is left of it. Excursions first: round trips come before the minutes.
     pub(super) fn end_day(
         &mut self,
         day: &[DaySlice<'_>],
@@ -142,13 +147,24 @@ impl Minutes {
         performance: &mut Performance,
         sink: &mut Notes<'_>,
     ) {
-        self.end_trips(day, performance, sink);
-        let mut changes = std::mem::take(&mut self.changes);
-        let last = self.value_minutes(day, times, &changes, performance, sink);
-        if let Some(row) = last {
+        self.value(day, times, performance, sink);
+        if let Some(row) = self.last.take() {
             performance.day(&row);
             sink.take(Record::Day(&row));
         }
+    }
+
+    /// Values whole minutes of a day that goes on.
+    pub(super) fn value(
+        &mut self,
+        part: &[DaySlice<'_>],
+        times: RowTimes,
+        performance: &mut Performance,
+        sink: &mut Notes<'_>,
+    ) {
+        self.end_trips(part, performance, sink);
+        let mut changes = std::mem::take(&mut self.changes);
+        self.value_minutes(part, times, &changes, performance, sink);
         // The memory is kept for the next day.
         changes.clear();
         self.changes = changes;
@@ -161,10 +177,9 @@ impl Minutes {
         changes: &[Noted],
         performance: &mut Performance,
         sink: &mut Notes<'_>,
-    ) -> Option<EquityRow> {
+    ) {
         let mut rows = vec![0; day.len()];
         let mut changes = changes.iter().map(|noted| &noted.change).peekable();
-        let mut last = None;
         while let Some(minute_end) = next_minute_end(day, &rows, times) {
             let is_in = |ts_event: u64| times.is_in_minute(ts_event, minute_end);
             while let Some(change) = changes.next_if(|change| is_in(change.ts_event)) {
@@ -185,10 +200,9 @@ impl Minutes {
             let row = EquityRow { ts_event, cash: self.cash, equity: self.equity() };
             performance.minute(&row, self.held.iter().any(|held| *held != 0));
             sink.take(Record::Equity(&row));
-            last = Some(row);
+            self.last = Some(row);
         }
         changes.for_each(|change| self.apply(change));
-        last
     }
 
     fn apply(&mut self, change: &Change) {

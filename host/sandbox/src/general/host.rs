@@ -1,6 +1,6 @@
 //! What a strategy can ask the host for, on the general path.
 
-use domain::GuestLimit;
+use domain::{GuestLimit, OrderSide};
 use wasmtime::Result;
 
 use super::strategy_bindings::kumiki::strategy::{
@@ -69,8 +69,12 @@ impl portfolio::Host for State {
 }
 
 impl aggressor::Host for State {
-    /// The market data has no side, so neither replay nor today's live feed can tell.
-    fn of_trade(&mut self, _row: u32) -> Result<aggressor::Side> {
-        Ok(aggressor::Side::NoAggressor)
+    /// Live trading estimates the side; the market data of a replay has none.
+    fn of_trade(&mut self, row: u32) -> Result<aggressor::Side> {
+        Ok(match self.aggressor_of(row) {
+            None => aggressor::Side::NoAggressor,
+            Some(OrderSide::Buy) => aggressor::Side::Buyer,
+            Some(OrderSide::Sell) => aggressor::Side::Seller,
+        })
     }
 }
