@@ -281,6 +281,5 @@ fn end(child: &mut Child) -> io::Result<()> {
     child.wait().map(drop)
 }
 
-// The tests start a shell.
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

@@ -1,3 +1,6 @@
+//! They start a shell.
+#![cfg(unix)]
+
 use std::fs;
 use std::path::Path;
 

@@ -147,7 +147,8 @@ fn p111_p119_p120_a_paper_run_leaves_what_a_replay_over_the_same_rows_does() {
     write_day(&data, base.0, &base.1);
     let paper = paper(strategies, home.path());
     let folder = paper.folder.clone();
-    let steps = days.iter().flat_map(|(_, trades)| trades.iter().map(of_trade)).collect();
+    let rows = days.iter().flat_map(|(_, trades)| trades.iter().map(of_trade));
+    let steps = rows.chain([StreamStep::EndOfDay]).collect();
     let (outcome, script) = run(paper.clone(), steps);
     let Ok(PaperOutcome::Ended(ended)) = outcome else { panic!("{outcome:?}") };
     let begun = script.seen.unwrap();

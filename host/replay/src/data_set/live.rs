@@ -31,7 +31,7 @@ impl DataRequest {
         check_instruments(&self.instruments)?;
         let codes: Vec<VendorCode> =
             self.instruments.iter().map(InstrumentId::vendor_code).collect::<Result<_, _>>()?;
-        let last = first.iter_days().take(LIVE_DAYS_MAX).last().unwrap_or(first);
+        let last = first.iter_days().nth(LIVE_DAYS_MAX).unwrap_or(first);
         let has_folder = !self.folder.as_os_str().is_empty();
         let mut loader = Loader {
             store: TradeStore::new(self.cache.join("trades")),
