@@ -2,6 +2,7 @@
 //! be made again (specification 4, P112 and P113).
 //!
 //! - [`Journaled`] stands around a strategy and records each call with its answer.
+//! - [`JournaledStream`] stands around the market and records each step before all that it causes.
 //! - [`Journal`] takes the records and writes them on a thread of its own. It never waits for the disk.
 //! - [`read`] gives the records back, [`reproduce`] hands them to a component again.
 //!
@@ -24,6 +25,7 @@ mod line;
 mod reader;
 mod record;
 mod reproduce;
+mod stream;
 mod writer;
 
 pub use journaled::Journaled;
@@ -35,4 +37,5 @@ pub use record::{
 pub use reproduce::{
     Difference, Output, OutputKind, ReproduceError, Reproduced, STRATEGY_FILE, reproduce,
 };
+pub use stream::JournaledStream;
 pub use writer::{JOURNAL_WAITING_BYTES_MAX, Journal, JournalFile, JournalFiles};

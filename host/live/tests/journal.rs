@@ -24,9 +24,10 @@ use domain::{
 use exchange::ExecutionModel;
 use live::journal::{
     Header, HostRecord, Input, JOURNAL_VERSION, JOURNAL_WAITING_BYTES_MAX, Journal, JournalError,
-    JournalFile, JournalFiles, Journaled, OutputKind, Record, RecordedLimits, ReproduceError, Row,
-    RowKind, RunKind, STRATEGY_FILE, read, reproduce,
+    JournalFile, JournalFiles, Journaled, JournaledStream, OutputKind, Record, RecordedLimits,
+    ReproduceError, Row, RowKind, RunKind, STRATEGY_FILE, read, reproduce,
 };
+use replay::stream::{MarketStream, StreamStep};
 use replay::{ReplayOptions, TradingDay, Unpaced, limit_values, replay};
 use results::RunStatus;
 use results::sink::TotalsOnly;
@@ -643,6 +644,45 @@ fn a_row_is_recorded_once_and_one_at_a_time() {
         })
         .collect();
     assert_eq!(shapes, ["trade", "call", "trade", "call", "bar", "call"]);
+}
+
+/// Steps that are given one after the other.
+struct Steps(std::vec::IntoIter<StreamStep>);
+
+impl MarketStream for Steps {
+    fn ready(&mut self) {}
+
+    fn next(&mut self) -> StreamStep {
+        self.0.next().unwrap_or(StreamStep::Stop)
+    }
+}
+
+#[test]
+fn p112_steps_of_the_market_are_recorded_before_what_they_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::create(folder.path(), header("", "{}"), day(6)).unwrap();
+    let steps = [
+        StreamStep::Trade { trade: trade(1), aggressor: Some(OrderSide::Sell) },
+        StreamStep::ReportBuyingPower,
+        StreamStep::Note("GAP: 7203.TSE 100 shares".to_owned()),
+        StreamStep::EndOfDay,
+        StreamStep::Stop,
+    ];
+    let mut source = Steps(steps.to_vec().into_iter());
+    let mut stream = JournaledStream::new(&mut source, journal.clone());
+    stream.ready();
+    for step in steps {
+        assert_eq!(stream.next(), step);
+    }
+    journal.finish().unwrap();
+    let (records, _) = all(folder.path());
+    let expected = [
+        Record::Row(Row::Trade { trade: trade(1), aggressor: Some(OrderSide::Sell) }),
+        Record::Host(HostRecord::Note("GAP: 7203.TSE 100 shares".into())),
+        Record::Host(HostRecord::EndOfDay),
+        Record::Host(HostRecord::Stop),
+    ];
+    assert_eq!(records, expected);
 }
 
 #[test]

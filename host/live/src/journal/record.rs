@@ -10,6 +10,7 @@ use domain::strategy::{Action, Capabilities, LogLine};
 use domain::{AccountEvent, Instrument, Money, OrderEvent, OrderSide, Price, Quantity, TsNanos};
 use exchange::ExecutionModel;
 use serde::{Deserialize, Serialize};
+use trader::OrderLimits;
 
 /// Version of what a journal holds.
 pub const JOURNAL_VERSION: u32 = 1;
@@ -49,6 +50,48 @@ pub struct RecordedLimits {
     pub max_daily_loss: Option<Money>,
     /// Shares of an instrument that are held or would be bought by working orders.
     pub max_position_qty: Option<Quantity>,
+}
+
+impl From<OrderLimits> for RecordedLimits {
+    fn from(limits: OrderLimits) -> Self {
+        let OrderLimits {
+            max_qty,
+            max_notional,
+            max_orders_per_minute,
+            max_open_orders,
+            max_daily_loss,
+            max_position_qty,
+        } = limits;
+        Self {
+            max_qty,
+            max_notional,
+            max_orders_per_minute,
+            max_open_orders,
+            max_daily_loss,
+            max_position_qty,
+        }
+    }
+}
+
+impl From<RecordedLimits> for OrderLimits {
+    fn from(limits: RecordedLimits) -> Self {
+        let RecordedLimits {
+            max_qty,
+            max_notional,
+            max_orders_per_minute,
+            max_open_orders,
+            max_daily_loss,
+            max_position_qty,
+        } = limits;
+        Self {
+            max_qty,
+            max_notional,
+            max_orders_per_minute,
+            max_open_orders,
+            max_daily_loss,
+            max_position_qty,
+        }
+    }
 }
 
 /// What a run is: enough to make it again, with its rows.
