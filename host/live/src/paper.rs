@@ -1,1 +1,357 @@
-//! To be written.
+//! A strategy on the live market without a yen at stake: its orders go to the simulated exchange, which the live
+//! trades feed (P119). What a request for a replay is in `replay::request`, this is for a paper run.
+//!
+//! [`PaperRun::prepare`] loads the strategy and what is known of the instruments. [`ReadyRun::run`] runs it over a
+//! stream of rows until that stops, with a journal. The run's folder is there from the start and stays, whatever ends
+//! the run (P111); only a strategy that refuses its configuration leaves nothing behind.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
+
+use domain::fault::{Fault, FaultKind};
+use domain::limits::WATCHDOG_MS;
+use domain::strategy::StrategyRuntime;
+use domain::{InstrumentId, JstDate, Money};
+use exchange::ExecutionModel;
+use replay::data_set::{DataRequest, DataSet, Granularity};
+use replay::instruments::InstrumentChoices;
+use replay::stream::{MarketStream, StreamStep};
+use replay::{ReplayError, ReplayOptions, RequestError, RunObserver, RunRequest, limit_values};
+use results::output::Manifest;
+use results::sink::{RunSink, Tee};
+use results::{RunFolder, RunStatus, RunTotals};
+use sandbox::{Limits, StrategyModule};
+use serde_json::Value;
+use thiserror::Error;
+use trader::{OrderLimits, Strategies};
+
+use crate::feed::FeedRows;
+use crate::journal::{
+    Header, HostRecord, JOURNAL_VERSION, Journal, Journaled, RecordedLimits, Row, RowKind, RunKind,
+    STRATEGY_FILE,
+};
+
+/// The kind of these runs in a manifest.
+const RUN_KIND: &str = "paper";
+/// Rows handed to the strategy at once: it decides on each before the next is there.
+const WINDOW: u32 = 1;
+
+/// What runs on paper, and how.
+#[derive(Debug, Clone)]
+pub struct PaperRun {
+    /// The run's id.
+    pub run_id: String,
+    /// The strategy's id.
+    pub strategy_id: String,
+    /// The strategy: a built-in one's name, or the path of a `.wasm` file.
+    pub strategy: String,
+    /// Where strategies are.
+    pub strategies: Strategies,
+    /// Parameters of the strategy, each given once.
+    pub parameters: BTreeMap<String, Value>,
+    /// What is traded, in the order in which the strategy counts them; 1 to 4, none twice.
+    pub instruments: Vec<InstrumentId>,
+    /// A folder with the vendor's files and `instruments.csv`; none where there is none.
+    pub data: Option<PathBuf>,
+    /// Lots and price steps that are not to be found.
+    pub choices: InstrumentChoices,
+    /// Trades or minute bars.
+    pub rows: FeedRows,
+    /// The day in Japan on which it begins, by the engine's clock.
+    pub first: JstDate,
+    /// Money in the account at the start.
+    pub cash: Money,
+    /// How the exchange fills orders.
+    pub model: ExecutionModel,
+    /// What the strategy may use and cause. Where they have no deadline of a call, it is 1 s (P116).
+    pub limits: Limits,
+    /// What its orders may be (P95, P96).
+    pub orders: OrderLimits,
+    /// The run's folder, of which there must be nothing yet.
+    pub folder: PathBuf,
+}
+
+/// Why a paper run comes to nothing, or has no results.
+#[derive(Debug, Error)]
+pub enum PaperError {
+    /// The strategy, the data folder, an option or the results.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The journal or the copy of the component cannot be written into the run's folder.
+    #[error("cannot write into {folder}: {source}")]
+    Folder {
+        /// The run's folder.
+        folder: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// How a paper run ended.
+#[derive(Debug)]
+pub enum PaperOutcome {
+    /// The strategy did not accept its configuration, or failed in its init. Nothing is left behind.
+    Refused(Box<Fault>),
+    /// It ran, and its folder is complete.
+    Ended(Box<EndedRun>),
+}
+
+/// A paper run that has ended.
+#[derive(Debug)]
+pub struct EndedRun {
+    /// What it was made from.
+    pub manifest: Manifest,
+    /// What came out.
+    pub totals: RunTotals,
+}
+
+impl PaperRun {
+    /// Loads the strategy and what is known of the instruments. It changes nothing.
+    ///
+    /// # Errors
+    /// [`RequestError`]: of the strategy as of a request for a replay, which `observer` may end.
+    pub fn prepare(self, observer: &mut dyn RunObserver) -> Result<ReadyRun, RequestError> {
+        let limits = Limits { watchdog: self.limits.watchdog.or(Some(DEADLINE)), ..self.limits };
+        let request = RunRequest {
+            data: DataRequest {
+                folder: self.data.clone().unwrap_or_default(),
+                cache: self.strategies.cache.clone(),
+                instruments: self.instruments.clone(),
+                start: Some(self.first),
+                end: None,
+                granularity: match self.rows {
+                    FeedRows::Trades => Granularity::Trade,
+                    FeedRows::Minutes => Granularity::Minute,
+                },
+                choices: self.choices.clone(),
+            },
+            strategy: self.strategy.clone(),
+            strategies: self.strategies.clone(),
+            parameters: self.parameters.clone(),
+            cash: self.cash,
+            model: self.model,
+            limits,
+            window: WINDOW,
+            out: None,
+            wall_clock: None,
+        };
+        let module = request.load_strategy(None, &|| observer.is_cancelled())?;
+        let data = request.data.load_for_live(self.first, observer)?;
+        // Its days are those on which rows come.
+        let options = ReplayOptions { dates: None, ..request.options(&data) };
+        options.check()?;
+        Ok(ReadyRun { run: self, request, module, data, options })
+    }
+}
+
+/// How long a call may take where the limits do not say.
+const DEADLINE: Duration = Duration::from_millis(WATCHDOG_MS);
+
+/// A paper run that may begin.
+pub struct ReadyRun {
+    run: PaperRun,
+    request: RunRequest,
+    module: StrategyModule,
+    data: DataSet,
+    options: ReplayOptions,
+}
+
+impl ReadyRun {
+    /// What it runs with: instruments with lots and price steps, base prices, model.
+    #[must_use]
+    pub const fn options(&self) -> &ReplayOptions {
+        &self.options
+    }
+
+    /// The strategy.
+    #[must_use]
+    pub const fn module(&self) -> &StrategyModule {
+        &self.module
+    }
+
+    /// Where lots, price steps and base prices came from, in words.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.data.notes
+    }
+
+    /// Runs the strategy over what `source` gives until that ends it. `sink` takes every record after the folder has
+    /// it.
+    ///
+    /// # Errors
+    /// [`PaperError`]: when the folder cannot be made there is none; when the results cannot be written while it runs,
+    /// what is there stays.
+    pub fn run(
+        &self,
+        source: &mut dyn MarketStream,
+        sink: &mut dyn RunSink,
+    ) -> Result<PaperOutcome, PaperError> {
+        let path = &self.run.folder;
+        let instance = self.module.instantiate(self.request.limits).map_err(RequestError::from)?;
+        let begun = self.manifest(None);
+        let mut folder = RunFolder::create_live(path, &self.run.instruments, &begun)
+            .map_err(RequestError::from)?;
+        let journal = self.begin_journal().map_err(|source| {
+            remove(path);
+            PaperError::Folder { folder: path.clone(), source }
+        })?;
+        let mut strategy = Journaled::new(instance, journal.clone());
+        let mut source = Recorded { source, journal: &journal };
+        let mut both = Tee { first: &mut folder, second: sink };
+        let ran = replay::stream::stream(
+            &mut source,
+            &mut strategy,
+            &self.options,
+            self.run.orders,
+            &mut both,
+        );
+        let kept = journal.finish();
+        let mut totals = ran.map_err(RequestError::Replay)?;
+        match (&totals.status, kept) {
+            (RunStatus::Failed(fault), _) if fault.export == "init" => {
+                let fault = fault.clone();
+                drop(folder);
+                remove(path);
+                return Ok(PaperOutcome::Refused(fault));
+            }
+            // A run that did something which nobody can make again has not gone well.
+            (RunStatus::Completed | RunStatus::Interrupted, Err(text)) => {
+                totals.status = RunStatus::Failed(journal_fault(&strategy, &totals, text));
+            }
+            _ => {}
+        }
+        let manifest = self.manifest(Some(&totals));
+        folder.finish(&manifest, &totals).map_err(RequestError::from)?;
+        Ok(PaperOutcome::Ended(Box::new(EndedRun { manifest, totals })))
+    }
+
+    /// Puts the component beside the journal, and begins that.
+    fn begin_journal(&self) -> io::Result<Journal> {
+        let Self { run, options, .. } = self;
+        let artefact = self.module.artefact();
+        let file = run.strategies.find(&run.strategy).map_err(io::Error::other)?;
+        let bytes = fs::read(&file)?;
+        if sandbox::sha256(&bytes) != artefact.sha256() {
+            let text =
+                format!("{} has changed since it was loaded; start the run again", file.display());
+            return Err(io::Error::other(text));
+        }
+        fs::write(run.folder.join(STRATEGY_FILE), bytes)?;
+        let header = Header {
+            version: JOURNAL_VERSION,
+            part: 0,
+            kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: sandbox::ENGINE.to_owned(),
+            run_kind: RunKind::Paper,
+            run_id: run.run_id.clone(),
+            strategy_id: run.strategy_id.clone(),
+            component: artefact.name().to_owned(),
+            sha256: artefact.sha256().to_owned(),
+            parameters: options.config_json.clone(),
+            instruments: options.instruments.clone(),
+            base_prices: options.base_prices.clone(),
+            granularity: match run.rows {
+                FeedRows::Trades => RowKind::Trade,
+                FeedRows::Minutes => RowKind::Minute,
+            },
+            cash: options.cash,
+            model: Some(options.model),
+            order_limits: recorded(&run.orders),
+            limits: limit_values(&self.request.limits),
+        };
+        Journal::create(&run.folder, header, run.first)
+    }
+
+    fn manifest(&self, totals: Option<&RunTotals>) -> Manifest {
+        let manifest = self.request.manifest(&self.options, totals, &self.module, &self.data);
+        let last = totals.and_then(|totals| totals.span).map(|(_, last)| last.jst_date());
+        Manifest {
+            run_kind: Some(RUN_KIND.to_owned()),
+            // P111: until the run's end.
+            partial: totals.is_none(),
+            end: last.unwrap_or(self.run.first).max(self.run.first).to_string(),
+            ..manifest
+        }
+    }
+}
+
+/// Removes the folder of a run that did not begin. Everything in it is the run's own.
+fn remove(folder: &Path) {
+    if let Err(error) = fs::remove_dir_all(folder) {
+        tracing::warn!(%error, folder = %folder.display(), "cannot remove the folder of a run that did not begin");
+    }
+}
+
+fn recorded(limits: &OrderLimits) -> RecordedLimits {
+    RecordedLimits {
+        max_qty: limits.max_qty,
+        max_notional: limits.max_notional,
+        max_orders_per_minute: limits.max_orders_per_minute,
+        max_open_orders: limits.max_open_orders,
+        max_daily_loss: limits.max_daily_loss,
+        max_position_qty: limits.max_position_qty,
+    }
+}
+
+fn journal_fault(strategy: &dyn StrategyRuntime, totals: &RunTotals, text: String) -> Box<Fault> {
+    let identity = strategy.identity();
+    Box::new(Fault {
+        component: identity.component,
+        sha256: identity.sha256,
+        export: "stop",
+        ts_event: totals.span.map(|(_, last)| last),
+        kind: FaultKind::Journal(text),
+        backtrace: Vec::new(),
+    })
+}
+
+/// A stream whose steps go into the journal before anything comes of them. Where the journal has failed the run ends,
+/// also while the strategy is not called (P112).
+struct Recorded<'a> {
+    source: &'a mut dyn MarketStream,
+    journal: &'a Journal,
+}
+
+impl MarketStream for Recorded<'_> {
+    fn ready(&mut self) {
+        self.source.ready();
+    }
+
+    fn next(&mut self) -> StreamStep {
+        let step = self.source.next();
+        match &step {
+            StreamStep::Trade { trade, aggressor } => {
+                self.journal.row(Row::Trade { trade: *trade, aggressor: *aggressor });
+            }
+            StreamStep::Bar(bar) => self.journal.row(Row::Bar(*bar)),
+            StreamStep::EndOfDay => self.journal.host(HostRecord::EndOfDay),
+            StreamStep::Note(text) => self.journal.host(HostRecord::Note(text.into())),
+            StreamStep::MarketDataLost(is_lost) => {
+                self.journal.host(HostRecord::MarketDataLost(*is_lost));
+            }
+            // It changes nothing.
+            StreamStep::ReportBuyingPower => {}
+            StreamStep::Stop => self.journal.host(HostRecord::Stop),
+            StreamStep::Fail(kind) => {
+                self.journal.host(HostRecord::Failed(kind.to_string().into()));
+            }
+        }
+        match self.journal.failure() {
+            Some(text) if !matches!(step, StreamStep::Fail(_)) => {
+                StreamStep::Fail(FaultKind::Journal(text))
+            }
+            _ => step,
+        }
+    }
+}
+
+impl From<ReplayError> for PaperError {
+    fn from(error: ReplayError) -> Self {
+        Self::Request(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 //! made from trades.
 
 mod before;
+mod live;
 pub(crate) mod settings;
 
 use std::cell::RefCell;
@@ -121,7 +122,7 @@ pub struct DataSet {
     pub range: (JstDate, JstDate),
     /// Trades, or days where bars are replayed: what progress counts.
     pub total: u64,
-    /// Where bars came from: `vendor`, `trades` or both; none for trades.
+    /// Where bars came from: `vendor`, `trades` or both, or `live`; none for trades.
     pub bars_from: Option<&'static str>,
 }
 
@@ -247,7 +248,8 @@ impl DataRequest {
             total,
             bars_from,
         };
-        self.find_instruments(&codes, &before, &loader.not_read, &mut data)?;
+        let table = InstrumentTable::read(&self.folder)?;
+        self.find_instruments((&codes, table.as_ref()), &before, &loader.not_read, &mut data)?;
         Ok(data)
     }
 
@@ -265,15 +267,14 @@ impl DataRequest {
     /// Lots, price steps and base prices, with what is to be said of them.
     fn find_instruments(
         &self,
-        codes: &[VendorCode],
+        (codes, table): (&[VendorCode], Option<&InstrumentTable>),
         before: &[Before],
         not_read: &[String],
         data: &mut DataSet,
     ) -> Result<(), RequestError> {
-        let table = InstrumentTable::read(&self.folder)?;
         let finder = Finder {
             choices: &self.choices,
-            table: table.as_ref(),
+            table,
             folder: &self.folder,
             first: data.range.0,
             last: data.range.1,

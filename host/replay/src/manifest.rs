@@ -32,19 +32,42 @@ pub fn manifest(
         RunStatus::Completed | RunStatus::Interrupted => None,
     };
     Manifest {
-        manifest_version: MANIFEST_VERSION,
-        kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
         status: totals.status.as_str().to_owned(),
         partial: totals.status != RunStatus::Completed,
         fault,
         warning: warning(options, totals),
+        parameters_effective: json_values(&totals.parameters),
+        notes: totals.notes.clone(),
+        event_log_digest: totals.digest.to_string(),
+        event_log_records: totals.digest_records,
+        ..begun(options, component, inputs, range, limits)
+    }
+}
+
+/// The manifest of a run before its first row: `running`, without what comes out of it.
+#[must_use]
+pub(crate) fn begun(
+    options: &ReplayOptions,
+    component: ComponentIdentity,
+    inputs: Vec<InputFile>,
+    range: (String, String),
+    limits: &Limits,
+) -> Manifest {
+    Manifest {
+        manifest_version: MANIFEST_VERSION,
+        kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
+        run_kind: None,
+        status: "running".to_owned(),
+        partial: true,
+        fault: None,
+        warning: None,
         component,
         engine: sandbox::ENGINE.to_owned(),
         limits: limit_values(limits),
         // The strategy has parsed it before; what is no JSON is kept as text.
         parameters: serde_json::from_str(&options.config_json)
             .unwrap_or_else(|_| options.config_json.clone().into()),
-        parameters_effective: json_values(&totals.parameters),
+        parameters_effective: BTreeMap::new(),
         instrument_id: options.of_each(|instrument| instrument.id.to_string()),
         names: None,
         start: range.0,
@@ -61,9 +84,9 @@ pub fn manifest(
         rules: options.model.rules().into_iter().map(|(name, text)| (name.into(), text)).collect(),
         inputs,
         settings: Vec::new(),
-        notes: totals.notes.clone(),
-        event_log_digest: totals.digest.to_string(),
-        event_log_records: totals.digest_records,
+        notes: Vec::new(),
+        event_log_digest: String::new(),
+        event_log_records: 0,
     }
 }
 

@@ -22,7 +22,7 @@ use trader::{Loading, Strategies, StrategyError, component_identity, config_json
 use crate::data_set::{DataRequest, DataSet};
 use crate::driver::{RunCommand, RunDriver, RunPosition, Watched};
 use crate::error::RequestError;
-use crate::manifest::manifest;
+use crate::manifest::{begun, manifest};
 use crate::observer::{PROGRESS_EVERY, RunObserver};
 use crate::options::ReplayOptions;
 use crate::run::replay;
@@ -157,7 +157,7 @@ impl RunRequest {
         if is_nothing && self.wall_clock.is_none() {
             return Ok(RequestOutcome::Interrupted);
         }
-        let manifest = self.manifest(&options, &totals, &module, &data);
+        let manifest = self.manifest(&options, Some(&totals), &module, &data);
         // Where commands end a run they do so each time; where a user did not wait, what has ended is worth more.
         let is_cut = totals.status == RunStatus::Interrupted && observer.is_cancelled();
         let is_earlier_kept = is_cut && folder.as_ref().is_some_and(RunFolder::has_ended_run);
@@ -286,17 +286,21 @@ impl RunRequest {
         Ok((totals, is_rough))
     }
 
-    pub(crate) fn manifest(
+    /// The manifest of the run over these data; without totals that of one that goes on.
+    #[must_use]
+    pub fn manifest(
         &self,
         options: &ReplayOptions,
-        totals: &RunTotals,
+        totals: Option<&RunTotals>,
         module: &StrategyModule,
         data: &DataSet,
     ) -> Manifest {
         let range = (data.range.0.to_string(), data.range.1.to_string());
-        let component = component_identity(module);
-        let mut manifest =
-            manifest(options, totals, component, data.inputs.clone(), range, &self.limits);
+        let (component, inputs) = (component_identity(module), data.inputs.clone());
+        let mut manifest = match totals {
+            Some(totals) => manifest(options, totals, component, inputs, range, &self.limits),
+            None => begun(options, component, inputs, range, &self.limits),
+        };
         manifest.notes.splice(0..0, data.notes.iter().cloned());
         Manifest {
             granularity: self.data.granularity.as_str().to_owned(),

@@ -480,7 +480,7 @@ fn run_again(
     if totals.status == RunStatus::Interrupted && (!stops || observer.is_cancelled()) {
         return Err(VerifyError::Stopped);
     }
-    let manifest = request.manifest(options, &totals, module, data);
+    let manifest = request.manifest(options, Some(&totals), module, data);
     folder.finish(&manifest, &totals).map_err(RequestError::from)?;
     let fault = match totals.status {
         RunStatus::Failed(fault) => Some(fault),

@@ -30,7 +30,7 @@ use crate::totals::{RunStatus, RunTotals};
 /// Writes a run's folder while the run goes on, so that it is never half there and never in memory:
 /// rows are appended to files in a folder aside, which is put in place once it is complete.
 /// Dropped before [`Self::finish`], it leaves nothing behind but what people did: the audit log and their
-/// commands.
+/// commands. A run on the live market is different ([`Self::create_live`]).
 pub struct RunFolder {
     folder: PathBuf,
     names: Names,
@@ -41,7 +41,15 @@ pub struct RunFolder {
     /// The time of the outside, where people take part in the run.
     wall_clock: Option<WallClock>,
     // Dropped after the files in it, whose last lines may be in memory.
-    aside: AtomicFolder,
+    place: Place,
+}
+
+/// Where the folder is while the run goes on.
+enum Place {
+    /// In a folder aside, which gets its name when it is complete.
+    Aside(AtomicFolder),
+    /// In its own place: a run on the live market.
+    Own,
 }
 
 /// Tells the time of the outside.
@@ -57,7 +65,36 @@ impl RunFolder {
         let seen = removable::check(folder).map_err(FolderError::at(folder))?;
         seen.map_err(|what| FolderError::Occupied { folder: folder.to_owned(), what })?;
         let aside = AtomicFolder::create_beside(folder).map_err(FolderError::at(folder))?;
-        let path = aside.unfinished_path();
+        Self::begin(folder, instruments, Place::Aside(aside))
+    }
+
+    /// Begins the folder of a run on the live market. It is in its place from now on, with `manifest`, and whatever
+    /// ends the run it stays there: [`Self::finish`] completes it. Other files may be put into it meanwhile. There must
+    /// be nothing of its name.
+    ///
+    /// # Errors
+    /// [`FolderError`]; what was made is removed then.
+    pub fn create_live(
+        folder: &Path,
+        instruments: &[InstrumentId],
+        manifest: &Manifest,
+    ) -> Result<Self, FolderError> {
+        let around = folder.parent().unwrap_or(Path::new(""));
+        std::fs::create_dir_all(around)
+            .and_then(|()| std::fs::create_dir(folder))
+            .map_err(FolderError::at(folder))?;
+        let begun = replace_manifest(folder, manifest)
+            .and_then(|()| Self::begin(folder, instruments, Place::Own));
+        // It was made just now, so everything in it is ours.
+        begun.inspect_err(|_| drop(std::fs::remove_dir_all(folder)))
+    }
+
+    fn begin(
+        folder: &Path,
+        instruments: &[InstrumentId],
+        place: Place,
+    ) -> Result<Self, FolderError> {
+        let path = place.path(folder);
         Ok(Self {
             folder: folder.to_owned(),
             names: Names::new(instruments),
@@ -66,7 +103,7 @@ impl RunFolder {
             audit: AuditLog::new(AuditFile::Held(begin_file(&path.join(AUDIT_FILE))?)),
             commands: CommandLog::new(path.join(COMMANDS_FILE)),
             wall_clock: None,
-            aside,
+            place,
         })
     }
 
@@ -77,13 +114,16 @@ impl RunFolder {
     /// # Errors
     /// [`FolderError`] where the audit log cannot be made.
     pub fn with_people(self, wall_clock: WallClock) -> Result<Self, FolderError> {
-        let path = self.aside.unfinished_path().join(AUDIT_FILE);
+        let path = self.place.path(&self.folder).join(AUDIT_FILE);
         let audit = File::create(&path).map_err(FolderError::at(&path))?;
         Ok(Self {
             wall_clock: Some(wall_clock),
             audit: AuditLog::new(AuditFile::Whole(WholeLines::new(audit))),
             commands: self.commands.begin(),
-            aside: self.aside.keeping(&KEPT_UNFINISHED),
+            place: match self.place {
+                Place::Aside(aside) => Place::Aside(aside.keeping(&KEPT_UNFINISHED)),
+                Place::Own => Place::Own,
+            },
             ..self
         })
     }
@@ -125,9 +165,9 @@ impl RunFolder {
     /// Completes the folder: tables, summary, manifest and the page; then puts it in place.
     ///
     /// # Errors
-    /// [`FolderError`]; the folder is as it was before the run.
+    /// [`FolderError`]; the folder is as it was before the run, or as the run left it on the live market.
     pub fn finish(mut self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
-        let path = self.aside.unfinished_path();
+        let path = self.place.path(&self.folder);
         let tables = self.tables.finish()?;
         self.events.finish().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
         self.audit.sync().map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
@@ -138,13 +178,29 @@ impl RunFolder {
         }
         positions.finish()?;
         write_summary(path, &Summary::new(totals), &self.names)?;
-        write_json(&path.join(MANIFEST_FILE), manifest)?;
+        match self.place {
+            Place::Aside(_) => write_json(&path.join(MANIFEST_FILE), manifest)?,
+            Place::Own => replace_manifest(path, manifest)?,
+        }
         report::write_from(path, Some(tables), &path.join(REPORT_FILE))?;
         // What was put there while the run went on is not ours either.
         let may_remove = |old: &Path| {
             removable::check(old)?.map_err(|what| io::Error::other(format!("it {what}")))
         };
-        self.aside.commit(may_remove).map_err(FolderError::at(&self.folder))
+        match self.place {
+            Place::Aside(aside) => aside.commit(may_remove).map_err(FolderError::at(&self.folder)),
+            Place::Own => Ok(()),
+        }
+    }
+}
+
+impl Place {
+    /// The path of the folder for now.
+    fn path<'a>(&'a self, folder: &'a Path) -> &'a Path {
+        match self {
+            Self::Aside(aside) => aside.unfinished_path(),
+            Self::Own => folder,
+        }
     }
 }
 
@@ -217,6 +273,15 @@ fn write_summary(folder: &Path, summary: &Summary, names: &Names) -> Result<(), 
         csv.flush()
     };
     written().map_err(FolderError::at(&path))
+}
+
+/// Puts the manifest of a run on the live market in the place of the one before: readers see one of both.
+fn replace_manifest(folder: &Path, manifest: &Manifest) -> Result<(), FolderError> {
+    let path = folder.join(MANIFEST_FILE);
+    let mut bytes = Vec::new();
+    json::write(&mut bytes, manifest)
+        .and_then(|()| atomic_file::write(&path, &bytes))
+        .map_err(FolderError::at(&path))
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderError> {

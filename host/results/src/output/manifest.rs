@@ -55,9 +55,14 @@ pub struct Manifest {
     pub manifest_version: u32,
     /// Version of Kumiki.
     pub kumiki_version: String,
-    /// `completed`, `interrupted` or `failed`.
+    /// `paper` or `live` of a run on the live market; left out of a replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_kind: Option<String>,
+    /// `completed`, `interrupted` or `failed`; of a run on the live market `running` until its end, and for good
+    /// where it was killed.
     pub status: String,
-    /// Whether the results end before the data does: the run was stopped, or the strategy failed.
+    /// Whether the results end before the data does: the run was stopped, or the strategy failed. A run on the live
+    /// market is partial until its end.
     pub partial: bool,
     /// Why the strategy failed.
     pub fault: Option<String>,

@@ -100,6 +100,7 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
     Manifest {
         manifest_version: MANIFEST_VERSION,
         kumiki_version: "0.1.0".to_owned(),
+        run_kind: None,
         status: result.totals.status.as_str().to_owned(),
         partial: result.totals.status != RunStatus::Completed,
         fault: match &result.totals.status {

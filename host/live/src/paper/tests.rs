@@ -1,0 +1,277 @@
+//! Needs the built-in strategies beside the test program; without them the tests say so and pass.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
+
+use domain::market::Trade;
+use domain::time::NANOS_PER_SECOND;
+use domain::{InstrumentIx, Price, Quantity, Random, session};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use replay::Unpaced;
+use replay::request::RequestOutcome;
+use results::sink::TotalsOnly;
+use serde_json::json;
+
+use super::*;
+
+struct Nobody;
+
+impl RunObserver for Nobody {}
+
+/// Steps that were written down, then a stop. Looks at the run's folder when the first one is taken.
+struct Script {
+    steps: VecDeque<StreamStep>,
+    folder: PathBuf,
+    seen: Option<Value>,
+}
+
+impl MarketStream for Script {
+    fn ready(&mut self) {
+        assert!(self.seen.is_none());
+        self.seen = Some(manifest_in(&self.folder));
+    }
+
+    fn next(&mut self) -> StreamStep {
+        assert!(self.seen.is_some(), "it was ready before");
+        self.steps.pop_front().unwrap_or(StreamStep::Stop)
+    }
+}
+
+fn manifest_in(folder: &Path) -> Value {
+    serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap()
+}
+
+/// The folder of the built-in strategies; none where they are not built.
+fn built_in() -> Option<PathBuf> {
+    let test = std::env::current_exe().unwrap();
+    let release = test.ancestors().find(|folder| folder.ends_with("release")).unwrap();
+    let folder = release.join("strategies");
+    let is_there = folder.join("sma-cross.wasm").is_file();
+    if !is_there {
+        eprintln!("skipped: {} has no strategies; run `cargo xtask guests`", folder.display());
+    }
+    is_there.then_some(folder)
+}
+
+/// Trades of one day, a few per minute in both sessions, on whole yen.
+fn day(random: &mut Random, date: &str, price: &mut i64) -> Vec<Trade> {
+    let hours = session::TradingHours::of(date.parse().unwrap());
+    let mut trades = Vec::new();
+    for (open, close) in
+        [(hours.morning_open, hours.morning_close), (hours.afternoon_open, hours.close)]
+    {
+        let mut ts_event = open;
+        while ts_event < close {
+            *price = (*price + random.below(7) as i64 - 3).clamp(2_300, 2_500);
+            trades.push(Trade {
+                ts_event,
+                instrument: InstrumentIx(0),
+                price: Price::from_yen(*price),
+                quantity: Quantity::new(100 * (1 + random.below(9))),
+            });
+            ts_event = ts_event.plus_nanos((1 + random.below(20)) * NANOS_PER_SECOND);
+        }
+    }
+    trades
+}
+
+/// Writes days as the vendor does.
+fn write_day(folder: &Path, date: &str, trades: &[Trade]) {
+    let mut text =
+        "Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n".to_owned();
+    for (number, trade) in trades.iter().enumerate() {
+        let seconds = trade.ts_event.jst_nanos_of_day() / NANOS_PER_SECOND;
+        let session = if seconds < 12 * 3_600 { "01" } else { "02" };
+        text.push_str(&format!(
+            "{date},72030,{:02}:{:02}:{:02}.000000,{session},{},{},{:012}\n",
+            seconds / 3_600,
+            seconds / 60 % 60,
+            seconds % 60,
+            trade.price,
+            trade.quantity,
+            number + 1,
+        ));
+    }
+    let name = format!("equities_trades_{}.csv.gz", date.replace('-', ""));
+    let mut out = GzEncoder::new(File::create(folder.join(name)).unwrap(), Compression::fast());
+    out.write_all(text.as_bytes()).unwrap();
+    out.finish().unwrap();
+}
+
+fn paper(strategies: PathBuf, home: &Path) -> PaperRun {
+    PaperRun {
+        run_id: "r-1".to_owned(),
+        strategy_id: "s-1".to_owned(),
+        strategy: "sma-cross".to_owned(),
+        strategies: Strategies { folder: strategies, cache: home.join("cache"), shipped: None },
+        parameters: BTreeMap::from([("fast".to_owned(), json!(5)), ("slow".to_owned(), json!(40))]),
+        instruments: vec!["7203.TSE".parse().unwrap()],
+        data: Some(home.join("data")),
+        choices: InstrumentChoices::default(),
+        rows: FeedRows::Trades,
+        first: "2025-01-07".parse().unwrap(),
+        cash: Money::from_yen(10_000_000),
+        model: exchange::Preset::Realistic.model(),
+        limits: Limits::default(),
+        orders: OrderLimits::default(),
+        folder: home.join("runs").join("r-1"),
+    }
+}
+
+fn run(run: PaperRun, steps: Vec<StreamStep>) -> (Result<PaperOutcome, PaperError>, Script) {
+    let mut script = Script { steps: steps.into(), folder: run.folder.clone(), seen: None };
+    let ready = run.prepare(&mut Nobody).unwrap();
+    let outcome = ready.run(&mut script, &mut TotalsOnly);
+    (outcome, script)
+}
+
+fn of_trade(trade: &Trade) -> StreamStep {
+    StreamStep::Trade { trade: *trade, aggressor: None }
+}
+
+const DATES: [&str; 4] = ["2025-01-06", "2025-01-07", "2025-01-08", "2025-01-09"];
+
+/// P119 and P120: the rows of a trade file one by one give the same orders, fills and signals as a replay over the
+/// file. P111: the folder is partial until the end, and complete then.
+#[test]
+fn p111_p119_p120_a_paper_run_leaves_what_a_replay_over_the_same_rows_does() {
+    let Some(strategies) = built_in() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    fs::create_dir_all(&data).unwrap();
+    let (mut random, mut price) = (Random::new(&[49]), 2_400);
+    let days = DATES.map(|date| (date, day(&mut random, date, &mut price)));
+    let (base, days) = days.split_first().unwrap();
+    write_day(&data, base.0, &base.1);
+    let paper = paper(strategies, home.path());
+    let folder = paper.folder.clone();
+    let rows = days.iter().flat_map(|(_, trades)| trades.iter().map(of_trade));
+    let steps = rows.chain([StreamStep::EndOfDay]).collect();
+    let (outcome, script) = run(paper.clone(), steps);
+    let Ok(PaperOutcome::Ended(ended)) = outcome else { panic!("{outcome:?}") };
+    let begun = script.seen.unwrap();
+    assert_eq!((&begun["partial"], &begun["status"]), (&json!(true), &json!("running")));
+    assert_eq!((&begun["run_kind"], &begun["start"]), (&json!("paper"), &json!("2025-01-07")));
+    let manifest = manifest_in(&folder);
+    assert_eq!((&manifest["partial"], &manifest["run_kind"]), (&json!(false), &json!("paper")));
+    assert_eq!(manifest["end"], json!("2025-01-09"));
+    assert!(ended.totals.fill_count > 20, "{} fills", ended.totals.fill_count);
+    let sha256 = sandbox::sha256(&fs::read(folder.join(STRATEGY_FILE)).unwrap());
+    assert_eq!(json!(sha256), manifest["component"]["sha256"]);
+    for date in ["20250107", "20250108", "20250109"] {
+        assert!(folder.join(format!("journal-{date}.jsonl")).is_file(), "{date}");
+    }
+    assert!(folder.join("report.html").is_file());
+
+    days.iter().for_each(|(date, trades)| write_day(&data, date, trades));
+    let out = home.path().join("replay");
+    let request = RunRequest {
+        data: DataRequest {
+            folder: data,
+            cache: home.path().join("cache"),
+            instruments: paper.instruments,
+            start: Some(paper.first),
+            end: None,
+            granularity: Granularity::Trade,
+            choices: paper.choices,
+        },
+        strategy: paper.strategy,
+        strategies: paper.strategies,
+        parameters: paper.parameters,
+        cash: paper.cash,
+        model: paper.model,
+        limits: paper.limits,
+        window: WINDOW,
+        out: Some(out.clone()),
+        wall_clock: None,
+    };
+    let replayed = request.run(&mut Unpaced, None, &mut Nobody).unwrap();
+    let RequestOutcome::Finished(replayed) = replayed else { panic!("{replayed:?}") };
+    for table in ["orders", "fills", "signals", "round_trips", "narrative", "days", "log"] {
+        let name = format!("{table}.csv");
+        let read = |folder: &Path| fs::read_to_string(folder.join(&name)).unwrap();
+        assert_eq!(read(&folder), read(&out), "{name}");
+    }
+    assert_eq!(ended.totals.equity_end, replayed.totals.equity_end);
+}
+
+#[test]
+fn p116_a_stream_that_fails_ends_the_run_with_its_fault_and_a_complete_folder() {
+    let Some(strategies) = built_in() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let paper = PaperRun { data: None, ..paper(strategies, home.path()) };
+    let folder = paper.folder.clone();
+    let trades = day(&mut Random::new(&[1]), DATES[1], &mut 2_400);
+    let mut steps: Vec<StreamStep> = trades.iter().take(100).map(of_trade).collect();
+    steps.push(StreamStep::Note("GAP: 7203.TSE of a test".to_owned()));
+    steps.push(StreamStep::Fail(FaultKind::TooSlow("of a test".to_owned())));
+    let (outcome, _) = run(paper, steps);
+    let Ok(PaperOutcome::Ended(ended)) = outcome else { panic!("{outcome:?}") };
+    assert!(matches!(&ended.totals.status, RunStatus::Failed(fault)
+        if fault.kind == FaultKind::TooSlow("of a test".to_owned())));
+    let manifest = manifest_in(&folder);
+    assert_eq!((&manifest["partial"], &manifest["status"]), (&json!(false), &json!("failed")));
+    assert!(manifest["fault"].as_str().unwrap().contains("TOO_SLOW: of a test"));
+    let log = fs::read_to_string(folder.join("log.csv")).unwrap();
+    assert!(log.contains("GAP: 7203.TSE of a test"), "{log}");
+}
+
+#[test]
+fn p84_a_strategy_that_refuses_its_configuration_leaves_nothing_behind() {
+    let Some(strategies) = built_in() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let wrong = BTreeMap::from([("fast".to_owned(), json!("many"))]);
+    let paper = PaperRun { parameters: wrong, data: None, ..paper(strategies, home.path()) };
+    let folder = paper.folder.clone();
+    let (outcome, script) = run(paper, Vec::new());
+    let Ok(PaperOutcome::Refused(fault)) = outcome else { panic!("{outcome:?}") };
+    assert!(matches!(fault.kind, FaultKind::Refused(_)), "{fault}");
+    assert!(script.seen.is_none(), "it was never ready");
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_folder_that_is_there_or_a_file_that_has_changed_starts_no_run() {
+    let Some(built) = built_in() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let strategies = home.path().join("strategies");
+    fs::create_dir(&strategies).unwrap();
+    let file = strategies.join("sma-cross.wasm");
+    fs::copy(built.join("sma-cross.wasm"), &file).unwrap();
+    let paper = PaperRun { data: None, ..paper(strategies, home.path()) };
+    let (folder, runs) = (paper.folder.clone(), home.path().join("runs"));
+    let ready = paper.prepare(&mut Nobody).unwrap();
+    let mut script = Script { steps: VecDeque::new(), folder: folder.clone(), seen: None };
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("mine"), "").unwrap();
+    let occupied = ready.run(&mut script, &mut TotalsOnly);
+    assert!(matches!(&occupied, Err(PaperError::Request(RequestError::Folder(_)))), "{occupied:?}");
+    assert!(folder.join("mine").is_file());
+    fs::remove_dir_all(&runs).unwrap();
+    let mut other = fs::read(&file).unwrap();
+    other.push(0);
+    fs::write(&file, other).unwrap();
+    let changed = ready.run(&mut script, &mut TotalsOnly).unwrap_err();
+    assert!(changed.to_string().contains("has changed since it was loaded"), "{changed}");
+    assert!(!folder.exists());
+}
+
+#[test]
+fn p119_without_a_data_folder_lots_are_100_and_no_base_price_is_known() {
+    let Some(strategies) = built_in() else { return };
+    let home = tempfile::tempdir().unwrap();
+    let paper = PaperRun { data: None, ..paper(strategies, home.path()) };
+    let ready = paper.prepare(&mut Nobody).unwrap();
+    assert_eq!(ready.options().instruments[0].lot, Quantity::new(100));
+    assert_eq!(ready.options().base_prices, [None]);
+    assert_eq!(ready.options().window, 1);
+    assert!(
+        ready.notes()[0].starts_with("7203.TSE: lot 100, the usual one"),
+        "{:?}",
+        ready.notes()
+    );
+    let manifest = ready.manifest(None);
+    assert_eq!((manifest.start, manifest.end), ("2025-01-07".to_owned(), "2025-01-07".to_owned()));
+}
