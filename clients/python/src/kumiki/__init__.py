@@ -27,14 +27,14 @@ from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
     EngineStartError, EngineTimeoutError, GatewayConnectionError, GatewayError, HandshakeTimeoutError,
     InsufficientFundsError, InternalError, KumikiError, LeftOutWarning, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError, LoginFailedError,
-    MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError, NotLoadedError,
+    MarketClosedError, MarketDataLostError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError, NotLoadedError,
     OrderInternalError, OrderInvalidError, OrderOutcomeUnknownError, OrderRejectedError, OrderStatusUnknownError,
     OrderUnsupportedError, ProgramNotFoundError, RateLimitedError, RecordingIncompleteError, RecordingStoppedError,
     RegisterFullError, ResultsError, SchemaError,
     SecondPasswordInvalidError, SecondPasswordLockedError, SecondPasswordMissingError, SecondPasswordRequiredError,
     SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError, StrategyInitError, StrategyLoadError,
-    TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError, ValidationError,
-    VenueError, VenueNotAvailableError, VenueRejectedError, VenueUnsupportedError, WrongEngineError,
+    StrategySlowError, TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError, ValidationError,
+    VenueError, VenueNotAvailableError, VenueNotReadyError, VenueRejectedError, VenueUnsupportedError, WrongEngineError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
@@ -56,7 +56,7 @@ __all__ = [
     "Event", "EventStream", "GatewayConnectionError", "GatewayError", "HandshakeTimeoutError", "InsufficientFundsError",
     "InternalError", "KumikiError", "LeftOutWarning", "Level", "LiveEngineUnavailableError", "LiveSession",
     "LoadedData", "LoadedInstrument", "LocalAppDownError", "LoginCancelledError", "LoginFailedError",
-    "MarketClosedError",
+    "MarketClosedError", "MarketDataLostError",
     "MissingPackageError", "ModeError", "ModeMismatchError", "ModifyOrderResult", "NotInReplayModeError",
     "NotLoadedError", "Order", "OrderInternalError", "OrderInvalidError", "OrderOutcomeUnknownError",
     "OrderRejectedError", "OrderStatusUnknownError", "OrderUnsupportedError", "Position", "ProgramNotFoundError",
@@ -65,8 +65,9 @@ __all__ = [
     "SecondPasswordLockedError", "SecondPasswordMissingError", "SecondPasswordRequiredError", "SessionClosedError",
     "SessionExpiredError",
     "SessionInfo", "StrategyError", "StrategyFaultError", "StrategyInitError", "StrategyLoadError",
+    "StrategySlowError",
     "SubmitOrderResult", "SubmittedOrder", "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "Trade",
-    "UnsupportedInstrumentError", "ValidationError", "VenueBuyingPower", "VenueError", "VenueNotAvailableError",
+    "UnsupportedInstrumentError", "ValidationError", "VenueBuyingPower", "VenueError", "VenueNotAvailableError", "VenueNotReadyError",
     "VenueRejectedError", "VenueState", "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray",
     "schema", "schemas", "to_datetime", "to_ns",
 ]
