@@ -26,15 +26,16 @@ from kumiki._schemas import schema, schemas
 from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
     EngineStartError, EngineTimeoutError, GatewayConnectionError, GatewayError, HandshakeTimeoutError,
-    InsufficientFundsError, InternalError, KumikiError, LeftOutWarning, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError, LoginFailedError,
-    MarketClosedError, MarketDataLostError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError, NotLoadedError,
-    OrderInternalError, OrderInvalidError, OrderOutcomeUnknownError, OrderRejectedError, OrderStatusUnknownError,
-    OrderUnsupportedError, ProgramNotFoundError, RateLimitedError, RecordingIncompleteError, RecordingStoppedError,
-    RegisterFullError, ResultsError, SchemaError,
+    InsufficientFundsError, InternalError, KumikiError, LeftOutWarning, LiveEngineUnavailableError, LocalAppDownError,
+    LoginCancelledError, LoginFailedError, MarketClosedError, MarketDataLostError, MissingPackageError, ModeError,
+    ModeMismatchError, NotInReplayModeError, NotLoadedError, OrderInternalError, OrderInvalidError, OrderOutcomeUnknownError,
+    OrderRejectedError, OrderStatusUnknownError, OrderUnsupportedError, ProgramNotFoundError, RateLimitedError,
+    RecordingIncompleteError, RecordingStoppedError, RegisterFullError, ResultsError, SchemaError,
     SecondPasswordInvalidError, SecondPasswordLockedError, SecondPasswordMissingError, SecondPasswordRequiredError,
     SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError, StrategyInitError, StrategyLoadError,
-    StrategySlowError, TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError, ValidationError,
-    VenueError, VenueNotAvailableError, VenueNotReadyError, VenueRejectedError, VenueUnsupportedError, WrongEngineError,
+    StrategySlowError, TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError,
+    ValidationError, VenueError, VenueNotAvailableError, VenueNotReadyError, VenueRejectedError,
+    VenueUnsupportedError, WrongEngineError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
@@ -63,12 +64,11 @@ __all__ = [
     "Progress", "RateLimitedError", "RecordingIncompleteError", "RecordingStoppedError", "RegisterFullError",
     "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError", "SecondPasswordInvalidError",
     "SecondPasswordLockedError", "SecondPasswordMissingError", "SecondPasswordRequiredError", "SessionClosedError",
-    "SessionExpiredError",
-    "SessionInfo", "StrategyError", "StrategyFaultError", "StrategyInitError", "StrategyLoadError",
-    "StrategySlowError",
+    "SessionExpiredError", "SessionInfo", "StrategyError", "StrategyFaultError", "StrategyInitError",
+    "StrategyLoadError", "StrategySlowError",
     "SubmitOrderResult", "SubmittedOrder", "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "Trade",
-    "UnsupportedInstrumentError", "ValidationError", "VenueBuyingPower", "VenueError", "VenueNotAvailableError", "VenueNotReadyError",
-    "VenueRejectedError", "VenueState", "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray",
+    "UnsupportedInstrumentError", "ValidationError", "VenueBuyingPower", "VenueError", "VenueNotAvailableError",
+    "VenueNotReadyError", "VenueRejectedError", "VenueState", "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray",
     "schema", "schemas", "to_datetime", "to_ns",
 ]
 

@@ -18,7 +18,9 @@ from kumiki.records import Progress
 #: The events that answer a command in full, of which one comes.
 ANSWERS = {
     "Ping": ("Pong",), "GetSession": ("Session",), "LoadReplayData": ("ReplayDataLoaded",),
-    "StartEngine": ("EngineStarted",), "SetReplaySpeed": ("ReplaySpeedChanged",), "StopEngine": ("ReplayStopped", "EngineStopped"),
+    "StartEngine": ("EngineStarted",), "SetReplaySpeed": ("ReplaySpeedChanged",),
+    # The first in a replay, the other on the live market.
+    "StopEngine": ("ReplayStopped", "EngineStopped"),
     "SubmitOrder": ("SubmitOrderResult",), "ModifyOrder": ("OrderUpdated",), "CancelOrder": ("OrderCanceled",),
     "CancelAllOrders": ("CancelAllResult",), "GetOrderList": ("OrderListUpdated",),
     "GetBuyingPower": ("ReplayBuyingPower", "BuyingPowerUpdated"), "GetPositions": ("PositionsUpdated",),

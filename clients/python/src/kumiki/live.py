@@ -54,7 +54,8 @@ class LiveSession(Session):
     - None: an own engine, which ends with the session.
     - A port, `127.0.0.1:PORT` or the path of a session file: that engine.
     - "auto": the running engine that `engine-session.json` in `config_dir` (else KUMIKI_CONFIG_DIR, else the
-      system's folder) names. Else, with `token` or KUMIKI_ENGINE_TOKEN, the engine at KUMIKI_PORT (else 19876). Else an own engine.
+      system's folder) names. Else, with `token` or KUMIKI_ENGINE_TOKEN, the engine at KUMIKI_PORT (else 19876). Else an
+      own engine.
 
     An own engine works in that folder too: its log of orders there prevents sending an order twice. Give the same
     `config_dir` every time. Two engines cannot share it. `data` (else KUMIKI_DATA) is a folder with past prices, from
